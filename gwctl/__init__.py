@@ -1,0 +1,1 @@
+"""gwctl, the command line of a gwd gateway. It speaks HTTP only and shares no code with gwd."""

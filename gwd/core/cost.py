@@ -1,0 +1,67 @@
+"""Prices and costs as values: a dated price in pico-USD per token, a cost in nano-USD by token class."""
+
+import msgspec
+
+
+class PriceTier(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates that hold for the whole request once its prompt exceeds `above_prompt_tokens`."""
+
+    above_prompt_tokens: int
+    prompt_pico: int
+    completion_pico: int
+    cache_read_pico: int
+    cache_write_5m_pico: int
+    cache_write_1h_pico: int
+    reasoning_pico: int
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of an endpoint's official price; every fallback is already resolved.
+
+    `reasoning_is_separate` tells whether the vendor lists its own rate for reasoning tokens
+    (receipts show null otherwise). `request_nano` and `image_nano` are whole amounts per request and per input image.
+    """
+
+    version: str
+    prompt_pico: int
+    completion_pico: int
+    cache_read_pico: int
+    cache_write_5m_pico: int
+    cache_write_1h_pico: int
+    reasoning_pico: int
+    reasoning_is_separate: bool = False
+    request_nano: int = 0
+    image_nano: int = 0
+    tiers: tuple[PriceTier, ...] = ()
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Cost of one generation by class, nano-USD.
+
+    `total_nano` is what the balance is charged. For a request on the platform's key it is the sum of the
+    seven classes, and 0 when insured; on the owner's own key only `platform_fee_nano` is charged and the
+    token classes show the official price for information.
+    """
+
+    prompt_nano: int = 0
+    cache_read_nano: int = 0
+    cache_write_nano: int = 0
+    completion_nano: int = 0
+    reasoning_nano: int = 0
+    request_fee_nano: int = 0
+    platform_fee_nano: int = 0
+    total_nano: int = 0
+    insured: bool = False
+    byok: bool = False
+
+    @property
+    def list_price_nano(self) -> int:
+        """The official price of the tokens and the request, whoever pays the vendor."""
+        return (
+            self.prompt_nano
+            + self.cache_read_nano
+            + self.cache_write_nano
+            + self.completion_nano
+            + self.reasoning_nano
+            + self.request_fee_nano
+        )

@@ -1,0 +1,93 @@
+"""Money as integers: nano-USD for amounts, pico-USD per token for prices; text and JSON at the edges.
+
+One rounding rule (design decision 1): a class of cost is rounded once, half up, to a nano; percentage fees round down.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import msgspec
+
+NANO_PER_USD: Final = 1_000_000_000
+PICO_PER_NANO: Final = 1_000
+PICO_PER_USD: Final = 1_000_000_000_000
+MAX_NANO: Final = 9_000_000_000_000_000_000
+MAX_INPUT_USD: Final = 1_000_000
+MAX_PRICE_PER_TOKEN_USD: Final = 1
+BPS_PER_WHOLE: Final = 10_000
+
+
+class MoneyError(ValueError):
+    """An amount or a price that cannot be taken; the text says why, without naming a field."""
+
+
+def cost_of_tokens_nano(tokens: int, price_pico: int) -> int:
+    """What `tokens` cost at `price_pico` a token, rounded once, half up, to a nano."""
+    return (tokens * price_pico + PICO_PER_NANO // 2) // PICO_PER_NANO
+
+
+def fee_nano(amount_nano: int, fee_bps: int) -> int:
+    """A percentage fee in basis points, rounded down so that rounding never overcharges."""
+    return amount_nano * fee_bps // BPS_PER_WHOLE
+
+
+def nano_from_usd(amount: Decimal | int) -> int:
+    """USD as read from JSON to nano-USD; at most nine decimals, 0 to one million.
+
+    Raises MoneyError for negative, non-finite, too fine or too large amounts.
+    """
+    return _scaled(amount, NANO_PER_USD, 9, MAX_INPUT_USD, "USD")
+
+
+def pico_from_price(price: Decimal | str) -> int:
+    """USD per token (a decimal string in catalogs) to pico-USD per token; 0 to 1 USD, at most twelve decimals.
+
+    Raises MoneyError for anything else.
+    """
+    try:
+        value = Decimal(price)
+    except InvalidOperation:
+        raise MoneyError("must be a decimal string in USD per token") from None
+    return _scaled(value, PICO_PER_USD, 12, MAX_PRICE_PER_TOKEN_USD, "USD per token")
+
+
+def usd_text(nano: int) -> str:
+    """Nano-USD as a plain decimal string: no exponent, no trailing zeros."""
+    return _plain(nano, 9)
+
+
+def price_text(pico: int) -> str:
+    """Pico-USD per token as a plain decimal string in USD per token, as model records show it."""
+    return _plain(pico, 12)
+
+
+def usd_json(nano: int) -> msgspec.Raw:
+    """Nano-USD as a JSON number that loses nothing: a raw fragment for msgspec's encoder."""
+    return msgspec.Raw(_plain(nano, 9).encode())
+
+
+def per_million_json(pico: int) -> msgspec.Raw:
+    """A per-token price as a JSON number in USD per million tokens."""
+    return msgspec.Raw(_plain(pico, 6).encode())
+
+
+def _scaled(amount: Decimal | int, scale: int, decimals: int, ceiling: int, unit: str) -> int:
+    value = Decimal(amount)
+    if not value.is_finite():
+        raise MoneyError("must be a finite number")
+    if value < 0:
+        raise MoneyError("must not be negative")
+    if value > ceiling:
+        raise MoneyError(f"must be at most {ceiling} {unit}")
+    scaled = value * scale
+    if scaled != scaled.to_integral_value():
+        raise MoneyError(f"must have at most {decimals} decimals")
+    return int(scaled)
+
+
+def _plain(value: int, decimals: int) -> str:
+    sign = "-" if value < 0 else ""
+    whole, fraction = divmod(abs(value), 10**decimals)
+    if not fraction:
+        return f"{sign}{whole}"
+    return f"{sign}{whole}.{fraction:0{decimals}d}".rstrip("0")

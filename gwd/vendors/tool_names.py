@@ -1,0 +1,58 @@
+"""Tool names that a vendor accepts: a per-request bijection, and call ids within a vendor's alphabet and length."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+NAME_LENGTH: Final = 64
+_NOT_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_ID: Final = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolNames:
+    """Maps the client's tool names to upstream names and back.
+
+    A name the vendor takes stays as it is; any other is cleaned, shortened with a hash, and made unique.
+    """
+
+    def __init__(self, names: Iterable[str], *, length: int = NAME_LENGTH) -> None:
+        wanted = list(dict.fromkeys(names))
+        self._length = length
+        self._upstream = {name: name for name in wanted if self._fits(name)}
+        taken = set(self._upstream.values())
+        for name in wanted:
+            if name not in self._upstream:
+                renamed = self._rename(name, taken)
+                self._upstream[name] = renamed
+                taken.add(renamed)
+        self._client = {upstream: name for name, upstream in self._upstream.items()}
+
+    def upstream(self, name: str) -> str:
+        """The name to send for a client's tool (history may name tools that are no longer offered)."""
+        found = self._upstream.get(name)
+        if found is not None:
+            return found
+        return name if self._fits(name) else self._rename(name, set(self._client))
+
+    def client(self, name: str) -> str:
+        """The client's own name for what the vendor called."""
+        return self._client.get(name, name)
+
+    def _fits(self, name: str) -> bool:
+        return 0 < len(name) <= self._length and not _NOT_NAME.search(name)
+
+    def _rename(self, name: str, taken: set[str]) -> str:
+        clean = _NOT_NAME.sub("_", name) or "tool"
+        if len(clean) <= self._length and clean not in taken:
+            return clean
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        return f"{clean[: self._length - 9]}_{digest}"
+
+
+def call_id_for(call_id: str, *, length: int) -> str:
+    """The id to send upstream for a client's tool call id; call and result map to the same one."""
+    if 0 < len(call_id) <= length and not _NOT_ID.search(call_id):
+        return call_id
+    digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"call_{digest[: min(32, length - 5)]}"

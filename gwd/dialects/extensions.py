@@ -1,0 +1,99 @@
+"""The gateway's own request fields and headers, read the same way in every dialect (spec 2.1, api.md 6.2)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from gwd.core.errors import InvalidValue, MissingParameter
+from gwd.core.request import Preferences, Tags
+
+MAX_MODELS: Final = 4
+MAX_TAG: Final = 256
+
+
+class SortWire(msgspec.Struct, frozen=True):
+    by: Literal["price", "throughput", "latency"] | None = None
+    partition: Literal["model", "none"] = "model"
+
+
+class ProviderWire(msgspec.Struct, frozen=True):
+    """The `provider` object; unknown fields are ignored."""
+
+    order: list[str] | None = None
+    only: list[str] | None = None
+    ignore: list[str] | None = None
+    allow_fallbacks: bool | None = None
+    sort: Literal["price", "throughput", "latency"] | SortWire | None = None
+    require_parameters: bool | None = None
+
+
+class UsageWire(msgspec.Struct, frozen=True):
+    include: bool | None = None
+
+
+def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...]:
+    """The primary model and the fallbacks without duplicates. Raises MissingParameter if there is none."""
+    named = list(dict.fromkeys([*([model] if model else []), *(models or ())]))
+    if not named:
+        raise MissingParameter(
+            "`model` is required: name a model such as openai/gpt-5", param="model"
+        )
+    if len(named) > MAX_MODELS:
+        raise InvalidValue(f"`models`: at most {MAX_MODELS} models in all", param="models")
+    if not all(named):
+        raise InvalidValue("`models` must not hold empty names", param="models")
+    return tuple(named)
+
+
+def preferences_of(provider: ProviderWire | None) -> Preferences:
+    if provider is None:
+        return _DEFAULT
+    sort = provider.sort if isinstance(provider.sort, SortWire) else SortWire(by=provider.sort)
+    return Preferences(
+        order=tuple(provider.order or ()),
+        only=tuple(provider.only or ()),
+        ignore=tuple(provider.ignore or ()),
+        allow_fallbacks=provider.allow_fallbacks is not False,
+        sort=sort.by,
+        partition=sort.partition,
+        require_parameters=provider.require_parameters is True,
+    )
+
+
+def tags_of(
+    headers: Mapping[str, str], *, session_id: str | None = None, user: str | None = None
+) -> Tags:
+    """Who the client says it is; a body field wins over its header. Raises InvalidValue above 256 characters."""
+    for name, value in (("session_id", session_id), ("user", user)):
+        if value is not None and len(value) > MAX_TAG:
+            raise InvalidValue(f"`{name}` must be at most {MAX_TAG} characters", param=name)
+    return Tags(
+        session_id=session_id or _header(headers, "x-gw-session-id"),
+        user_id=user or _header(headers, "x-gw-user-id"),
+        referer=_header(headers, "http-referer"),
+        title=_header(headers, "x-title"),
+    )
+
+
+def wants_receipt(headers: Mapping[str, str]) -> bool:
+    """X-GW-Metadata: enabled."""
+    return headers.get("x-gw-metadata", "").strip().lower() == "enabled"
+
+
+def wants_cost(usage: UsageWire | None) -> bool:
+    return usage is not None and usage.include is True
+
+
+def clean_text(text: str) -> str:
+    """Text fit for a record: no control characters, no lone surrogates, at most 256 characters."""
+    printable = "".join(c for c in text if c.isprintable())
+    return printable.encode("utf-8", "replace").decode("utf-8")[:MAX_TAG]
+
+
+def _header(headers: Mapping[str, str], name: str) -> str | None:
+    value = headers.get(name)
+    return clean_text(value) or None if value else None
+
+
+_DEFAULT: Final = Preferences()

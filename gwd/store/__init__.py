@@ -1,0 +1,12 @@
+"""store: the one SQLite file: its writer thread, its readers, its migrations, its instance lock.
+
+Owns: connections, transactions, the schema's history, what a lost batch or a full disk means.
+Does not own: any table's meaning; rooms write plain functions of a `Connection` and never commit.
+Invariants: one process and one thread write; a function runs entirely or not at all; callers wake after COMMIT.
+Speaks to: nobody above core.
+"""
+
+from gwd.store.connection import Connection
+from gwd.store.database import Store
+
+__all__ = ["Connection", "Store"]

@@ -1,0 +1,112 @@
+"""One SQLite connection as rooms see it: plain SQL with constant text on the hot path, peewee queries elsewhere."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+import apsw
+from playhouse.apsw_ext import APSWDatabase  # type: ignore[import-untyped]
+
+MINIMUM_SQLITE: Final = (3, 51, 3)
+BUSY_TIMEOUT_MS: Final = 5_000
+STATEMENT_CACHE: Final = 400
+
+Value = int | str | bytes | float | None
+Row = tuple[Any, ...]
+
+_PRAGMAS: Final = (
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA cell_size_check=ON",
+    "PRAGMA mmap_size=0",
+    "PRAGMA temp_store=MEMORY",
+)
+_WRITER_PRAGMAS: Final = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA fullfsync=ON",
+    "PRAGMA checkpoint_fullfsync=ON",
+    "PRAGMA journal_size_limit=67108864",
+    "PRAGMA wal_autocheckpoint=4000",
+)
+
+
+class Connection:
+    """What a room function is given. It runs inside its caller's transaction and never commits."""
+
+    def __init__(self, raw: apsw.Connection) -> None:
+        self.raw = raw
+        self._orm = _Orm(raw)
+
+    def execute(self, sql: str, parameters: tuple[Value, ...] = ()) -> int:
+        """Run one statement that returns no rows; gives back how many rows it changed."""
+        self.raw.execute(sql, parameters)
+        return self.raw.changes()
+
+    def row(self, sql: str, parameters: tuple[Value, ...] = ()) -> Row | None:
+        """The first row, or None."""
+        return self.raw.execute(sql, parameters).fetchone()
+
+    def rows(self, sql: str, parameters: tuple[Value, ...] = ()) -> list[Row]:
+        """All rows."""
+        return self.raw.execute(sql, parameters).fetchall()
+
+    def run(self, query: Any) -> Any:
+        """Execute a peewee query here: rows of a select, the count of an update or delete."""
+        return query.execute(self._orm)
+
+    def first(self, query: Any) -> Any:
+        """The first row of a peewee select, or None."""
+        return next(iter(query.limit(1).execute(self._orm)), None)
+
+    def count(self, query: Any) -> int:
+        """How many rows a peewee select would give."""
+        return int(query.count(self._orm))
+
+
+def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
+    """A connection with the house pragmas; readers cannot write. Raises RuntimeError for an old SQLite."""
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < MINIMUM_SQLITE:
+        wanted = ".".join(map(str, MINIMUM_SQLITE))
+        raise RuntimeError(
+            f"SQLite {apsw.sqlite_lib_version()} can corrupt its log; install apsw with SQLite {wanted} or newer"
+        )
+    readwrite = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    flags = readwrite if mode == "writer" else apsw.SQLITE_OPEN_READONLY
+    raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENT_CACHE)
+    raw.set_busy_timeout(BUSY_TIMEOUT_MS)
+    for pragma in _PRAGMAS:
+        raw.execute(pragma)
+    if mode == "writer":
+        for pragma in _WRITER_PRAGMAS:
+            raw.execute(pragma)
+    else:
+        raw.execute("PRAGMA query_only=ON")
+    return Connection(raw)
+
+
+@contextmanager
+def transaction(connection: Connection, mode: Literal["IMMEDIATE", "DEFERRED"]) -> Iterator[None]:
+    """BEGIN … COMMIT, or ROLLBACK on any error. For migrations and readers; the writer has its own batches."""
+    connection.raw.execute(f"BEGIN {mode}")
+    try:
+        yield
+    except BaseException:
+        if connection.raw.in_transaction:
+            connection.raw.execute("ROLLBACK")
+        raise
+    connection.raw.execute("COMMIT")
+
+
+class _Orm(APSWDatabase):  # type: ignore[misc]
+    """peewee over one connection that somebody else owns; it opens and closes nothing."""
+
+    def __init__(self, raw: apsw.Connection) -> None:
+        super().__init__(None, thread_safe=False, autoconnect=False)
+        self.init("given")
+        self._given = raw
+        self.connect()
+
+    def _connect(self) -> apsw.Connection:
+        return self._given

@@ -1,0 +1,207 @@
+"""The store: one writer thread with group commit, a few readers, one way in for each.
+
+`await store.write(fn, …)` queues `fn(connection, …)` for the writer. Queued functions run in one `BEGIN IMMEDIATE`
+transaction, each in a savepoint of its own, one COMMIT, then all callers wake with one call into the loop. A function
+that raises undoes only itself. When SQLite takes the whole transaction away (full disk, I/O error), the functions of
+the batch run again one by one after a full disk, and all fail after an I/O error: a failing disk is not argued with.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+import apsw
+
+from gwd.core.errors import StorageUnavailable
+from gwd.store.connection import Connection, open_connection, transaction
+
+MAX_BATCH: Final = 64
+READERS: Final = 3
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Function = Callable[..., Any]
+Outcome = tuple["asyncio.Future[Any]", Any, BaseException | None]
+
+
+class StoreFailed(Exception):
+    """The disk failed under the writer: nothing more is written; the daemon must end and recover on restart."""
+
+
+class _TransactionLost(Exception):
+    """SQLite rolled the whole batch back."""
+
+    def __init__(self, cause: BaseException | None) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class Store:
+    """Open it inside the running loop; close it when all writers of the house have stopped."""
+
+    def __init__(
+        self, path: str, *, on_failure: Callable[[BaseException], None] | None = None
+    ) -> None:
+        self.path = path
+        self._on_failure = on_failure
+        self._loop = asyncio.get_running_loop()
+        self._queue: queue.SimpleQueue[tuple[Function, tuple[Any, ...], dict[str, Any], Any] | None]
+        self._queue = queue.SimpleQueue()
+        self._failed: BaseException | None = None
+        self._closed = False
+        self._writer = _Writer(open_connection(path, "writer"))
+        self._thread = threading.Thread(target=self._write_loop, name="store-writer", daemon=True)
+        self._thread.start()
+        self._local = threading.local()
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+
+    async def write(
+        self, fn: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `fn(connection, …)` on the writer and return its value once it is durable.
+
+        `fn` is short and can be run again. Raises what `fn` raised, or StorageUnavailable (nothing was written).
+        """
+        return await self.submit(fn, *args, **kwargs)
+
+    def submit(
+        self, fn: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> "asyncio.Future[T]":
+        """Queue `fn` now, in order, whether or not anybody waits for the future."""
+        future: asyncio.Future[T] = self._loop.create_future()
+        if self._closed:
+            future.set_exception(StorageUnavailable("the store is closed"))
+        else:
+            self._queue.put((fn, args, kwargs, future))
+        return future
+
+    async def read(
+        self, fn: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `fn(connection, …)` on a read-only connection, in one snapshot."""
+        return await self._loop.run_in_executor(self._readers, self._read, fn, args, kwargs)
+
+    @property
+    def queued(self) -> int:
+        """How many functions wait for the writer."""
+        return self._queue.qsize()
+
+    async def close(self) -> None:
+        """Run what is queued, then close all connections."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+        self._readers.shutdown(wait=True)
+        self._writer.close()
+
+    def _read(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = open_connection(self.path, "reader")
+        with transaction(connection, "DEFERRED"):
+            return fn(connection, *args, **kwargs)
+
+    def _write_loop(self) -> None:
+        ended = False
+        while not ended:
+            jobs = [self._queue.get()]
+            while jobs[-1] is not None and len(jobs) < MAX_BATCH and not self._queue.empty():
+                jobs.append(self._queue.get())
+            if jobs[-1] is None:
+                jobs.pop()
+                ended = True
+            if jobs:
+                outcomes = self._run(jobs)
+                self._loop.call_soon_threadsafe(_wake, outcomes)
+
+    def _run(self, jobs: list[Any]) -> list[Outcome]:
+        if self._failed is not None:
+            return [(job[3], None, _unavailable(self._failed)) for job in jobs]
+        try:
+            return self._writer.run(jobs)
+        except _TransactionLost as lost:
+            if isinstance(lost.cause, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
+                return self._fail(jobs, lost.cause)
+            if len(jobs) == 1:
+                return [(jobs[0][3], None, _unavailable(lost.cause))]
+            return [outcome for job in jobs for outcome in self._run([job])]
+
+    def _fail(self, jobs: list[Any], cause: BaseException) -> list[Outcome]:
+        self._failed = cause
+        if self._on_failure is not None:
+            self._loop.call_soon_threadsafe(self._on_failure, cause)
+        return [(job[3], None, _unavailable(cause)) for job in jobs]
+
+
+class _Writer:
+    """The read-write connection and how a batch of functions becomes one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._raw = connection.raw
+
+    def run(self, jobs: list[Any]) -> list[Outcome]:
+        """Run the batch and commit. Raises _TransactionLost when nothing of it was kept."""
+        raw = self._raw
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+        except apsw.Error as error:
+            raise _TransactionLost(error) from error
+        try:
+            outcomes = [self._run_one(job) for job in jobs]
+            raw.execute("COMMIT")
+        except apsw.Error as error:
+            self._roll_back()
+            raise _TransactionLost(error) from error
+        except _TransactionLost:
+            self._roll_back()
+            raise
+        return outcomes
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def _run_one(self, job: Any) -> Outcome:
+        fn, args, kwargs, future = job
+        raw = self._raw
+        raw.execute("SAVEPOINT job")
+        try:
+            value = fn(self._connection, *args, **kwargs)
+        except Exception as error:  # whatever a room raises goes to its caller, and to nobody else
+            if not raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
+                raise _TransactionLost(error) from error
+            raw.execute("ROLLBACK TO job")
+            raw.execute("RELEASE job")
+            return future, None, error
+        if not raw.in_transaction:
+            raise _TransactionLost(None)
+        raw.execute("RELEASE job")
+        return future, value, None
+
+    def _roll_back(self) -> None:
+        if self._raw.in_transaction:
+            self._raw.execute("ROLLBACK")
+
+
+def _wake(outcomes: list[Outcome]) -> None:
+    for future, value, error in outcomes:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+            future.exception()  # somebody may have stopped waiting: that is not an unhandled error
+
+
+def _unavailable(cause: BaseException | None) -> StorageUnavailable:
+    error = StorageUnavailable(
+        "the gateway cannot write to its disk now; nothing was charged", retry_after_s=5
+    )
+    error.__cause__ = cause
+    return error

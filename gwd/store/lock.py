@@ -1,0 +1,31 @@
+"""One process per state directory: an advisory lock whose holder's pid is in the file."""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class AlreadyRunningError(RuntimeError):
+    """Another daemon holds the directory; the text names its pid."""
+
+
+class InstanceLock:
+    """Held for the life of the process; released by close or by the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise AlreadyRunningError(
+                f"another gwd (pid {holder}) uses {path.parent}; stop it first, or give this one its own directory"
+            ) from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()

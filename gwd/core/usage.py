@@ -4,7 +4,7 @@ How each vendor's fields map onto the classes (its decode turns them into this f
 
   class            OpenAI chat                    Anthropic                    Responses           Gemini
   input            prompt - cached - written      input_tokens                 as OpenAI chat      prompt+tool-cached
-  cache_read       details.cached_tokens          cache_read_input_tokens      details.cached      cachedContentTokenCount
+  cache_read       details.cached_tokens          cache_read_input_tokens      details.cached      cachedContent
   cache_write_5m   details.cache_write_tokens     ephemeral_5m (or the total)  details.cache_write -
   cache_write_1h   -                              ephemeral_1h                 -                   -
   output           completion - reasoning         output - thinking            output - reasoning  candidatesTokenCount

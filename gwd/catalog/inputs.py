@@ -1,0 +1,243 @@
+"""What the management API takes for providers, models and endpoints, and the rules their fields must meet."""
+
+import ipaddress
+import re
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.catalog.prices import Pricing, PricingTier
+from gwd.core.clock import TimeError, us_from_iso
+from gwd.core.errors import InvalidValue
+from gwd.core.target import Flags
+
+ADAPTERS: Final = (
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini",
+    "openai_embeddings",
+)
+_SLUG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
+_MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+_ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
+_TAG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+MAX_NAME: Final = 256
+
+
+class _Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A strict body: an unknown field is the client's typo and is named."""
+
+
+class ProviderInput(_Input):
+    slug: str
+    name: str
+    adapter: str
+    base_url: str
+    headers: dict[str, str] = {}
+    flags: dict[str, Any] = {}
+    disabled: bool = False
+
+
+class ProviderPatch(_Input):
+    name: str | UnsetType = UNSET
+    base_url: str | UnsetType = UNSET
+    headers: dict[str, str] | None | UnsetType = UNSET
+    flags: dict[str, Any] | None | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class ModelInput(_Input):
+    id: str
+    name: str
+    vendor: str
+    context_length: int
+    max_completion_tokens: int
+    supported_parameters: list[str]
+    input_modalities: list[str] = ["text"]
+    output_modalities: list[str] = ["text"]
+    pricing: Pricing | None = None
+    pricing_tiers: list[PricingTier] = []
+    description: str | None = None
+    family: str | None = None
+    aliases: list[str] = []
+    default_max_tokens: int | None = None
+    is_moderated: bool = False
+    released_at: str | None = None
+    deprecated_at: str | None = None
+    retired_at: str | None = None
+    successor: str | None = None
+
+
+class ModelPatch(_Input):
+    """`pricing` and `pricing_tiers` append a version that takes effect at `effective_at` (default: now)."""
+
+    name: str | UnsetType = UNSET
+    vendor: str | UnsetType = UNSET
+    context_length: int | UnsetType = UNSET
+    max_completion_tokens: int | UnsetType = UNSET
+    supported_parameters: list[str] | UnsetType = UNSET
+    input_modalities: list[str] | UnsetType = UNSET
+    output_modalities: list[str] | UnsetType = UNSET
+    pricing: Pricing | UnsetType = UNSET
+    pricing_tiers: list[PricingTier] | None | UnsetType = UNSET
+    effective_at: str | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+    family: str | None | UnsetType = UNSET
+    aliases: list[str] | None | UnsetType = UNSET
+    default_max_tokens: int | None | UnsetType = UNSET
+    is_moderated: bool | UnsetType = UNSET
+    released_at: str | None | UnsetType = UNSET
+    deprecated_at: str | None | UnsetType = UNSET
+    retired_at: str | None | UnsetType = UNSET
+    successor: str | None | UnsetType = UNSET
+
+
+class EndpointInput(_Input):
+    model: str
+    provider: str
+    upstream_model: str
+    tag: str | None = None
+    base_url: str | None = None
+    pricing: Pricing | None = None
+    pricing_tiers: list[PricingTier] = []
+    context_length: int | None = None
+    max_completion_tokens: int | None = None
+    supported_parameters: list[str] | None = None
+    flags: dict[str, Any] = {}
+    weight: Decimal = Decimal(1)
+    disabled: bool = False
+
+
+class EndpointPatch(_Input):
+    upstream_model: str | UnsetType = UNSET
+    tag: str | UnsetType = UNSET
+    base_url: str | None | UnsetType = UNSET
+    pricing: Pricing | UnsetType = UNSET
+    pricing_tiers: list[PricingTier] | None | UnsetType = UNSET
+    effective_at: str | UnsetType = UNSET
+    context_length: int | None | UnsetType = UNSET
+    max_completion_tokens: int | None | UnsetType = UNSET
+    supported_parameters: list[str] | None | UnsetType = UNSET
+    flags: dict[str, Any] | None | UnsetType = UNSET
+    weight: Decimal | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+def check_slug(value: str) -> str:
+    if len(value) > MAX_NAME or not _SLUG.fullmatch(value):
+        raise InvalidValue(
+            "`slug` must be lower-case letters, digits and single hyphens, for example openai",
+            param="slug",
+        )
+    return value
+
+
+def check_model_id(value: str) -> str:
+    if len(value) > MAX_NAME or not _MODEL.fullmatch(value):
+        raise InvalidValue("`id` must look like vendor/model, for example openai/gpt-5", param="id")
+    return value
+
+
+def check_aliases(values: list[str]) -> list[str]:
+    for value in values:
+        if len(value) > MAX_NAME or not _ALIAS.fullmatch(value) or value.startswith("~"):
+            raise InvalidValue(
+                f"`aliases`: {value!r} must be letters, digits, . _ / and -", param="aliases"
+            )
+    return list(dict.fromkeys(values))
+
+
+def check_tag(value: str) -> str:
+    if len(value) > MAX_NAME or not _TAG.fullmatch(value):
+        raise InvalidValue("`tag` must look like slug or slug/variant", param="tag")
+    return value
+
+
+def check_name(value: str, field: str = "name") -> str:
+    if not value.strip() or len(value) > MAX_NAME or not value.isprintable():
+        raise InvalidValue(f"`{field}` must be 1 to {MAX_NAME} printable characters", param=field)
+    return value
+
+
+def check_adapter(value: str) -> str:
+    if value not in ADAPTERS:
+        raise InvalidValue(f"`adapter` must be one of {', '.join(ADAPTERS)}", param="adapter")
+    return value
+
+
+def check_positive(value: int, field: str, *, zero: bool = False) -> int:
+    if value < (0 if zero else 1) or value > 1_000_000_000:
+        raise InvalidValue(f"`{field}` must be a positive whole number", param=field)
+    return value
+
+
+def check_weight(value: Decimal) -> float:
+    if not value.is_finite() or value <= 0:
+        raise InvalidValue("`weight` must be a number above 0", param="weight")
+    return float(value)
+
+
+def check_flags(value: dict[str, Any]) -> dict[str, Any]:
+    """Known flags of the right type only; the error names the nearest mistake."""
+    try:
+        msgspec.convert(value, Flags)
+    except msgspec.ValidationError as error:
+        known = ", ".join(f.name for f in msgspec.structs.fields(Flags))
+        raise InvalidValue(f"`flags`: {error}; known flags: {known}", param="flags") from None
+    return value
+
+
+def check_headers(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if not _HEADER.fullmatch(name) or not text.isascii() or not text.isprintable():
+            raise InvalidValue(f"`headers`: {name!r} must be a plain ASCII header", param="headers")
+    return value
+
+
+def check_base_url(value: str, *, allow_http: bool) -> str:
+    """https anywhere; plain http to loopback and private addresses, or anywhere if the node's settings allow it."""
+    parts = urlsplit(value)
+    if (
+        parts.scheme not in ("https", "http")
+        or not parts.hostname
+        or parts.username
+        or parts.query
+        or parts.fragment
+        or not value.isascii()
+        or not value.isprintable()
+        or " " in value
+    ):
+        raise InvalidValue(
+            "`base_url` must be an address such as https://api.openai.com/v1", param="base_url"
+        )
+    if parts.scheme == "http" and not (allow_http or _is_near(parts.hostname)):
+        raise InvalidValue(
+            "`base_url` must use https; plain http is for local addresses, or set [upstream] allow_http = true",
+            param="base_url",
+        )
+    return value.rstrip("/")
+
+
+def moment(value: str | None, field: str) -> int | None:
+    """A time of a body to microseconds. Raises InvalidValue naming the field."""
+    if value is None:
+        return None
+    try:
+        return us_from_iso(value)
+    except TimeError as error:
+        raise InvalidValue(f"`{field}` {error}", param=field) from None
+
+
+def _is_near(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_private

@@ -1,0 +1,102 @@
+"""Providers: named upstream services with an adapter and a base URL."""
+
+from typing import Any
+
+from msgspec import UNSET
+
+from gwd.catalog import inputs
+from gwd.catalog.inputs import ProviderInput, ProviderPatch
+from gwd.catalog.snapshot import raise_revision
+from gwd.catalog.tables import EndpointTable, ProviderTable
+from gwd.core.clock import iso
+from gwd.core.errors import AlreadyExists, Conflict, NotFound
+from gwd.store import Connection
+
+Record = dict[str, Any]
+
+
+def create(connection: Connection, body: ProviderInput, *, allow_http: bool, now_us: int) -> Record:
+    """Raises AlreadyExists for a taken slug, InvalidValue naming the field otherwise."""
+    slug = inputs.check_slug(body.slug)
+    if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)):
+        raise AlreadyExists(
+            f"provider `{slug}` exists; patch it, or choose another slug", param="slug"
+        )
+    connection.run(
+        ProviderTable.insert(
+            slug=slug,
+            name=inputs.check_name(body.name),
+            adapter=inputs.check_adapter(body.adapter),
+            base_url=inputs.check_base_url(body.base_url, allow_http=allow_http),
+            headers=inputs.check_headers(body.headers),
+            flags=inputs.check_flags(body.flags),
+            disabled=body.disabled,
+            created_at=now_us,
+            updated_at=now_us,
+        )
+    )
+    raise_revision(connection)
+    return get(connection, slug)
+
+
+def get(connection: Connection, slug: str) -> Record:
+    return _record(_row(connection, slug))
+
+
+def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Record], int]:
+    query = ProviderTable.select().order_by(ProviderTable.slug)
+    rows = connection.run(query.limit(limit).offset(offset))
+    return [_record(row) for row in rows], connection.count(ProviderTable.select())
+
+
+def patch(
+    connection: Connection, slug: str, body: ProviderPatch, *, allow_http: bool, now_us: int
+) -> Record:
+    _row(connection, slug)
+    changes: dict[str, Any] = {"updated_at": now_us}
+    if body.name is not UNSET:
+        changes["name"] = inputs.check_name(body.name)
+    if body.base_url is not UNSET:
+        changes["base_url"] = inputs.check_base_url(body.base_url, allow_http=allow_http)
+    if body.headers is not UNSET:
+        changes["headers"] = inputs.check_headers(body.headers or {})
+    if body.flags is not UNSET:
+        changes["flags"] = inputs.check_flags(body.flags or {})
+    if body.disabled is not UNSET:
+        changes["disabled"] = body.disabled
+    connection.run(ProviderTable.update(changes).where(ProviderTable.slug == slug))
+    raise_revision(connection)
+    return get(connection, slug)
+
+
+def delete(connection: Connection, slug: str) -> None:
+    """Raises Conflict while endpoints use it."""
+    _row(connection, slug)
+    used = connection.count(EndpointTable.select().where(EndpointTable.provider == slug))
+    if used:
+        raise Conflict(f"provider `{slug}` has {used} endpoints; delete them first")
+    connection.run(ProviderTable.delete().where(ProviderTable.slug == slug))
+    raise_revision(connection)
+
+
+def _row(connection: Connection, slug: str) -> Any:
+    row = connection.first(ProviderTable.select().where(ProviderTable.slug == slug))
+    if row is None:
+        raise NotFound(f"no provider `{slug}`")
+    return row
+
+
+def _record(row: Any) -> Record:
+    return {
+        "id": row.slug,
+        "slug": row.slug,
+        "object": "provider",
+        "name": row.name,
+        "adapter": row.adapter,
+        "base_url": row.base_url,
+        "headers": row.headers,
+        "flags": row.flags,
+        "disabled": row.disabled,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+    }

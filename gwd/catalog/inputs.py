@@ -33,7 +33,7 @@ class _Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A strict body: an unknown field is the client's typo and is named."""
 
 
-class ProviderInput(_Input):
+class ProviderInput(_Input, frozen=True):
     slug: str
     name: str
     adapter: str
@@ -43,15 +43,15 @@ class ProviderInput(_Input):
     disabled: bool = False
 
 
-class ProviderPatch(_Input):
+class ProviderPatch(_Input, frozen=True):
     name: str | UnsetType = UNSET
     base_url: str | UnsetType = UNSET
-    headers: dict[str, str] | None | UnsetType = UNSET
-    flags: dict[str, Any] | None | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType | None = UNSET
+    flags: dict[str, Any] | UnsetType | None = UNSET
     disabled: bool | UnsetType = UNSET
 
 
-class ModelInput(_Input):
+class ModelInput(_Input, frozen=True):
     id: str
     name: str
     vendor: str
@@ -73,7 +73,7 @@ class ModelInput(_Input):
     successor: str | None = None
 
 
-class ModelPatch(_Input):
+class ModelPatch(_Input, frozen=True):
     """`pricing` and `pricing_tiers` append a version that takes effect at `effective_at` (default: now)."""
 
     name: str | UnsetType = UNSET
@@ -84,20 +84,20 @@ class ModelPatch(_Input):
     input_modalities: list[str] | UnsetType = UNSET
     output_modalities: list[str] | UnsetType = UNSET
     pricing: Pricing | UnsetType = UNSET
-    pricing_tiers: list[PricingTier] | None | UnsetType = UNSET
+    pricing_tiers: list[PricingTier] | UnsetType | None = UNSET
     effective_at: str | UnsetType = UNSET
-    description: str | None | UnsetType = UNSET
-    family: str | None | UnsetType = UNSET
-    aliases: list[str] | None | UnsetType = UNSET
-    default_max_tokens: int | None | UnsetType = UNSET
+    description: str | UnsetType | None = UNSET
+    family: str | UnsetType | None = UNSET
+    aliases: list[str] | UnsetType | None = UNSET
+    default_max_tokens: int | UnsetType | None = UNSET
     is_moderated: bool | UnsetType = UNSET
-    released_at: str | None | UnsetType = UNSET
-    deprecated_at: str | None | UnsetType = UNSET
-    retired_at: str | None | UnsetType = UNSET
-    successor: str | None | UnsetType = UNSET
+    released_at: str | UnsetType | None = UNSET
+    deprecated_at: str | UnsetType | None = UNSET
+    retired_at: str | UnsetType | None = UNSET
+    successor: str | UnsetType | None = UNSET
 
 
-class EndpointInput(_Input):
+class EndpointInput(_Input, frozen=True):
     model: str
     provider: str
     upstream_model: str
@@ -113,17 +113,17 @@ class EndpointInput(_Input):
     disabled: bool = False
 
 
-class EndpointPatch(_Input):
+class EndpointPatch(_Input, frozen=True):
     upstream_model: str | UnsetType = UNSET
     tag: str | UnsetType = UNSET
-    base_url: str | None | UnsetType = UNSET
+    base_url: str | UnsetType | None = UNSET
     pricing: Pricing | UnsetType = UNSET
-    pricing_tiers: list[PricingTier] | None | UnsetType = UNSET
+    pricing_tiers: list[PricingTier] | UnsetType | None = UNSET
     effective_at: str | UnsetType = UNSET
-    context_length: int | None | UnsetType = UNSET
-    max_completion_tokens: int | None | UnsetType = UNSET
-    supported_parameters: list[str] | None | UnsetType = UNSET
-    flags: dict[str, Any] | None | UnsetType = UNSET
+    context_length: int | UnsetType | None = UNSET
+    max_completion_tokens: int | UnsetType | None = UNSET
+    supported_parameters: list[str] | UnsetType | None = UNSET
+    flags: dict[str, Any] | UnsetType | None = UNSET
     weight: Decimal | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
 

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from gwd.catalog import inputs, prices
+from gwd.catalog import inputs, prices, providers
 from gwd.catalog.inputs import EndpointInput, EndpointPatch
 from gwd.catalog.snapshot import raise_revision
-from gwd.catalog.tables import EndpointTable, ModelTable, ProviderTable
+from gwd.catalog.tables import EndpointTable, ModelTable
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, InvalidValue, NotFound
 from gwd.core.ids import mint
@@ -21,10 +21,7 @@ def create(connection: Connection, body: EndpointInput, *, allow_http: bool, now
     """Raises InvalidValue for an unknown model or provider, AlreadyExists for a taken tag."""
     if connection.first(ModelTable.select().where(ModelTable.id == body.model)) is None:
         raise InvalidValue(f"`model`: no model `{body.model}`; create it first", param="model")
-    if connection.first(ProviderTable.select().where(ProviderTable.slug == body.provider)) is None:
-        raise InvalidValue(
-            f"`provider`: no provider `{body.provider}`; create it first", param="provider"
-        )
+    providers.require(connection, body.provider)
     tag = inputs.check_tag(body.tag or body.provider)
     _check_free(connection, body.model, tag)
     row_id = mint("ep_")

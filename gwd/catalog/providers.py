@@ -9,7 +9,7 @@ from gwd.catalog.inputs import ProviderInput, ProviderPatch
 from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ProviderTable
 from gwd.core.clock import iso
-from gwd.core.errors import AlreadyExists, Conflict, NotFound
+from gwd.core.errors import AlreadyExists, Conflict, InvalidValue, NotFound
 from gwd.store import Connection
 
 Record = dict[str, Any]
@@ -41,6 +41,12 @@ def create(connection: Connection, body: ProviderInput, *, allow_http: bool, now
 
 def get(connection: Connection, slug: str) -> Record:
     return _record(_row(connection, slug))
+
+
+def require(connection: Connection, slug: str) -> None:
+    """Raises InvalidValue for a body that names a provider which does not exist."""
+    if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)) is None:
+        raise InvalidValue(f"`provider`: no provider `{slug}`; create it first", param="provider")
 
 
 def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Record], int]:

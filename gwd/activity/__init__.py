@@ -1,0 +1,6 @@
+"""activity: the record of every generation, served or refused, and the questions people ask of it.
+
+Owns: the table generation. Does not own: money (amounts here repeat what the ledger settled, in the same transaction).
+Invariants: one row per generation id, written once, when it is settled or refused; refusals by the rate limit are
+counted in one row per key and second. Speaks to: store and core.
+"""

@@ -1,0 +1,74 @@
+"""One generation as it is written: the columns of the table, in their order."""
+
+from typing import Literal
+
+import msgspec
+
+Status = Literal["succeeded", "incomplete", "failed", "cancelled", "refused"]
+
+
+class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in microseconds UTC, durations in milliseconds, amounts in nano-USD; JSON text where the name says so.
+
+    `price` is the JSON of the price that was applied, so that the charge can be computed again from the row.
+    """
+
+    id: str
+    organization_id: str
+    workspace_id: str | None
+    key_id: str
+    family_id: str
+    user_tag: str | None = None
+    session_id: str | None = None
+    referer: str | None = None
+    title: str | None = None
+    dialect: str
+    requested_model: str | None = None
+    model: str | None = None
+    vendor: str | None = None
+    provider: str | None = None
+    endpoint_id: str | None = None
+    status: Status
+    streamed: bool = False
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    error_status: int | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    tokens_input: int = 0
+    tokens_cache_read: int = 0
+    tokens_cache_write_5m: int = 0
+    tokens_cache_write_1h: int = 0
+    tokens_output: int = 0
+    tokens_reasoning: int = 0
+    images: int = 0
+    usage_estimated: bool = False
+    cost_prompt_nano: int = 0
+    cost_cache_read_nano: int = 0
+    cost_cache_write_nano: int = 0
+    cost_completion_nano: int = 0
+    cost_reasoning_nano: int = 0
+    cost_request_fee_nano: int = 0
+    cost_platform_fee_nano: int = 0
+    cost_total_nano: int = 0
+    insured: bool = False
+    byok: bool = False
+    fee_bps: int = 0
+    price: str | None = None
+    attempts: int = 0
+    fallbacks: int = 0
+    routing_ms: int | None = None
+    fallback_ms: int | None = None
+    ttft_ms: int | None = None
+    generation_ms: int | None = None
+    latency_ms: int | None = None
+    upstream_id: str | None = None
+    request_id: str | None = None
+    user_agent: str | None = None
+    dropped_parameters: str | None = None
+    dropped_tools: str | None = None
+    forwarded_from: str | None = None
+    receipt: str | None = None
+    occurrences: int = 1
+    created_at: int
+    settled_at: int

@@ -1,0 +1,210 @@
+"""Writing generations and reading them back: one by id, lists with filters, the last minute for rate windows."""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd.activity.row import GenerationRow
+from gwd.core.clock import US_PER_S, iso
+from gwd.core.errors import GenerationNotFound
+from gwd.core.money import usd_json
+from gwd.store import Connection
+
+Record = dict[str, Any]
+
+_COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
+_INSERT: Final = (
+    f"INSERT INTO generation ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+    " ON CONFLICT (id) DO NOTHING"
+)
+_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM generation"  # noqa: S608
+_FILTERS: Final = {
+    "key_id": "key_id = ?",
+    "family_id": "family_id = ?",
+    "model": "model = ?",
+    "status": "status = ?",
+    "user": "user_tag = ?",
+    "session_id": "session_id = ?",
+    "workspace_id": "workspace_id = ?",
+    "error_code": "error_code = ?",
+    "from": "created_at >= ?",
+    "to": "created_at < ?",
+}
+
+
+def write(connection: Connection, row: GenerationRow) -> None:
+    """Write a generation once; a second write of the same id changes nothing (recovery may run twice)."""
+    connection.execute(_INSERT, msgspec.structs.astuple(row))
+
+
+def count_refusal(connection: Connection, row: GenerationRow) -> None:
+    """Write a refusal that repeats: one row per key, code and second, with the number of occurrences."""
+    second = row.created_at // US_PER_S * US_PER_S
+    changed = connection.execute(
+        "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND created_at >= ?"
+        " AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'",
+        (
+            row.occurrences,
+            row.organization_id,
+            second,
+            second + US_PER_S,
+            row.key_id,
+            row.error_code,
+        ),
+    )
+    if not changed:
+        write(connection, row)
+
+
+def get(connection: Connection, organization_id: str, generation_id: str) -> GenerationRow:
+    """Raises GenerationNotFound, for a foreign or unknown id and for one that is not settled yet."""
+    found = connection.row(
+        f"{_SELECT} WHERE id = ? AND organization_id = ?",
+        (generation_id, organization_id),
+    )
+    if found is None:
+        raise GenerationNotFound(
+            "no such generation; one that is still running appears when it is settled",
+            retry_after_s=1,
+        )
+    return _row(found)
+
+
+def list_(
+    connection: Connection,
+    organization_id: str,
+    filters: dict[str, str | int],
+    *,
+    limit: int,
+    offset: int,
+) -> tuple[list[GenerationRow], int]:
+    """Newest first. `filters` names are those of GET /generations; `from` and `to` are microseconds."""
+    clauses, values = ["organization_id = ?"], [organization_id]
+    for name, value in filters.items():
+        if name == "app":
+            clauses.append("(title = ? OR referer = ?)")
+            values += [value, value]
+        else:
+            clauses.append(_FILTERS[name])
+            values.append(value)
+    where = " AND ".join(clauses)
+    count = connection.row(f"SELECT COUNT(*) FROM generation WHERE {where}", tuple(values))  # noqa: S608
+    rows = connection.rows(
+        f"{_SELECT} WHERE {where} ORDER BY created_at DESC, id LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    assert count is not None
+    return [_row(row) for row in rows], int(count[0])
+
+
+def admitted_since(connection: Connection, since_us: int) -> list[tuple[str, int]]:
+    """(family, created_at) of what the rate limit let through: what its windows are seeded with at start."""
+    return [
+        (str(row[0]), int(row[1]))
+        for row in connection.rows(
+            "SELECT family_id, created_at FROM generation WHERE created_at >= ?"
+            " AND (error_code IS NULL OR error_code <> 'rate_limit_exceeded') ORDER BY created_at",
+            (since_us,),
+        )
+    ]
+
+
+def record(row: GenerationRow, key_name: str | None = None) -> Record:
+    """The generation record of api.md 8.6: the spec's fields, those other clients insist on, ours on top."""
+    prompt = (
+        row.tokens_input
+        + row.tokens_cache_read
+        + row.tokens_cache_write_5m
+        + row.tokens_cache_write_1h
+    )
+    completion = row.tokens_output + row.tokens_reasoning
+    list_price = (
+        row.cost_prompt_nano
+        + row.cost_cache_read_nano
+        + row.cost_cache_write_nano
+        + row.cost_completion_nano
+        + row.cost_reasoning_nano
+        + row.cost_request_fee_nano
+    )
+    return {
+        "id": row.id,
+        "model": row.model,
+        "provider_name": row.provider,
+        "status": row.status,
+        "streamed": row.streamed,
+        "finish_reason": row.finish_reason,
+        "tokens_prompt": prompt,
+        "tokens_completion": completion,
+        "native_tokens_cached": row.tokens_cache_read,
+        "native_tokens_reasoning": row.tokens_reasoning,
+        "total_cost": usd_json(row.cost_total_nano),
+        "latency": row.latency_ms or 0,
+        "generation_time": row.generation_ms or 0,
+        "created_at": iso(row.created_at),
+        "settled_at": iso(row.settled_at),
+        "ttft": row.ttft_ms,
+        "usage": usd_json(row.cost_total_nano),
+        "upstream_inference_cost": usd_json(list_price) if row.byok else None,
+        "native_tokens_prompt": prompt,
+        "native_tokens_completion": completion,
+        "native_tokens_cache_write": row.tokens_cache_write_5m + row.tokens_cache_write_1h,
+        "native_finish_reason": row.native_finish_reason,
+        "is_byok": row.byok,
+        "insured": row.insured,
+        "dialect": row.dialect,
+        "requested_model": row.requested_model,
+        "vendor": row.vendor,
+        "key_id": row.key_id,
+        "key_name": key_name,
+        "workspace_id": row.workspace_id,
+        "session_id": row.session_id,
+        "external_user": row.user_tag,
+        "http_referer": row.referer,
+        "origin": row.referer,
+        "title": row.title,
+        "user_agent": row.user_agent,
+        "request_id": row.request_id,
+        "upstream_id": row.upstream_id,
+        "error": None
+        if row.error_code is None
+        else {"status": row.error_status, "code": row.error_code, "message": row.error_message},
+        "attempts": row.attempts,
+        "usage_estimated": row.usage_estimated,
+        "dropped_parameters": msgspec.json.decode(row.dropped_parameters)
+        if row.dropped_parameters
+        else [],
+        "dropped_tools": msgspec.json.decode(row.dropped_tools) if row.dropped_tools else [],
+        "forwarded_from": row.forwarded_from,
+        "occurrences": row.occurrences,
+        "cancelled": row.status == "cancelled",
+        "num_media_prompt": row.images or None,
+        "data_region": "global",
+        "gateway_metadata": msgspec.Raw(row.receipt.encode()) if row.receipt else None,
+        **dict.fromkeys(_UNKNOWN_HERE),
+    }
+
+
+# Fields that other clients' models require and this gateway has no value for.
+_UNKNOWN_HERE: Final = (
+    "api_type",
+    "app_id",
+    "cache_discount",
+    "moderation_latency",
+    "native_tokens_completion_images",
+    "num_fetches",
+    "num_input_audio_prompt",
+    "num_media_completion",
+    "num_search_results",
+    "preset_id",
+    "provider_responses",
+    "router",
+    "service_tier",
+    "web_search_engine",
+)
+
+
+def _row(values: tuple[Any, ...]) -> GenerationRow:
+    fields = dict(zip(_COLUMNS, values, strict=True))
+    for name in ("streamed", "usage_estimated", "insured", "byok"):
+        fields[name] = bool(fields[name])
+    return GenerationRow(**fields)

@@ -1,0 +1,240 @@
+"""Vendor keys: create, list, get, patch, delete, and the opened form that the pipeline calls vendors with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.catalog import providers
+from gwd.catalog.snapshot import raise_revision
+from gwd.core.clock import TimeError, iso, us_from_iso
+from gwd.core.errors import InvalidValue, MissingParameter, NotFound
+from gwd.core.ids import mint
+from gwd.credentials import references
+from gwd.credentials.tables import CredentialTable
+from gwd.credentials.vault import Binding, CannotOpenError, Vault
+from gwd.store import Connection
+
+Record = dict[str, Any]
+MAX_SECRET = 4_096
+
+
+class CredentialInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """POST /catalog/credentials: `key` (stored encrypted) or `key_ref` (read by the daemon, never stored)."""
+
+    provider: str
+    key: str | None = None
+    key_ref: str | None = None
+    name: str | None = None
+    expires_at: str | None = None
+    sort_order: int = 0
+    disabled: bool = False
+
+
+class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    key: str | UnsetType = UNSET
+    key_ref: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    expires_at: str | UnsetType | None = UNSET
+    sort_order: int | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A credential ready for use. `secret` None: `problem` says why it cannot be used."""
+
+    id: str
+    organization_id: str | None
+    provider: str
+    secret: str | None
+    problem: str | None
+    sort_order: int
+    expires_at_us: int | None
+    is_fallback: bool
+    is_required: bool
+    workspace_id: str | None
+    allowed_models: tuple[str, ...] | None
+    allowed_api_key_hashes: tuple[str, ...] | None
+    allowed_user_ids: tuple[str, ...] | None
+
+    def __repr__(self) -> str:
+        return f"VendorKey(id={self.id!r}, provider={self.provider!r})"
+
+
+def create(connection: Connection, vault: Vault, body: CredentialInput, *, now_us: int) -> Record:
+    """A platform credential. Raises InvalidValue naming the field; the provider must exist."""
+    providers.require(connection, body.provider)
+    row_id = mint("pk_")
+    stored = _stored(vault, row_id, body.provider, body.key, body.key_ref)
+    connection.run(
+        CredentialTable.insert(
+            id=row_id,
+            organization_id=None,
+            provider=body.provider,
+            name=body.name or body.provider,
+            **stored,
+            sort_order=body.sort_order,
+            expires_at=_moment(body.expires_at),
+            disabled=body.disabled,
+            is_fallback=False,
+            is_required=False,
+            created_at=now_us,
+            updated_at=now_us,
+        )
+    )
+    raise_revision(connection)
+    return get(connection, row_id)
+
+
+def get(connection: Connection, credential_id: str) -> Record:
+    return _record(_row(connection, credential_id))
+
+
+def list_(
+    connection: Connection, *, limit: int, offset: int, provider: str | None = None
+) -> tuple[list[Record], int]:
+    query = CredentialTable.select().where(CredentialTable.organization_id.is_null())
+    if provider is not None:
+        query = query.where(CredentialTable.provider == provider)
+    rows = connection.run(query.order_by(CredentialTable.created_at).limit(limit).offset(offset))
+    return [_record(row) for row in rows], connection.count(query)
+
+
+def patch(
+    connection: Connection, vault: Vault, credential_id: str, body: CredentialPatch, *, now_us: int
+) -> Record:
+    """`key` or `key_ref` replaces the secret in place and clears the last error."""
+    row = _row(connection, credential_id)
+    changes: dict[str, Any] = {"updated_at": now_us}
+    if body.key is not UNSET or body.key_ref is not UNSET:
+        key = None if body.key is UNSET else body.key
+        key_ref = None if body.key_ref is UNSET else body.key_ref
+        changes |= _stored(vault, row.id, row.provider, key, key_ref)
+        changes |= {"last_error_at": None, "last_error_reason": None}
+    if body.name is not UNSET:
+        changes["name"] = body.name
+    if body.expires_at is not UNSET:
+        changes["expires_at"] = _moment(body.expires_at)
+    if body.sort_order is not UNSET:
+        changes["sort_order"] = body.sort_order
+    if body.disabled is not UNSET:
+        changes["disabled"] = body.disabled
+    connection.run(CredentialTable.update(changes).where(CredentialTable.id == credential_id))
+    raise_revision(connection)
+    return get(connection, credential_id)
+
+
+def delete(connection: Connection, credential_id: str) -> None:
+    _row(connection, credential_id)
+    connection.run(CredentialTable.delete().where(CredentialTable.id == credential_id))
+    raise_revision(connection)
+
+
+def platform_keys(
+    connection: Connection, vault: Vault, environment: Mapping[str, str]
+) -> list[VendorKey]:
+    """Every enabled platform credential, opened; one that cannot be opened says why instead."""
+    query = CredentialTable.select().where(
+        CredentialTable.organization_id.is_null() & (CredentialTable.disabled == False)  # noqa: E712
+    )
+    return [
+        _opened(row, vault, environment)
+        for row in connection.run(query.order_by(CredentialTable.created_at))
+    ]
+
+
+def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey:
+    secret, problem = None, None
+    try:
+        if row.key_ref is not None:
+            secret = references.resolve(row.key_ref, environment)
+        else:
+            secret = vault.open(row.sealed, _binding(row.organization_id, row.id, row.provider))
+        if not (secret.isascii() and secret.isprintable()):
+            secret, problem = None, "the key has characters that no header can carry"
+    except (CannotOpenError, references.UnresolvedReferenceError) as error:
+        problem = str(error)
+    return VendorKey(
+        id=row.id,
+        organization_id=row.organization_id,
+        provider=row.provider,
+        secret=secret,
+        problem=problem,
+        sort_order=row.sort_order,
+        expires_at_us=row.expires_at,
+        is_fallback=row.is_fallback,
+        is_required=row.is_required,
+        workspace_id=row.workspace_id,
+        allowed_models=_tuple(row.allowed_models),
+        allowed_api_key_hashes=_tuple(row.allowed_api_key_hashes),
+        allowed_user_ids=_tuple(row.allowed_user_ids),
+    )
+
+
+def _stored(
+    vault: Vault, row_id: str, provider: str, key: str | None, key_ref: str | None
+) -> dict[str, Any]:
+    if (key is None) == (key_ref is None):
+        raise MissingParameter("exactly one of `key` and `key_ref` is required", param="key")
+    if key_ref is not None:
+        return {"sealed": None, "key_ref": references.check(key_ref), "label": key_ref}
+    assert key is not None
+    key = key.strip()
+    if not key or len(key) > MAX_SECRET or not key.isascii() or not key.isprintable():
+        raise InvalidValue("`key` must be printable ASCII without line breaks", param="key")
+    label = f"…{key[-4:]}" if len(key) >= 12 else "…"
+    return {
+        "sealed": vault.seal(key, _binding(None, row_id, provider)),
+        "key_ref": None,
+        "label": label,
+    }
+
+
+def _binding(organization_id: str | None, row_id: str, provider: str) -> Binding:
+    return Binding(
+        purpose="vendor key", organization_id=organization_id or "", row_id=row_id, origin=provider
+    )
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return us_from_iso(text)
+    except TimeError as error:
+        raise InvalidValue(f"`expires_at` {error}", param="expires_at") from None
+
+
+def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def _row(connection: Connection, credential_id: str) -> Any:
+    row = connection.first(
+        CredentialTable.select().where(
+            (CredentialTable.id == credential_id) & CredentialTable.organization_id.is_null()
+        )
+    )
+    if row is None:
+        raise NotFound("no such credential")
+    return row
+
+
+def _record(row: Any) -> Record:
+    return {
+        "id": row.id,
+        "object": "credential",
+        "provider": row.provider,
+        "name": row.name,
+        "label": row.label,
+        "key_ref": row.key_ref,
+        "sort_order": row.sort_order,
+        "expires_at": None if row.expires_at is None else iso(row.expires_at),
+        "disabled": row.disabled,
+        "last_error": None
+        if row.last_error_at is None
+        else {"at": iso(row.last_error_at), "reason": row.last_error_reason},
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+    }

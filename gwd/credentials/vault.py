@@ -1,0 +1,90 @@
+"""Sealing of recoverable secrets: an AES-256-GCM envelope whose associated data says what the secret belongs to.
+
+Blob: `gw1.<kek id>.<wrapped data key>.<nonce>.<ciphertext>`, the binary parts in URL-safe base64. Associated data is
+the length-prefixed list of format, purpose, organization, row and origin, so that a blob moved to another row, another
+organization or another vendor does not open.
+"""
+
+import base64
+import hmac
+import os
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gwd.credentials.keyring import KEY_BYTES, KeyRing
+
+_FORMAT: Final = "gw1"
+_NONCE_BYTES: Final = 12
+
+
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a secret belongs to; sealing and opening must name the same."""
+
+    purpose: str
+    organization_id: str
+    row_id: str
+    origin: str
+
+
+class CannotOpenError(RuntimeError):
+    """The blob was sealed by another ring or for another place; the text never shows any of it."""
+
+
+class Vault:
+    """Seals and opens with one key ring."""
+
+    def __init__(self, ring: KeyRing) -> None:
+        self._ring = ring
+
+    def seal(self, secret: str, binding: Binding) -> str:
+        data_key, nonce = os.urandom(KEY_BYTES), os.urandom(_NONCE_BYTES)
+        associated = _associated(binding)
+        ciphertext = AESGCM(data_key).encrypt(nonce, secret.encode("utf-8"), associated)
+        wrap_nonce = os.urandom(_NONCE_BYTES)
+        kek = self._ring.keks[self._ring.active]
+        wrapped = wrap_nonce + AESGCM(kek).encrypt(wrap_nonce, data_key, associated)
+        return ".".join(
+            (_FORMAT, self._ring.active, _text(wrapped), _text(nonce), _text(ciphertext))
+        )
+
+    def open(self, blob: str, binding: Binding) -> str:
+        """The secret. Raises CannotOpenError for a wrong ring, a moved or a damaged blob."""
+        try:
+            _, kek_id, wrapped_text, nonce_text, cipher_text = blob.split(".")
+            kek = self._ring.keks[kek_id]
+            wrapped = _bytes(wrapped_text)
+            associated = _associated(binding)
+            data_key = AESGCM(kek).decrypt(
+                wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], associated
+            )
+            return (
+                AESGCM(data_key)
+                .decrypt(_bytes(nonce_text), _bytes(cipher_text), associated)
+                .decode("utf-8")
+            )
+        except (KeyError, ValueError, InvalidTag):
+            raise CannotOpenError(
+                f"the {binding.purpose} of {binding.row_id} does not open with this key ring"
+            ) from None
+
+    def check_value(self) -> bytes:
+        """A value that tells this ring from any other; kept in the database to detect a wrong ring at start."""
+        return hmac.new(self._ring.pepper, b"gwd key ring check", sha256).digest()
+
+
+def _associated(binding: Binding) -> bytes:
+    fields = (_FORMAT, binding.purpose, binding.organization_id, binding.row_id, binding.origin)
+    encoded = [field.encode("utf-8") for field in fields]
+    return b"".join(len(field).to_bytes(4, "big") + field for field in encoded)
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

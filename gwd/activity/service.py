@@ -79,7 +79,8 @@ def list_(
     offset: int,
 ) -> tuple[list[GenerationRow], int]:
     """Newest first. `filters` names are those of GET /generations; `from` and `to` are microseconds."""
-    clauses, values = ["organization_id = ?"], [organization_id]
+    clauses = ["organization_id = ?"]
+    values: list[str | int] = [organization_id]
     for name, value in filters.items():
         if name == "app":
             clauses.append("(title = ? OR referer = ?)")

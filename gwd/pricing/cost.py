@@ -1,0 +1,80 @@
+"""What a usage costs at a price: each class rounded once, the total is their sum (spec 2.2, design decision 1)."""
+
+import msgspec
+
+from gwd.core.cost import Cost, Price, PriceTier
+from gwd.core.money import PICO_PER_NANO, cost_of_tokens_nano, fee_nano
+from gwd.core.usage import Usage
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """The per-token prices, in pico-USD, that hold for one whole request."""
+
+    prompt_pico: int
+    cache_read_pico: int
+    cache_write_5m_pico: int
+    cache_write_1h_pico: int
+    completion_pico: int
+    reasoning_pico: int
+
+
+def cost(usage: Usage, price: Price, *, byok_fee_bps: int | None = None, insured: bool) -> Cost:
+    """The cost of `usage`, for a request that is charged or insured; a failed one has no cost at all.
+
+    `byok_fee_bps` is given when the owner's own key served: then the classes show the official price and only the
+    fee, rounded down, is charged. An insured request is charged nothing and keeps its classes for information.
+    """
+    rates = rates_for(price, usage.input_total)
+    parts = Cost(
+        prompt_nano=cost_of_tokens_nano(usage.input, rates.prompt_pico)
+        + usage.images * price.image_nano,
+        cache_read_nano=cost_of_tokens_nano(usage.cache_read, rates.cache_read_pico),
+        cache_write_nano=_rounded(
+            usage.cache_write_5m * rates.cache_write_5m_pico
+            + usage.cache_write_1h * rates.cache_write_1h_pico
+        ),
+        completion_nano=cost_of_tokens_nano(usage.output, rates.completion_pico),
+        reasoning_nano=cost_of_tokens_nano(usage.reasoning, rates.reasoning_pico),
+        request_fee_nano=price.request_nano,
+        insured=insured,
+        byok=byok_fee_bps is not None,
+    )
+    if insured:
+        return parts
+    if byok_fee_bps is None:
+        return msgspec.structs.replace(parts, total_nano=parts.list_price_nano)
+    fee = fee_nano(parts.list_price_nano, byok_fee_bps)
+    return msgspec.structs.replace(parts, platform_fee_nano=fee, total_nano=fee)
+
+
+def rates_for(price: Price, prompt_tokens: int) -> Rates:
+    """The rates of a request with `prompt_tokens` in all: the highest tier that the prompt exceeds, else the base.
+
+    A tier holds for every token of the request, not only for those above its threshold.
+    """
+    reached = [tier for tier in price.tiers if prompt_tokens > tier.above_prompt_tokens]
+    if not reached:
+        return _rates(price)
+    return _rates(max(reached, key=lambda tier: tier.above_prompt_tokens))
+
+
+def reachable_rates(price: Price, prompt_tokens: int) -> tuple[Rates, ...]:
+    """Every set of rates that a prompt of at most `prompt_tokens` can end up with: the base and the tiers below."""
+    reached = (tier for tier in price.tiers if prompt_tokens > tier.above_prompt_tokens)
+    return (_rates(price), *(_rates(tier) for tier in reached))
+
+
+def _rates(source: Price | PriceTier) -> Rates:
+    return Rates(
+        prompt_pico=source.prompt_pico,
+        cache_read_pico=source.cache_read_pico,
+        cache_write_5m_pico=source.cache_write_5m_pico,
+        cache_write_1h_pico=source.cache_write_1h_pico,
+        completion_pico=source.completion_pico,
+        reasoning_pico=source.reasoning_pico,
+    )
+
+
+def _rounded(pico: int) -> int:
+    """Pico-USD to nano-USD, half up: the two kinds of cache writes are one class and are rounded together."""
+    return (pico + PICO_PER_NANO // 2) // PICO_PER_NANO

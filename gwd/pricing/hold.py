@@ -1,0 +1,150 @@
+"""The credit to hold for a request at a target (reliability.md 2.5, design decision 19).
+
+A demand is measured once per request; a hold is computed from it for each target. The hold is never under the cost of
+any usage that stays within its bounds, whichever classes and tier the tokens end up in.
+"""
+
+from collections.abc import Iterable
+from typing import Final, assert_never
+
+import msgspec
+
+from gwd.core.cost import Price
+from gwd.core.money import PICO_PER_NANO, fee_nano
+from gwd.core.request import (
+    CacheTtl,
+    FilePart,
+    Generate,
+    ImagePart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    Request,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from gwd.core.target import Target
+from gwd.pricing.bound import bound_prompt
+from gwd.pricing.cost import Rates, reachable_rates
+from gwd.pricing.estimate import count_images, estimate_prompt
+
+DEFAULT_OUTPUT_BOUND: Final = 32_768
+_CLASSES: Final = 5
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request asks for, in tokens: measured once, before any target is considered.
+
+    `output_cap` is the client's own limit. `writes_1h` tells that a one-hour prompt-cache mark is present.
+    """
+
+    prompt_estimate: int
+    prompt_bound: int
+    images: int
+    generates: bool
+    writes_1h: bool
+    output_cap: int | None
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """Credit to hold for one target, with the bounds it was computed from."""
+
+    prompt_tokens: int
+    output_tokens: int
+    amount_nano: int
+
+
+def measure(request: Request) -> Demand:
+    """The demand of a request: estimate and bound of its prompt, pictures, cache marks, output limit."""
+    body = request.body
+    generates = isinstance(body, Generate)
+    return Demand(
+        prompt_estimate=estimate_prompt(request),
+        prompt_bound=bound_prompt(request),
+        images=count_images(request),
+        generates=generates,
+        writes_1h=isinstance(body, Generate) and "1h" in _cache_marks(body),
+        output_cap=body.max_output_tokens if isinstance(body, Generate) else None,
+    )
+
+
+def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -> int:
+    """The most output tokens, reasoning included, that this target may produce for the request.
+
+    A client's cap counts as it is sent: at most the model's maximum. Without one, decision 19.
+    """
+    if not demand.generates:
+        return 0
+    if demand.output_cap is not None:
+        return min(demand.output_cap, target.max_completion_tokens)
+    room = max(1, target.context_length - demand.prompt_estimate)
+    return min(target.max_completion_tokens, room, default_output_bound)
+
+
+def hold(
+    demand: Demand, target: Target, *, default_output_bound: int = DEFAULT_OUTPUT_BOUND
+) -> Hold:
+    """The credit that covers the dearest way this target can answer the request.
+
+    On the owner's own key only the fee is held; its fallback to the platform's key is a target of its own.
+    """
+    prompt = demand.prompt_bound
+    if demand.generates:
+        # A longer prompt is refused by the vendor. A batch of embeddings may well exceed one context.
+        prompt = min(prompt, target.context_length)
+    output = bound_output(demand, target, default_output_bound=default_output_bound)
+    amount = hold_nano(
+        target.price,
+        prompt_tokens=prompt,
+        output_tokens=output,
+        images=demand.images,
+        writes_1h=demand.writes_1h,
+    )
+    if target.credential.byok:
+        amount = fee_nano(amount, target.credential.fee_bps)
+    return Hold(prompt_tokens=prompt, output_tokens=output, amount_nano=amount)
+
+
+def hold_nano(
+    price: Price, *, prompt_tokens: int, output_tokens: int, images: int, writes_1h: bool
+) -> int:
+    """The dearest official price of at most so many tokens, in nano-USD, rounded up.
+
+    Every tier that the prompt can reach counts, and the prices below it too: the real prompt may be shorter.
+    """
+    tokens_pico = max(
+        prompt_tokens * _dearest_prompt(rates, writes_1h=writes_1h)
+        + output_tokens * max(rates.completion_pico, rates.reasoning_pico)
+        for rates in reachable_rates(price, prompt_tokens)
+    )
+    # Each class of the real cost is rounded half up on its own: at most half a nano a class above the exact sum.
+    rounded_up = -(-tokens_pico // PICO_PER_NANO) + _CLASSES
+    return rounded_up + price.request_nano + images * price.image_nano
+
+
+def _dearest_prompt(rates: Rates, *, writes_1h: bool) -> int:
+    """Some vendors cache without being asked, so a five-minute write always counts."""
+    usual = max(rates.prompt_pico, rates.cache_read_pico, rates.cache_write_5m_pico)
+    return max(usual, rates.cache_write_1h_pico) if writes_1h else usual
+
+
+def _cache_marks(body: Generate) -> set[CacheTtl | None]:
+    marks = {tool.cache for tool in body.tools}
+    for message in body.messages:
+        marks.update(_marks(message.parts))
+    return marks
+
+
+def _marks(parts: Iterable[Part]) -> Iterable[CacheTtl | None]:
+    for part in parts:
+        match part:
+            case TextPart() | ImagePart() | FilePart() | ToolCallPart():
+                yield part.cache
+            case ToolResultPart():
+                yield part.cache
+                yield from _marks(part.parts)
+            case ReasoningPart() | RefusalPart():
+                pass
+            case _:
+                assert_never(part)

@@ -1,0 +1,94 @@
+"""What is known of a generation from its first moment: who asked what, when, and under which id."""
+
+import msgspec
+
+from gwd.activity.row import GenerationRow
+from gwd.core.caller import Caller
+from gwd.core.errors import GatewayError
+from gwd.core.request import DialectName, Tags
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a generation's record that no later step changes."""
+
+    generation_id: str
+    organization_id: str
+    workspace_id: str | None
+    key_id: str
+    family_id: str
+    dialect: DialectName
+    requested_model: str | None
+    stream: bool
+    tags: Tags
+    dropped_tools: tuple[str, ...]
+    request_id: str
+    user_agent: str | None
+    created_us: int
+
+
+def ticket_for(
+    caller: Caller,
+    *,
+    generation_id: str,
+    dialect: DialectName,
+    requested_model: str | None = None,
+    stream: bool = False,
+    tags: Tags | None = None,
+    dropped_tools: tuple[str, ...] = (),
+    request_id: str,
+    user_agent: str | None,
+    created_us: int,
+) -> Ticket:
+    """A ticket for a caller whose key belongs to an organization."""
+    return Ticket(
+        generation_id=generation_id,
+        organization_id=caller.organization_id,
+        workspace_id=caller.workspace_id,
+        key_id=caller.key_id,
+        family_id=caller.family_id,
+        dialect=dialect,
+        requested_model=requested_model,
+        stream=stream,
+        tags=tags or Tags(),
+        dropped_tools=dropped_tools,
+        request_id=request_id,
+        user_agent=user_agent,
+        created_us=created_us,
+    )
+
+
+def refused_row(ticket: Ticket, error: GatewayError, now_us: int) -> GenerationRow:
+    """The record of a refusal: no tokens, no cost, the error that the client saw."""
+    return GenerationRow(
+        **identity(ticket),
+        status="refused",
+        error_status=error.status,
+        error_code=error.code,
+        error_message=error.message,
+        latency_ms=max(0, now_us - ticket.created_us) // 1_000,
+        settled_at=max(now_us, ticket.created_us),
+    )
+
+
+def identity(ticket: Ticket) -> dict[str, object]:
+    """The columns of a generation that come from its ticket."""
+    return {
+        "id": ticket.generation_id,
+        "organization_id": ticket.organization_id,
+        "workspace_id": ticket.workspace_id,
+        "key_id": ticket.key_id,
+        "family_id": ticket.family_id,
+        "user_tag": ticket.tags.user_id,
+        "session_id": ticket.tags.session_id,
+        "referer": ticket.tags.referer,
+        "title": ticket.tags.title,
+        "dialect": ticket.dialect,
+        "requested_model": ticket.requested_model,
+        "streamed": ticket.stream,
+        "request_id": ticket.request_id,
+        "user_agent": ticket.user_agent,
+        "dropped_tools": msgspec.json.encode(ticket.dropped_tools).decode()
+        if ticket.dropped_tools
+        else None,
+        "created_at": ticket.created_us,
+    }

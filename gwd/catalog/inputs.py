@@ -58,8 +58,8 @@ class ModelInput(_Input, frozen=True):
     context_length: int
     max_completion_tokens: int
     supported_parameters: list[str]
-    input_modalities: list[str] = ["text"]
-    output_modalities: list[str] = ["text"]
+    input_modalities: list[str] = msgspec.field(default_factory=lambda: ["text"])
+    output_modalities: list[str] = msgspec.field(default_factory=lambda: ["text"])
     pricing: Pricing | None = None
     pricing_tiers: list[PricingTier] = []
     description: str | None = None

@@ -9,8 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from gwd.catalog import endpoints, models, providers, snapshot
+from gwd.catalog.inputs import EndpointInput, ModelInput, ProviderInput
+from gwd.catalog.snapshot import Catalog
+from gwd.core.clock import SystemClock
 from gwd.core.money import pico_from_price
 from gwd.core.target import Flags
+from gwd.store import Connection, Store, migrations
 
 CATALOG = tomllib.loads(
     (Path(__file__).parents[3] / "examples" / "catalog.toml").read_text(encoding="utf-8")
@@ -43,6 +48,15 @@ def price_sets(model: dict[str, Any]) -> list[dict[str, str]]:
 
 def is_embedding(model: dict[str, Any]) -> bool:
     return bool(model["output_modalities"] == ["embeddings"])
+
+
+@pytest.mark.parametrize(
+    ("table", "body"),
+    [("providers", ProviderInput), ("models", ModelInput), ("endpoints", EndpointInput)],
+)
+def test_every_row_is_a_body_that_the_catalog_takes(table: str, body: type) -> None:
+    for row in CATALOG[table]:
+        msgspec.convert(row, body)
 
 
 def test_nothing_is_listed_twice() -> None:
@@ -160,3 +174,38 @@ def test_endpoints_lead_to_a_model_and_a_provider_and_their_flags_are_known(
 
 def test_every_model_can_be_reached() -> None:
     assert {endpoint["model"] for endpoint in ENDPOINTS} == set(MODELS)
+
+
+NOW_US = 1_795_910_400_000_000  # 2026-11-29T00:00:00Z, the day after the file was made
+
+
+def created(connection: Connection) -> Catalog:
+    """The file put into the catalog in its own order, as `gwctl apply` does."""
+    for row in CATALOG["providers"]:
+        body = msgspec.convert(row, ProviderInput)
+        providers.create(connection, body, allow_http=False, now_us=NOW_US)
+    for row in CATALOG["models"]:
+        models.create(connection, msgspec.convert(row, ModelInput), now_us=NOW_US)
+    for row in CATALOG["endpoints"]:
+        endpoint = msgspec.convert(row, EndpointInput)
+        endpoints.create(connection, endpoint, allow_http=False, now_us=NOW_US)
+    return snapshot.load(connection)
+
+
+async def test_the_catalog_takes_the_file_in_its_order_and_every_endpoint_has_a_price(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    migrations.migrate(path, SystemClock())
+    store = Store(path)
+    try:
+        catalog = await store.write(created)
+    finally:
+        await store.close()
+    assert set(catalog.models) == set(MODELS)
+    for model in catalog.models.values():
+        assert model.live_endpoints
+        assert all(endpoint.price_at(NOW_US) for endpoint in model.live_endpoints)
+    newest = catalog.resolve("~anthropic/sonnet-latest", NOW_US)
+    assert newest is not None
+    assert newest.id == "anthropic/claude-sonnet-5-5"

@@ -145,7 +145,7 @@ def test_embeddings_produce_no_output_and_may_exceed_one_context() -> None:
     made = hold(demand, target(context_length=1_000))
     assert made.output_tokens == 0
     assert made.prompt_tokens == demand.prompt_bound >= 10_300
-    assert demand.prompt_estimate >= 300 + 2_000
+    assert abs(demand.prompt_estimate - 2_300) <= 200
 
 
 def test_a_prompt_is_held_for_at_most_the_context() -> None:

@@ -84,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is no plan. `stage` places it among the checks of api.md 7.4: `model` before money, `endpoints` after."""
+    """Why there is no plan; `stage` places it among the checks: `model` before money, `endpoints` after (api.md 7.4)."""
 
     error: GatewayError
     stage: Literal["model", "endpoints"]

@@ -1,6 +1,6 @@
 """One SQLite connection as rooms see it: plain SQL with constant text on the hot path, peewee queries elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
@@ -42,6 +42,10 @@ class Connection:
         """Run one statement that returns no rows; gives back how many rows it changed."""
         self.raw.execute(sql, parameters)
         return self.raw.changes()
+
+    def execute_many(self, sql: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        """Run one statement once for each row of parameters."""
+        self.raw.executemany(sql, rows)
 
     def row(self, sql: str, parameters: tuple[Value, ...] = ()) -> Row | None:
         """The first row, or None."""

@@ -125,11 +125,12 @@ TABLES = (
     """CREATE TABLE entry (
         organization_id TEXT NOT NULL REFERENCES account(organization_id), seq INTEGER NOT NULL,
         id TEXT NOT NULL, type TEXT NOT NULL, from_account TEXT NOT NULL, to_account TEXT NOT NULL,
-        amount_nano INTEGER NOT NULL CHECK (amount_nano > 0), bucket TEXT, lot_id TEXT,
+        amount_nano INTEGER NOT NULL CHECK (amount_nano >= 0), bucket TEXT, lot_id TEXT,
         generation_id TEXT, key_id TEXT, workspace_id TEXT, reference TEXT, note TEXT, actor TEXT,
         balance_after_nano INTEGER NOT NULL, created_at INTEGER NOT NULL, hash BLOB NOT NULL,
         PRIMARY KEY (organization_id, seq),
-        CHECK (from_account <> to_account)
+        CHECK (from_account <> to_account),
+        CHECK (amount_nano > 0 OR type IN ('reservation', 'settlement', 'release'))
     ) STRICT, WITHOUT ROWID""",
     "CREATE UNIQUE INDEX one_end ON entry (generation_id) WHERE type IN ('settlement', 'release')",
     "CREATE UNIQUE INDEX one_hold ON entry (generation_id) WHERE type = 'reservation'",
@@ -140,7 +141,7 @@ TABLES = (
     "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     """CREATE TABLE reservation (
         generation_id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT, key_id TEXT NOT NULL,
-        family_id TEXT NOT NULL, amount_nano INTEGER NOT NULL CHECK (amount_nano > 0),
+        family_id TEXT NOT NULL, amount_nano INTEGER NOT NULL CHECK (amount_nano >= 0),
         state TEXT NOT NULL CHECK (state IN ('open', 'closed')), boot_id TEXT NOT NULL,
         context BLOB, progress BLOB, created_at INTEGER NOT NULL, closed_at INTEGER
     ) STRICT, WITHOUT ROWID""",

@@ -1,0 +1,80 @@
+"""ledger: every movement of an organization's money, as double entries that are never changed.
+
+Owns: the accounts funding, pool (free), held, spent and expired of each organization, lots of credit, entries and
+their hash chain, reservations and how they end, the audit that recomputes all of it.
+Does not own: what a request costs (pricing), what was spent per scope (spend), limits (budgets, keys), why a hold is
+taken.
+Invariants: an entry moves one positive amount between two accounts (a hold of a free request may be 0); cached balances
+equal the sums of the entries; a reservation ends exactly once; free credit never goes below zero by a reservation;
+promotional credit pays before granted before purchased; ledger time never goes back.
+Speaks to: store and core only. All functions run inside the caller's transaction on the writer.
+"""
+
+from gwd.ledger.audit import Verification, verify
+from gwd.ledger.book import Entry, EntryType, LedgerBroken
+from gwd.ledger.burn import LotKind
+from gwd.ledger.credit import (
+    NewCredit,
+    add_credit,
+    expire,
+    free_nano,
+    open_account,
+    organizations_with_due_credit,
+    refund,
+)
+from gwd.ledger.reports import (
+    Balance,
+    LedgerFilter,
+    balance,
+    balance_record,
+    entry_record,
+    list_entries,
+    refund_record,
+)
+from gwd.ledger.service import (
+    NewReservation,
+    OpenReservation,
+    Settlement,
+    checkpoint,
+    held_by_family,
+    open_count,
+    open_reservation,
+    open_reservations,
+    release,
+    reserve,
+    settle,
+)
+
+__all__ = [
+    "Balance",
+    "Entry",
+    "EntryType",
+    "LedgerBroken",
+    "LedgerFilter",
+    "LotKind",
+    "NewCredit",
+    "NewReservation",
+    "OpenReservation",
+    "Settlement",
+    "Verification",
+    "add_credit",
+    "balance",
+    "balance_record",
+    "checkpoint",
+    "entry_record",
+    "expire",
+    "free_nano",
+    "held_by_family",
+    "list_entries",
+    "open_account",
+    "open_count",
+    "open_reservation",
+    "open_reservations",
+    "organizations_with_due_credit",
+    "refund",
+    "refund_record",
+    "release",
+    "reserve",
+    "settle",
+    "verify",
+]

@@ -1,0 +1,213 @@
+"""The proof that the ledger adds up: everything is recomputed from the entries and compared with what is cached.
+
+Read-only, in the caller's snapshot. It also looks at what must agree with the ledger elsewhere: spend counters and the
+costs of generations. Used by tests, by `POST /ledger/verify`, by `gwd check`, and nightly.
+"""
+
+from collections import defaultdict
+from typing import Final
+
+import msgspec
+
+from gwd.ledger.replay import Difference, Replay
+from gwd.store.connection import Connection, Row
+
+MAX_DIFFERENCES: Final = 200
+
+_ACCOUNT: Final = (
+    "SELECT funding_nano, pool_nano, held_nano, spent_nano, expired_nano, debt_nano, last_seq, last_hash, last_at,"
+    " next_expiry_at FROM account WHERE organization_id = ?"
+)
+_LOTS: Final = (
+    "SELECT id, remaining_nano, debt_paid_nano, expires_at FROM lot WHERE organization_id = ?"
+)
+_RESERVATIONS: Final = (
+    "SELECT generation_id, amount_nano, state, boot_id FROM reservation WHERE organization_id = ?"
+)
+_CHARGES_BY_DAY: Final = """
+    SELECT e.workspace_id, r.family_id, e.created_at / 86400000000, SUM(e.amount_nano)
+    FROM entry AS e JOIN reservation AS r USING (generation_id)
+    WHERE e.organization_id = ? AND e.type = 'charge' GROUP BY 1, 2, 3"""
+_BYOK_BY_DAY: Final = """
+    SELECT workspace_id, family_id, settled_at / 86400000000,
+        SUM(cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
+            + cost_reasoning_nano + cost_request_fee_nano)
+    FROM generation WHERE organization_id = ? AND byok = 1 AND insured = 0 GROUP BY 1, 2, 3"""
+_SPEND: Final = """
+    SELECT scope_id, day, charged_nano, byok_nano FROM spend WHERE scope_id = ?1
+        OR scope_id IN (SELECT id FROM workspace WHERE organization_id = ?1)
+        OR scope_id IN (SELECT family_id FROM api_key WHERE organization_id = ?1)
+        OR scope_id IN (SELECT family_id FROM reservation WHERE organization_id = ?1)
+        OR scope_id IN (SELECT workspace_id FROM reservation WHERE organization_id = ?1)"""
+_GENERATIONS: Final = """
+    SELECT id, status, cost_total_nano, cost_platform_fee_nano, insured, byok,
+        cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
+            + cost_reasoning_nano + cost_request_fee_nano + cost_platform_fee_nano
+    FROM generation WHERE organization_id = ?"""
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """`checked` counts entries; `ok` means that there is not one difference."""
+
+    ok: bool
+    checked: int
+    differences: tuple[Difference, ...]
+
+
+def verify(
+    connection: Connection, organization_id: str | None = None, *, boot_id: str | None = None
+) -> Verification:
+    """Recompute one organization's books, or all. With `boot_id` no open hold of an earlier run is allowed (I18)."""
+    names = (
+        [organization_id]
+        if organization_id is not None
+        else [row[0] for row in connection.rows("SELECT organization_id FROM account ORDER BY 1")]
+    )
+    checked = 0
+    differences: list[Difference] = []
+    for name in names:
+        books = _Books(connection, name)
+        books.check(boot_id)
+        checked += books.replay.seq
+        differences += books.replay.differences
+    return Verification(
+        ok=not differences, checked=checked, differences=tuple(differences[:MAX_DIFFERENCES])
+    )
+
+
+class _Books:
+    """The comparison of one organization's replayed entries with its caches."""
+
+    def __init__(self, connection: Connection, organization_id: str) -> None:
+        self._connection = connection
+        self._organization_id = organization_id
+        self.replay = Replay(connection, organization_id)
+
+    def check(self, boot_id: str | None) -> None:
+        self.replay.run()
+        self._check_account()
+        self._check_lots()
+        self._check_reservations(boot_id)
+        self._check_spend()
+        self._check_generations()
+
+    def _check_account(self) -> None:
+        row = self._connection.row(_ACCOUNT, (self._organization_id,))
+        if row is None:
+            self._wrong("I2", "the organization has no account")
+            return
+        replay = self.replay
+        for (name, nano), cached in zip(replay.balances.items(), row[:5], strict=True):
+            if nano != cached:
+                self._wrong("I2", f"{name} is cached as {cached}, its entries give {nano}")
+        if sum(row[:5]) != 0:
+            self._wrong("I1", f"the accounts sum to {sum(row[:5])}, not to 0")
+        if row[5] != replay.debt_nano:
+            self._wrong("I4", f"debt is cached as {row[5]}, the entries give {replay.debt_nano}")
+        if (row[6], row[7]) != (replay.seq, replay.hash):
+            self._wrong(
+                "I16",
+                f"the account names entry {row[6]} as its last, the entries end at {replay.seq}",
+            )
+        if replay.seq and row[8] != replay.at_us and row[8] < replay.at_us:
+            self._wrong("I12", "the account's last ledger time is before that of its last entry")
+        self._check_next_expiry(row[9])
+
+    def _check_next_expiry(self, cached_us: int | None) -> None:
+        row = self._connection.row(
+            "SELECT MIN(expires_at) FROM lot WHERE organization_id = ? AND remaining_nano > 0",
+            (self._organization_id,),
+        )
+        earliest_us = None if row is None else row[0]
+        if earliest_us is not None and (cached_us is None or cached_us > earliest_us):
+            self._wrong("I2", "credit would expire later than its lot says")
+
+    def _check_lots(self) -> None:
+        replay = self.replay
+        remaining_sum = 0
+        for lot_id, remaining_nano, debt_paid_nano, _ in self._rows(_LOTS):
+            remaining_sum += remaining_nano
+            if replay.remaining.get(lot_id) != remaining_nano:
+                self._wrong(
+                    "I4",
+                    f"lot {lot_id} is cached with {remaining_nano}, its entries leave {replay.remaining.get(lot_id)}",
+                )
+            if replay.debt_paid.get(lot_id) != debt_paid_nano:
+                self._wrong("I4", f"lot {lot_id} paid another debt than it says")
+        owned_nano = replay.balances["pool"] + replay.balances["held"]
+        if owned_nano != remaining_sum - replay.debt_nano:
+            self._wrong(
+                "I4",
+                f"free and held are {owned_nano}, lots less debt {remaining_sum - replay.debt_nano}",
+            )
+        if replay.debt_nano > 0 and remaining_sum > 0:
+            self._wrong("I4", "there is debt while a lot holds credit")
+
+    def _check_reservations(self, boot_id: str | None) -> None:
+        replay = self.replay
+        seen = set()
+        for generation_id, amount_nano, state, held_by in self._rows(_RESERVATIONS):
+            seen.add(generation_id)
+            if replay.holds.get(generation_id) != amount_nano:
+                self._wrong("I3", f"{generation_id} holds {amount_nano}, its entry another amount")
+            if (state == "open") != (generation_id in replay.open):
+                self._wrong("I5", f"{generation_id} is {state}, its entries say otherwise")
+            if state == "open" and boot_id is not None and held_by != boot_id:
+                self._wrong("I18", f"{generation_id} is held by a run of the daemon that is over")
+        for generation_id in replay.holds.keys() - seen:
+            self._wrong("I3", f"{generation_id} is reserved in the ledger alone")
+        if replay.balances["held"] != sum(replay.open.values()):
+            self._wrong("I3", "held is not the sum of the open holds")
+
+    def _check_spend(self) -> None:
+        expected: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+        for column, sql in enumerate((_CHARGES_BY_DAY, _BYOK_BY_DAY)):
+            for workspace_id, family_id, day, nano in self._rows(sql):
+                for scope_id in (self._organization_id, workspace_id, family_id):
+                    if scope_id is not None:
+                        expected[scope_id, day][column] += nano
+                        expected[scope_id, 0][column] += nano
+        for scope_id, day, charged_nano, byok_nano in self._rows(_SPEND):
+            if expected.pop((scope_id, day), [0, 0]) != [charged_nano, byok_nano]:
+                self._wrong(
+                    "I12", f"spend of {scope_id} on day {day} is not the sum of its charges"
+                )
+        for (scope_id, day), nanos in expected.items():
+            if any(nanos):
+                self._wrong("I12", f"spend of {scope_id} on day {day} is missing")
+
+    def _check_generations(self) -> None:
+        replay = self.replay
+        charged = dict(replay.charged)
+        for generation_id, status, total_nano, fee_nano, insured, byok, parts_nano in self._rows(
+            _GENERATIONS
+        ):
+            parts_owed_nano = (
+                0 if insured or status == "failed" else fee_nano if byok else parts_nano
+            )
+            if total_nano != parts_owed_nano:
+                self._wrong(
+                    "I11",
+                    f"the parts of {generation_id} add up to {parts_owed_nano}, not {total_nano}",
+                )
+            if total_nano != charged.pop(generation_id, 0):
+                self._wrong(
+                    "I17", f"{generation_id} cost {total_nano}, the ledger charged another amount"
+                )
+            end = replay.ends.get(generation_id)
+            if status == "succeeded" and end != "settlement":
+                self._wrong("I17", f"{generation_id} succeeded without a settlement")
+            if status == "failed" and (end == "settlement" or generation_id in replay.open):
+                self._wrong("I17", f"{generation_id} failed, but its hold was not released")
+            if status == "refused" and generation_id in replay.holds:
+                self._wrong("I17", f"{generation_id} was refused, but holds or held credit")
+        for generation_id in charged:
+            self._wrong("I17", f"a charge names {generation_id}, which has no record")
+
+    def _rows(self, sql: str) -> list[Row]:
+        return self._connection.rows(sql, (self._organization_id,))
+
+    def _wrong(self, invariant: str, message: str) -> None:
+        self.replay.differences.append(
+            Difference(invariant=invariant, organization_id=self._organization_id, message=message)
+        )

@@ -1,0 +1,196 @@
+"""One organization's entries played again from the first, in memory: what the caches must say, and what was wrong.
+
+It trusts nothing but the entries and the birth of each lot (kind, amount, expiry); everything else follows.
+"""
+
+from typing import Final
+
+import msgspec
+
+from gwd.ledger.book import ROUTES, Account
+from gwd.ledger.burn import Lot, in_order
+from gwd.ledger.chain import START, link
+from gwd.store.connection import Connection, Row
+
+_ENTRIES: Final = (
+    "SELECT organization_id, seq, id, type, from_account, to_account, amount_nano, bucket, lot_id, generation_id,"
+    " key_id, workspace_id, reference, note, actor, balance_after_nano, created_at, hash"
+    " FROM entry WHERE organization_id = ? AND seq > ? ORDER BY seq LIMIT 5000"
+)
+_LOTS: Final = "SELECT id, kind, amount_nano, expires_at FROM lot WHERE organization_id = ?"
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that does not add up: the invariant it breaks (reliability I1–I18), where, and how."""
+
+    invariant: str
+    organization_id: str
+    message: str
+
+
+class Replay:
+    """Play with `run`, then read balances, lots, debt, open holds and what each generation was charged."""
+
+    def __init__(self, connection: Connection, organization_id: str) -> None:
+        self.organization_id = organization_id
+        self.balances: dict[Account, int] = dict.fromkeys(
+            ("funding", "pool", "held", "spent", "expired"), 0
+        )
+        self.debt_nano = 0
+        self.remaining: dict[str, int] = {}
+        self.debt_paid: dict[str, int] = {}
+        self.open: dict[str, int] = {}
+        self.holds: dict[str, int] = {}
+        self.charged: dict[str, int] = {}
+        self.ends: dict[str, str] = {}
+        self.seq = 0
+        self.hash = START
+        self.at_us = 0
+        self.differences: list[Difference] = []
+        self._lots = {row[0]: row for row in connection.rows(_LOTS, (organization_id,))}
+        self._connection = connection
+        self._group: str | None = None
+        self._overrun_before_nano = 0
+        self._overrun_nano = 0
+
+    def run(self) -> None:
+        """Play all entries."""
+        while rows := self._connection.rows(_ENTRIES, (self.organization_id, self.seq)):
+            for row in rows:
+                self._step(row)
+
+    def _step(self, row: Row) -> None:
+        (_, seq, _, kind, origin, target, amount_nano, bucket, lot_id, generation_id) = row[:10]
+        balance_after_nano, created_at, stored_hash = row[15:]
+        if seq != self.seq + 1:
+            self._wrong("I16", f"entry {seq} follows entry {self.seq}")
+        self.hash = link(self.hash, row[:17])
+        if self.hash != stored_hash:
+            self._wrong("I16", f"entry {seq} does not have the hash of its content")
+            self.hash = stored_hash
+        if created_at < self.at_us:
+            self._wrong("I12", f"entry {seq} is older than the one before it")
+        self.seq, self.at_us = seq, created_at
+        if ROUTES.get(kind) != (origin, target):
+            self._wrong("I1", f"entry {seq} of type {kind} moves from {origin} to {target}")
+            return
+        if generation_id is None or generation_id != self._group:
+            self._begin_group(generation_id)
+        self.balances[origin] -= amount_nano
+        self.balances[target] += amount_nano
+        match kind:
+            case "purchase" | "grant":
+                self._add(seq, lot_id, bucket, amount_nano)
+            case "charge":
+                self._charge(seq, lot_id, bucket, amount_nano, generation_id)
+            case "refund" | "expiry":
+                self._take(seq, kind, lot_id, bucket, amount_nano)
+            case _:
+                self._hold(seq, kind, generation_id, amount_nano)
+        if self.balances["pool"] != balance_after_nano:
+            self._wrong(
+                "I2",
+                f"entry {seq} says {balance_after_nano} were free, not {self.balances['pool']}",
+            )
+
+    def _begin_group(self, generation_id: str | None) -> None:
+        # Only what charges exceeded their holds by, since credit was last free, may stand below zero (I7).
+        if self.balances["pool"] >= 0:
+            self._overrun_before_nano = 0
+        else:
+            self._overrun_before_nano += self._overrun_nano
+        self._overrun_nano = 0
+        self._group = generation_id
+
+    def _add(self, seq: int, lot_id: str | None, bucket: str | None, amount_nano: int) -> None:
+        lot = self._lots.get(lot_id)
+        if lot is None or lot_id is None:
+            self._wrong("I4", f"entry {seq} adds a lot that does not exist")
+            return
+        if lot[1] != bucket or lot[2] != amount_nano or lot_id in self.remaining:
+            self._wrong("I4", f"lot {lot_id} is not what entry {seq} added")
+        paid_nano = min(self.debt_nano, amount_nano)
+        self.debt_nano -= paid_nano
+        self.debt_paid[lot_id] = paid_nano
+        self.remaining[lot_id] = amount_nano - paid_nano
+
+    def _charge(
+        self,
+        seq: int,
+        lot_id: str | None,
+        bucket: str | None,
+        amount_nano: int,
+        generation_id: str | None,
+    ) -> None:
+        if generation_id is None:
+            self._wrong("I17", f"charge {seq} names no generation")
+            return
+        if self.ends.get(generation_id) != "settlement":
+            self._wrong("I5", f"charge {seq} of {generation_id} comes without its settlement")
+        charged_nano = self.charged.get(generation_id, 0) + amount_nano
+        self.charged[generation_id] = charged_nano
+        self._overrun_nano = max(0, charged_nano - self.holds.get(generation_id, 0))
+        if lot_id is None:
+            if any(self.remaining.values()):
+                self._wrong("I4", f"charge {seq} makes debt while there is credit")
+            self.debt_nano += amount_nano
+        else:
+            payer = next((lot.id for lot in in_order(self._with_credit())), None)
+            if payer != lot_id:
+                self._wrong("I8", f"charge {seq} takes from {lot_id} although {payer} comes first")
+            self._take(seq, "charge", lot_id, bucket, amount_nano)
+        floor_nano = -(self._overrun_before_nano + self._overrun_nano)
+        if self.balances["pool"] < min(0, floor_nano):
+            self._wrong(
+                "I7", f"after entry {seq} {self.balances['pool']} were free, under {floor_nano}"
+            )
+
+    def _take(
+        self, seq: int, kind: str, lot_id: str | None, bucket: str | None, amount_nano: int
+    ) -> None:
+        if lot_id is None or lot_id not in self.remaining or self._lots[lot_id][1] != bucket:
+            self._wrong("I4", f"entry {seq} takes from a lot that it does not describe")
+            return
+        self.remaining[lot_id] -= amount_nano
+        if self.remaining[lot_id] < 0:
+            self._wrong("I4", f"entry {seq} takes more than lot {lot_id} holds")
+        if kind == "charge":
+            return
+        if kind == "refund" and bucket != "purchased":
+            self._wrong("I9", f"refund {seq} takes {bucket} credit")
+        if self.balances["pool"] < 0:
+            self._wrong(
+                "I9" if kind == "refund" else "I7", f"{kind} {seq} takes credit that is held"
+            )
+        expires_at = self._lots[lot_id][3]
+        if kind == "expiry" and (expires_at is None or expires_at > self.at_us):
+            self._wrong("I4", f"expiry {seq} takes from lot {lot_id} before its time")
+
+    def _hold(self, seq: int, kind: str, generation_id: str | None, amount_nano: int) -> None:
+        if generation_id is None:
+            self._wrong("I17", f"{kind} {seq} names no generation")
+            return
+        if kind == "reservation":
+            if generation_id in self.holds:
+                self._wrong("I5", f"{generation_id} is reserved twice")
+            if self.balances["pool"] < 0:
+                self._wrong("I6", f"reservation {seq} took more than was free")
+            self.holds[generation_id] = self.open[generation_id] = amount_nano
+            return
+        if generation_id in self.ends:
+            self._wrong("I5", f"{generation_id} ended twice, again by entry {seq}")
+        if self.open.pop(generation_id, None) != amount_nano:
+            self._wrong("I5", f"{kind} {seq} does not give back the hold of {generation_id}")
+        self.ends[generation_id] = kind
+
+    def _with_credit(self) -> list[Lot]:
+        return [
+            Lot(lot_id, self._lots[lot_id][1], nano, self._lots[lot_id][3])
+            for lot_id, nano in self.remaining.items()
+            if nano > 0
+        ]
+
+    def _wrong(self, invariant: str, message: str) -> None:
+        self.differences.append(
+            Difference(invariant=invariant, organization_id=self.organization_id, message=message)
+        )

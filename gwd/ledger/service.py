@@ -1,0 +1,319 @@
+"""Holds and what becomes of them: reserve, settle, release; the path every paid request takes twice.
+
+Each function runs inside its caller's transaction on the writer. A generation's hold resolves exactly once: the
+UNIQUE index `one_end` decides, whatever the code above it remembers.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from gwd.core.errors import GenerationNotFound
+from gwd.ledger.book import LOTS_WITH_CREDIT, Book, LedgerBroken
+from gwd.ledger.burn import Lot, burn
+from gwd.ledger.credit import expire
+from gwd.store.connection import Connection, Row
+
+
+class NewReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """A hold to take. `context` is whatever recovery needs to settle it after a crash; the ledger only keeps it."""
+
+    generation_id: str
+    organization_id: str
+    workspace_id: str | None
+    key_id: str
+    family_id: str
+    amount_nano: int
+    boot_id: str
+    context: bytes
+
+
+class OpenReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """A hold that is neither settled nor released, with the last checkpoint of its progress."""
+
+    generation_id: str
+    organization_id: str
+    workspace_id: str | None
+    key_id: str
+    family_id: str
+    amount_nano: int
+    boot_id: str
+    context: bytes | None
+    progress: bytes | None
+    created_at_us: int
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """How a hold ended. `first` is false when it had ended before: then nothing was changed now.
+
+    `balance_after_nano` is what was free afterwards; `owned_after_nano` adds what other requests hold;
+    `at_us` is ledger time, the time that spend and the generation's record must use.
+    """
+
+    generation_id: str
+    organization_id: str
+    first: bool
+    hold_nano: int
+    charged_nano: int
+    balance_after_nano: int
+    owned_after_nano: int
+    at_us: int
+
+    @property
+    def owned_before_nano(self) -> int:
+        """What was owned before the charge."""
+        return self.owned_after_nano + self.charged_nano
+
+
+_HOLD: Final = (
+    "INSERT INTO reservation (generation_id, organization_id, workspace_id, key_id, family_id, amount_nano,"
+    " state, boot_id, context, created_at) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)"
+)
+_HELD: Final = (
+    "SELECT organization_id, workspace_id, key_id, amount_nano, state FROM reservation"
+    " WHERE generation_id = ?"
+)
+_CLOSE: Final = (
+    "UPDATE reservation SET state = 'closed', closed_at = ?, context = NULL, progress = NULL"
+    " WHERE generation_id = ? AND state = 'open'"
+)
+_PAY: Final = "UPDATE lot SET remaining_nano = remaining_nano - ? WHERE id = ?"
+_ENDED: Final = (
+    "SELECT COALESCE(SUM(amount_nano) FILTER (WHERE type = 'charge'), 0), MAX(created_at), MAX(seq)"
+    " FROM entry WHERE generation_id = ?"
+)
+_CHECKPOINT: Final = (
+    "UPDATE reservation SET progress = ? WHERE generation_id = ? AND state = 'open'"
+)
+_OPEN: Final = (
+    "SELECT generation_id, organization_id, workspace_id, key_id, family_id, amount_nano, boot_id, context,"
+    " progress, created_at FROM reservation WHERE state = 'open' AND generation_id = ?"
+)
+_ALL_OPEN: Final = (
+    "SELECT generation_id, organization_id, workspace_id, key_id, family_id, amount_nano, boot_id, context,"
+    " progress, created_at FROM reservation WHERE state = 'open' AND boot_id IS NOT ?"
+    " AND (? IS NULL OR created_at < ?) ORDER BY created_at"
+)
+
+
+def reserve(connection: Connection, hold: NewReservation, *, now_us: int) -> int | None:
+    """Hold `amount_nano` for a generation; gives back what is free afterwards, or None when too little is.
+
+    Credit that is due expires first. A refused hold changes nothing else.
+    """
+    book = Book(connection, hold.organization_id, now_us)
+    if book.next_expiry_at is not None and book.next_expiry_at <= book.at_us:
+        expire(connection, hold.organization_id, now_us=now_us)
+        book = Book(connection, hold.organization_id, now_us)
+    book.move(
+        "reservation",
+        hold.amount_nano,
+        generation_id=hold.generation_id,
+        key_id=hold.key_id,
+        workspace_id=hold.workspace_id,
+    )
+    if not book.save_if_free(connection, hold.amount_nano):
+        return None
+    connection.execute(
+        _HOLD,
+        (
+            hold.generation_id,
+            hold.organization_id,
+            hold.workspace_id,
+            hold.key_id,
+            hold.family_id,
+            hold.amount_nano,
+            hold.boot_id,
+            hold.context,
+            book.at_us,
+        ),
+    )
+    return book.free_nano
+
+
+def settle(
+    connection: Connection, generation_id: str, cost_nano: int, *, now_us: int
+) -> Settlement:
+    """Give back the whole hold and charge the exact cost, lot by lot; what exceeds all lots becomes debt.
+
+    Never fails for lack of funds. A generation that was settled or released before keeps its first result.
+    Raises GenerationNotFound when it never held anything.
+    """
+    assert cost_nano >= 0
+    row = connection.row(_HELD, (generation_id,))
+    if row is None:
+        raise GenerationNotFound(f"generation {generation_id} holds no credit")
+    organization_id, workspace_id, key_id, hold_nano, state = row
+    if state != "open":
+        return _ended(connection, generation_id, organization_id, hold_nano)
+    book = Book(connection, organization_id, now_us)
+    owned_nano = book.owned_nano
+    book.move(
+        "settlement",
+        hold_nano,
+        generation_id=generation_id,
+        key_id=key_id,
+        workspace_id=workspace_id,
+    )
+    if cost_nano > 0:
+        _charge(connection, book, generation_id, workspace_id, key_id, cost_nano)
+    _close(connection, book, generation_id)
+    if book.owned_nano != owned_nano - cost_nano:
+        raise LedgerBroken(f"settling {generation_id} did not take exactly its cost")
+    return Settlement(
+        generation_id=generation_id,
+        organization_id=organization_id,
+        first=True,
+        hold_nano=hold_nano,
+        charged_nano=cost_nano,
+        balance_after_nano=book.free_nano,
+        owned_after_nano=book.owned_nano,
+        at_us=book.at_us,
+    )
+
+
+def release(connection: Connection, generation_id: str, *, now_us: int) -> Settlement | None:
+    """Give back the whole hold and charge nothing. None when the generation never held anything.
+
+    A generation that was settled or released before keeps its first result.
+    """
+    row = connection.row(_HELD, (generation_id,))
+    if row is None:
+        return None
+    organization_id, workspace_id, key_id, hold_nano, state = row
+    if state != "open":
+        return _ended(connection, generation_id, organization_id, hold_nano)
+    book = Book(connection, organization_id, now_us)
+    book.move(
+        "release",
+        hold_nano,
+        generation_id=generation_id,
+        key_id=key_id,
+        workspace_id=workspace_id,
+    )
+    _close(connection, book, generation_id)
+    return Settlement(
+        generation_id=generation_id,
+        organization_id=organization_id,
+        first=True,
+        hold_nano=hold_nano,
+        charged_nano=0,
+        balance_after_nano=book.free_nano,
+        owned_after_nano=book.owned_nano,
+        at_us=book.at_us,
+    )
+
+
+def checkpoint(connection: Connection, progress: Iterable[tuple[str, bytes]]) -> None:
+    """Keep the progress of running generations, so that a crash can be settled for what was delivered."""
+    connection.execute_many(_CHECKPOINT, [(body, name) for name, body in progress])
+
+
+def open_reservation(connection: Connection, generation_id: str) -> OpenReservation | None:
+    """The open hold of one generation."""
+    row = connection.row(_OPEN, (generation_id,))
+    return None if row is None else _opened(row)
+
+
+def open_reservations(
+    connection: Connection,
+    *,
+    other_than_boot_id: str | None = None,
+    created_before_us: int | None = None,
+) -> list[OpenReservation]:
+    """Open holds, oldest first: of earlier runs of the daemon, or older than a moment, or all."""
+    parameters = (other_than_boot_id, created_before_us, created_before_us)
+    return [_opened(row) for row in connection.rows(_ALL_OPEN, parameters)]
+
+
+def held_by_family(connection: Connection, family_id: str) -> int:
+    """What the running requests of a key and its rotations hold, in nano-USD."""
+    row = connection.row(
+        "SELECT COALESCE(SUM(amount_nano), 0) FROM reservation WHERE family_id = ? AND state = 'open'",
+        (family_id,),
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def open_count(connection: Connection, family_id: str) -> int:
+    """How many requests of a key and its rotations run now."""
+    row = connection.row(
+        "SELECT COUNT(*) FROM reservation WHERE family_id = ? AND state = 'open'", (family_id,)
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def _charge(
+    connection: Connection,
+    book: Book,
+    generation_id: str,
+    workspace_id: str | None,
+    key_id: str,
+    cost_nano: int,
+) -> None:
+    lots = [Lot(*row) for row in connection.rows(LOTS_WITH_CREDIT, (book.organization_id,))]
+    credit_nano = sum(lot.remaining_nano for lot in lots)
+    if book.owned_nano != credit_nano - book.debt_nano:
+        raise LedgerBroken(f"the lots of {book.organization_id} do not add up to its balance")
+    parts, shortfall_nano = burn(lots, cost_nano)
+    for lot, part_nano in parts:
+        book.move(
+            "charge",
+            part_nano,
+            bucket=lot.kind,
+            lot_id=lot.id,
+            generation_id=generation_id,
+            key_id=key_id,
+            workspace_id=workspace_id,
+        )
+        connection.execute(_PAY, (part_nano, lot.id))
+    if shortfall_nano:
+        book.debt_nano += shortfall_nano
+        book.move(
+            "charge",
+            shortfall_nano,
+            generation_id=generation_id,
+            key_id=key_id,
+            workspace_id=workspace_id,
+        )
+
+
+def _close(connection: Connection, book: Book, generation_id: str) -> None:
+    if book.balances["held"] < 0:
+        raise LedgerBroken(f"{book.organization_id} would hold less than nothing")
+    book.save(connection)
+    if connection.execute(_CLOSE, (book.at_us, generation_id)) != 1:
+        raise LedgerBroken(f"the hold of {generation_id} ended under its own transaction")
+
+
+def _ended(
+    connection: Connection, generation_id: str, organization_id: str, hold_nano: int
+) -> Settlement:
+    row = connection.row(_ENDED, (generation_id,))
+    assert row is not None
+    charged_nano, at_us, seq = row
+    last = connection.row(
+        "SELECT e.balance_after_nano, a.pool_nano + a.held_nano FROM entry AS e"
+        " JOIN account AS a USING (organization_id) WHERE e.organization_id = ? AND e.seq = ?",
+        (organization_id, seq),
+    )
+    assert last is not None
+    return Settlement(
+        generation_id=generation_id,
+        organization_id=organization_id,
+        first=False,
+        hold_nano=hold_nano,
+        charged_nano=charged_nano,
+        balance_after_nano=last[0],
+        owned_after_nano=last[1],
+        at_us=at_us,
+    )
+
+
+def _opened(row: Row) -> OpenReservation:
+    return msgspec.convert(
+        dict(zip(OpenReservation.__struct_fields__, row, strict=True)), OpenReservation
+    )

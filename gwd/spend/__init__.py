@@ -1,0 +1,13 @@
+"""spend: what was charged per scope and UTC day, so that limits and budgets never sum the ledger.
+
+Owns: one counter per (scope, UTC day of ledger time) and one lifetime counter, for charges and for the list price of
+requests on the owner's own keys.
+Does not own: limits, budgets, who a scope belongs to.
+Invariants: a counter is the sum of the charges of its scope and day (the ledger's audit recomputes it); counters only
+grow; a rotated key and its successors count as one family.
+Speaks to: store and core only.
+"""
+
+from gwd.spend.service import add, total_nano, totals
+
+__all__ = ["add", "total_nano", "totals"]

@@ -1,0 +1,75 @@
+"""Counters of what was charged: add at settlement, total over a window's current period."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gwd.core.clock import US_PER_DAY
+from gwd.core.periods import Window, day_of, first_day
+from gwd.store.connection import Connection
+
+LIFETIME_DAY: Final = 0
+
+_ADD: Final = (
+    "INSERT INTO spend (scope_id, day, charged_nano, byok_nano) VALUES (?1, ?2, ?3, ?4), (?1, 0, ?3, ?4)"
+    " ON CONFLICT (scope_id, day) DO UPDATE SET charged_nano = charged_nano + excluded.charged_nano,"
+    " byok_nano = byok_nano + excluded.byok_nano"
+)
+_SINCE: Final = (
+    "SELECT COALESCE(SUM(charged_nano), 0), COALESCE(SUM(byok_nano), 0) FROM spend"
+    " WHERE scope_id = ? AND day >= ?"
+)
+_LIFETIME: Final = "SELECT charged_nano, byok_nano FROM spend WHERE scope_id = ? AND day = 0"
+
+
+def add(
+    connection: Connection,
+    spend_ids: Sequence[str],
+    *,
+    charged_nano: int,
+    byok_nano: int,
+    at_us: int,
+) -> None:
+    """Count one settled request for each scope (organization, workspace, key family).
+
+    `at_us` is the ledger time of the settlement; `byok_nano` the list price of a request on the owner's own key.
+    """
+    if not charged_nano and not byok_nano:
+        return
+    day = day_of(at_us)
+    assert day > LIFETIME_DAY
+    for spend_id in spend_ids:
+        connection.execute(_ADD, (spend_id, day, charged_nano, byok_nano))
+
+
+def total_nano(
+    connection: Connection, spend_id: str, window: Window, *, at_us: int, include_byok: bool
+) -> int:
+    """What was spent in the window's period that holds `at_us`."""
+    charged_nano, byok_nano = _pair(connection, spend_id, window, at_us)
+    return charged_nano + byok_nano if include_byok else charged_nano
+
+
+def totals(
+    connection: Connection, spend_id: str, windows: Sequence[Window], *, at_us: int
+) -> dict[Window, tuple[int, int]]:
+    """(charged, own-key list price) for each window's period that holds `at_us`."""
+    return {window: _pair(connection, spend_id, window, at_us) for window in windows}
+
+
+def between_nano(
+    connection: Connection, spend_id: str, *, from_us: int, to_us: int, include_byok: bool
+) -> int:
+    """What was spent on the whole UTC days from that of `from_us` to that of `to_us`, both included."""
+    row = connection.row(
+        f"{_SINCE} AND day <= ?", (spend_id, max(1, from_us // US_PER_DAY), day_of(to_us))
+    )
+    assert row is not None
+    return int(row[0] + row[1] if include_byok else row[0])
+
+
+def _pair(connection: Connection, spend_id: str, window: Window, at_us: int) -> tuple[int, int]:
+    if window == "lifetime":
+        row = connection.row(_LIFETIME, (spend_id,))
+    else:
+        row = connection.row(_SINCE, (spend_id, first_day(window, at_us)))
+    return (0, 0) if row is None else (row[0], row[1])

@@ -214,14 +214,19 @@ def collect(events: Sequence[Event]) -> Completion:
 
 
 def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
+    # A vendor's proof on text or on a call has no field of its own there: it travels in the extras.
+    proof = {"signature": signature, "format": opened.format} if signature else None
     match opened.kind:
         case "text":
-            return TextPart(text=text)
+            return TextPart(text=text, extras=proof)
         case "refusal":
             return RefusalPart(text=text)
         case "tool_call":
             return ToolCallPart(
-                call_id=opened.call_id or "", name=opened.name or "", arguments=text or "{}"
+                call_id=opened.call_id or "",
+                name=opened.name or "",
+                arguments=text or "{}",
+                extras=proof,
             )
         case "reasoning":
             return ReasoningPart(

@@ -1,0 +1,161 @@
+"""A completion as one chat completion body (api.md 1.1)."""
+
+from typing import Any, assert_never
+
+import msgspec
+
+from gwd.core.events import Completion, Settled
+from gwd.core.request import (
+    Generate,
+    ReasoningPart,
+    RefusalPart,
+    Request,
+    TextPart,
+    ToolCallPart,
+)
+from gwd.dialects.base import Reply
+from gwd.dialects.chat_completions import reasoning
+from gwd.dialects.chat_completions.tools import custom_input
+from gwd.dialects.chat_completions.usage import usage_object
+
+Json = dict[str, Any]
+
+
+def whole_body(request: Request, reply: Reply, completion: Completion, settled: Settled) -> bytes:
+    finished = completion.finished
+    choice: Json = {
+        "index": 0,
+        "message": _message(request, completion),
+        "finish_reason": finished.reason,
+        "native_finish_reason": finished.upstream_reason,
+        "logprobs": _logprobs(completion),
+    }
+    if finished.reason == "error":
+        choice["error"] = {
+            "code": "upstream_error",
+            "type": "upstream_error",
+            "message": finished.explanation or "the upstream ended its answer with an error",
+        }
+    body: Json = {
+        "id": reply.generation_id,
+        "object": "chat.completion",
+        "created": reply.created_s,
+        "model": reply.model,
+        "provider": reply.vendor,
+        "system_fingerprint": None,
+        **(completion.started.extras or {}),
+        "choices": [choice],
+        "usage": usage_object(settled, include_cost=request.include_cost),
+    }
+    if settled.receipt is not None:
+        body["gateway_metadata"] = settled.receipt
+    return msgspec.json.encode(body)
+
+
+def _message(request: Request, completion: Completion) -> Json:
+    assert isinstance(request.body, Generate)
+    asked = request.body.reasoning
+    custom_tools = {tool.name for tool in request.body.tools if tool.custom}
+    texts: list[str] = []
+    refusals: list[str] = []
+    thoughts: list[str] = []
+    details: list[reasoning.Detail] = []
+    calls: list[Json] = []
+    for part in completion.parts:
+        match part:
+            case TextPart():
+                texts.append(part.text)
+                _add_proof(part, None, details)
+            case RefusalPart():
+                refusals.append(part.text)
+            case ReasoningPart():
+                thoughts.append(part.text)
+                _add_details(part, details)
+            case ToolCallPart():
+                calls.append(_call(part, custom_tools))
+                _add_proof(part, part.call_id, details)
+            case _:
+                assert_never(part)
+    if completion.finished.reason == "content_filter" and completion.finished.explanation:
+        refusals.append(completion.finished.explanation)
+    message: Json = {
+        "role": "assistant",
+        "content": None if calls and not texts else "".join(texts),
+        "refusal": "".join(refusals) if refusals else None,
+    }
+    if not (asked is not None and asked.exclude):
+        thought = "".join(thoughts)
+        if thought:
+            message["reasoning"] = message["reasoning_content"] = thought
+        if details:
+            message["reasoning_details"] = details
+    if calls:
+        message["tool_calls"] = calls
+    annotations = _annotations(completion)
+    if annotations:
+        message["annotations"] = annotations
+    return message
+
+
+def _add_details(part: ReasoningPart, details: list[reasoning.Detail]) -> None:
+    if part.redacted is not None:
+        details.append(
+            reasoning.encrypted_detail(
+                part.redacted, part_format=part.format, item_id=part.item_id, index=len(details)
+            )
+        )
+        return
+    if part.text or part.signature is None:
+        details.append(reasoning.text_detail(part, index=len(details), text=part.text))
+    if part.signature is None:
+        return
+    if reasoning.has_own_detail(part) or not part.text:
+        proof = reasoning.closing_detail(part, index=len(details), signature=part.signature)
+        details.append(proof)
+    else:
+        details[-1]["signature"] = part.signature
+
+
+def _add_proof(
+    part: TextPart | ToolCallPart, call_id: str | None, details: list[reasoning.Detail]
+) -> None:
+    """A vendor's proof on a call or on text (core.events.collect keeps it in the extras)."""
+    extras = part.extras or {}
+    if "signature" in extras:
+        details.append(
+            reasoning.encrypted_detail(
+                extras["signature"],
+                part_format=extras.get("format", "unknown"),
+                item_id=call_id,
+                index=len(details),
+            )
+        )
+
+
+def _call(part: ToolCallPart, custom_tools: set[str]) -> Json:
+    if part.name in custom_tools:
+        custom = {"name": part.name, "input": custom_input(part.arguments)}
+        return {"id": part.call_id, "type": "custom", "custom": custom}
+    arguments = part.arguments if part.arguments.strip() else "{}"
+    function = {"name": part.name, "arguments": arguments}
+    return {"id": part.call_id, "type": "function", "function": function}
+
+
+def _annotations(completion: Completion) -> list[Any]:
+    return [
+        annotation
+        for extras in completion.part_extras.values()
+        for extra in extras
+        for annotation in extra.get("annotations") or ()
+    ]
+
+
+def _logprobs(completion: Completion) -> Json | None:
+    """The pieces of a stream put together: one list of tokens for text, one for a refusal."""
+    merged: Json = {}
+    for extras in completion.part_extras.values():
+        for extra in extras:
+            for name, tokens in (extra.get("logprobs") or {}).items():
+                if isinstance(tokens, list):
+                    merged[name] = merged.get(name, []) + tokens
+    return {"content": None, "refusal": None, **merged} if merged else None

@@ -1,0 +1,34 @@
+"""The OpenAI chat completions format, spoken by OpenAI and by most other servers (api.md section 5)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gwd.core.errors import Fault
+from gwd.core.events import Event
+from gwd.core.request import Family, Request
+from gwd.core.target import Target, UpstreamCall
+from gwd.vendors.openai_chat.build import build
+from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
+from gwd.vendors.openai_chat.faults import fault_of
+
+
+class OpenaiChat:
+    """Stateless; one instance serves every endpoint of this format."""
+
+    name = "openai_chat"
+    family: Family | None = "openai_chat"
+
+    def build(self, request: Request, target: Target) -> UpstreamCall:
+        return build(request, target)
+
+    def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
+        return decode(body, request, target)
+
+    def decoder(self, request: Request, target: Target) -> ChatStreamDecoder:
+        return ChatStreamDecoder(request, target)
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
+        return fault_of(status, headers, body)
+
+
+ADAPTER: Final = OpenaiChat()

@@ -1,0 +1,241 @@
+"""Puts what a server streams into parts: one open at a time, in order of first appearance.
+
+A later part waits while a tool call is still incomplete: servers interleave calls, reuse an index for several of them,
+leave ids out, repeat names, or number nothing at all. A call whose arguments are a complete JSON object is complete.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd.core import ids
+from gwd.core.events import Event, PartDelta, PartEnded, PartKind, PartStarted
+from gwd.vendors.openai_chat.wire import ToolCallWire
+from gwd.vendors.tool_names import ToolNames
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+class _Part:
+    """A part that has begun to arrive; `pending` is what has not been emitted yet."""
+
+    __slots__ = (
+        "arguments",
+        "call_id",
+        "format",
+        "item_id",
+        "kind",
+        "name",
+        "pending",
+        "redacted",
+        "signature",
+        "summary",
+        "vendor_id",
+        "vendor_index",
+    )
+
+    def __init__(self, kind: PartKind) -> None:
+        self.kind = kind
+        self.pending: list[tuple[str, dict[str, Any] | None]] = []
+        self.arguments: list[str] = []
+        self.call_id: str | None = None
+        self.name: str | None = None
+        self.vendor_id: str | None = None
+        self.vendor_index: int | None = None
+        self.format: str | None = None
+        self.redacted: str | None = None
+        self.signature: str | None = None
+        self.summary = False
+        self.item_id: str | None = None
+
+    def is_complete_call(self) -> bool:
+        text = "".join(self.arguments).strip()
+        if not (text.startswith("{") and text.endswith("}")):
+            return False
+        try:
+            msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        return True
+
+
+class Assembly:
+    """Feed it pieces; take the events they complete from `events`."""
+
+    def __init__(self, names: ToolNames) -> None:
+        self.events: list[Event] = []
+        self.calls = 0
+        self._names = names
+        self._queue: list[_Part] = []
+        self._all_calls: list[_Part] = []
+        self._ids: set[str] = set()
+        self._index = 0
+        self._is_open = False
+
+    @property
+    def has_output(self) -> bool:
+        return self._index > 0 or self._is_open or bool(self._queue)
+
+    def text_is_open(self) -> bool:
+        """Whether plain text would just continue the open part: the stream's fast path."""
+        return self._is_open and len(self._queue) == 1 and self._queue[0].kind == "text"
+
+    def open_index(self) -> int:
+        return self._index
+
+    def text(self, kind: PartKind, text: str, extras: dict[str, Any] | None = None) -> None:
+        """Text of a kind; it continues the last part if that is of the same kind."""
+        if not text and not extras:
+            return
+        last = self._queue[-1] if self._queue else None
+        if last is None or last.kind != kind:
+            last = self._append(_Part(kind))
+        last.pending.append((text, extras))
+        self._advance()
+
+    def reasoning(
+        self,
+        text: str,
+        *,
+        format_: str | None,
+        summary: bool,
+        item_id: str | None,
+        signature: str | None = None,
+        redacted: str | None = None,
+    ) -> None:
+        """Reasoning with its origin; a change of origin starts a part of its own."""
+        last = self._queue[-1] if self._queue else None
+        same = (
+            last is not None
+            and last.kind == "reasoning"
+            and redacted is None
+            and last.redacted is None
+            and last.signature is None
+            and (last.format, last.summary) == (format_, summary)
+        )
+        if not same or last is None:
+            last = self._append(_Part("reasoning"))
+            last.format, last.summary, last.item_id = format_, summary, item_id
+            last.redacted = redacted
+        if text:
+            last.pending.append((text, None))
+        if signature:
+            last.signature = signature
+        self._advance()
+
+    def tool_call(self, delta: ToolCallWire, *, whole: bool = False) -> None:
+        """A piece of a call, or a whole one."""
+        function = delta.function
+        name = function.name if function else None
+        text = _arguments_text(function.arguments if function else None)
+        vendor_id = str(delta.id) if delta.id or delta.id == 0 else None
+        part = None if whole else self._known_call(delta.index, vendor_id, name, text)
+        if part is None:
+            part = self._append(_Part("tool_call"))
+            part.vendor_index = delta.index
+            self._all_calls.append(part)
+            self.calls += 1
+        if part.vendor_id is None:
+            part.vendor_id = vendor_id
+        if part.name is None and name:
+            part.name = name
+        if text:
+            part.arguments.append(text)
+            part.pending.append((text, None))
+        self._advance()
+
+    def finish(self) -> None:
+        """The answer is over: everything that waited comes out."""
+        while self._queue:
+            self._emit_head()
+            self._end_head()
+
+    def _append(self, part: _Part) -> _Part:
+        self._queue.append(part)
+        return part
+
+    def _known_call(
+        self, index: int | None, vendor_id: str | None, name: str | None, text: str
+    ) -> _Part | None:
+        """The call that a piece continues, or None for a new one."""
+        if vendor_id is not None:
+            found = next((c for c in reversed(self._all_calls) if c.vendor_id == vendor_id), None)
+            if found is not None:
+                same_place = index is None or index == found.vendor_index
+                return found if same_place and not _restarts(found, name, text) else None
+            last = self._last_call(index)
+            # The id may come after the name; a piece with both is a call of its own.
+            return last if last is not None and last.vendor_id is None and not name else None
+        last = self._last_call(index)
+        if last is None or not name or name == last.name:
+            restarts = last is not None and _restarts(last, name, text)
+            return None if restarts else last
+        return last if last.name is None else None
+
+    def _last_call(self, index: int | None) -> _Part | None:
+        if index is None:
+            return self._all_calls[-1] if self._all_calls else None
+        return next((c for c in reversed(self._all_calls) if c.vendor_index == index), None)
+
+    def _advance(self) -> None:
+        """Emit the head; end it when something waits behind it and it can't grow any more."""
+        while self._queue:
+            head = self._queue[0]
+            if head.kind == "tool_call" and head.name is None:
+                return  # Some servers send the id first: a call starts once its name is known.
+            self._emit_head()
+            if len(self._queue) == 1:
+                return
+            if head.kind == "tool_call" and not head.is_complete_call():
+                return
+            self._end_head()
+
+    def _emit_head(self) -> None:
+        head = self._queue[0]
+        if not self._is_open:
+            self._start(head)
+        if head.pending:
+            index = self._index
+            for text, extras in head.pending:
+                self.events.append(PartDelta(index, text, extras))
+            head.pending.clear()
+
+    def _start(self, head: _Part) -> None:
+        self._is_open = True
+        if head.kind == "tool_call":
+            call_id = head.vendor_id
+            if call_id is None or call_id in self._ids:
+                call_id = ids.mint("call_")
+            self._ids.add(call_id)
+            head.call_id = call_id
+        self.events.append(
+            PartStarted(
+                self._index,
+                head.kind,
+                call_id=head.call_id,
+                name=self._names.client(head.name or "") if head.kind == "tool_call" else None,
+                format=head.format,
+                redacted=head.redacted,
+                summary=head.summary,
+                item_id=head.item_id,
+            )
+        )
+
+    def _end_head(self) -> None:
+        head = self._queue.pop(0)
+        self.events.append(PartEnded(self._index, signature=head.signature))
+        self._index += 1
+        self._is_open = False
+
+
+def _arguments_text(arguments: str | dict[str, Any] | None) -> str:
+    """Arguments as JSON text; some servers send the object itself."""
+    if isinstance(arguments, dict):
+        return _ENCODE(arguments).decode()
+    return arguments or ""
+
+
+def _restarts(call: _Part, name: str | None, text: str) -> bool:
+    """Whether a piece begins anew after a call that is already complete: the server reuses index and id."""
+    begins = bool(name) or text.lstrip().startswith("{")
+    return begins and bool(text.strip()) and call.is_complete_call()

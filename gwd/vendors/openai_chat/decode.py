@@ -1,0 +1,334 @@
+"""OpenAI-format answers, whole and streamed, to events."""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd.core.errors import Fault
+from gwd.core.events import Event, Failed, Finished, FinishReason, PartDelta, Started
+from gwd.core.request import Generate, Request
+from gwd.core.sse import Frame, SseError, SseSplitter
+from gwd.core.target import Target
+from gwd.core.usage import Usage
+from gwd.vendors.base import UndecodableError
+from gwd.vendors.openai_chat.assembly import Assembly
+from gwd.vendors.openai_chat.faults import error_in, fault_inside
+from gwd.vendors.openai_chat.usage import merged, usage_of
+from gwd.vendors.openai_chat.wire import (
+    AnswerWire,
+    ChoiceWire,
+    ChunkWire,
+    DeltaWire,
+    ToolCallWire,
+)
+from gwd.vendors.tool_names import ToolNames
+
+_ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
+_CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
+_ANY: Final = msgspec.json.Decoder().decode
+_SSE_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+_ENVELOPE: Final = ("system_fingerprint", "service_tier")
+_REASONS: Final[dict[str, FinishReason]] = {
+    "stop": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "content_filter",
+    "sensitive": "content_filter",
+    "error": "error",
+    "network_error": "error",
+}
+"""Anything else ended by itself; a call among the parts makes it a tool turn."""
+
+
+def decode(body: bytes, request: Request, target: Target) -> list[Event]:
+    """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
+    start = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:8]
+    if start.startswith(_SSE_STARTS):
+        return _decode_stream(body, request, target)
+    decoder = ChatStreamDecoder(request, target)
+    return decoder.whole(body)
+
+
+def _decode_stream(body: bytes, request: Request, target: Target) -> list[Event]:
+    splitter, decoder = SseSplitter(), ChatStreamDecoder(request, target)
+    events: list[Event] = []
+    try:
+        frames = splitter.feed(body) + splitter.close()
+    except SseError as error:
+        raise UndecodableError(str(error)) from None
+    for frame in frames:
+        events += decoder.feed(frame)
+    return events + decoder.close()
+
+
+def client_names(request: Request) -> ToolNames:
+    """The bijection that build used for this request's tools."""
+    body = request.body
+    tools = body.tools if isinstance(body, Generate) else ()
+    return ToolNames(tool.name for tool in tools)
+
+
+class ChatStreamDecoder:
+    """Decodes one answer, frame by frame."""
+
+    def __init__(self, request: Request, target: Target) -> None:
+        self.usage: Usage | None = None
+        self._target = target
+        body = request.body
+        self._stops = body.sampling.stop if isinstance(body, Generate) else ()
+        self._assembly = Assembly(client_names(request))
+        self._started = False
+        self._ended = False
+        self._finish: ChoiceWire | None = None
+        self._usage_closed_it = False
+
+    def feed(self, frame: Frame) -> list[Event]:
+        """Events that this frame completes."""
+        if self._ended:
+            return []
+        data = frame.data
+        if self._started:
+            try:
+                chunk: AnswerWire | ChunkWire = _CHUNK(data)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return self._unusual(data)
+            # The hot path: one more piece of plain text.
+            if chunk.usage is None and chunk.error is None and chunk.choices:
+                choice = chunk.choices[0]
+                delta = choice.delta
+                if (
+                    delta is not None
+                    and type(delta.content) is str
+                    and delta.content
+                    and choice.finish_reason is None
+                    and choice.logprobs is None
+                    and delta.tool_calls is None
+                    and self._assembly.text_is_open()
+                    and delta.reasoning_content is None
+                    and delta.reasoning is None
+                    and not delta.refusal
+                    and not choice.index
+                ):
+                    return [PartDelta(self._assembly.open_index(), delta.content)]
+        else:
+            try:
+                chunk = _ANSWER(data)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return self._unusual(data)
+        if chunk.error or chunk.choices is None or frame.event == b"error":
+            return self._odd_chunk(chunk, data)
+        return self._chunk(chunk)
+
+    def close(self) -> list[Event]:
+        """The upstream ended: well if it named a reason, or reported usage behind its text; else it broke off."""
+        if self._ended:
+            return []
+        if self._finish is not None or (self._assembly.has_output and self._usage_closed_it):
+            return self._finished()
+        return self._failed(
+            Fault(reason="upstream_error", message="the stream ended before the answer did")
+        )
+
+    def whole(self, body: bytes) -> list[Event]:
+        """A whole answer, through the same assembly. Raises UndecodableError."""
+        try:
+            answer = _ANSWER(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            try:
+                error = error_in(_ANY(body))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                error = None
+            if error is None:
+                raise UndecodableError("the answer is not a chat completion") from None
+            return self._failed(fault_inside(error))
+        if not answer.choices:
+            error = answer.error or error_in(_ANY(body))
+            if not error:
+                raise UndecodableError("the answer holds no choices")
+            return self._failed(fault_inside(error))
+        if answer.error:
+            return self._failed(fault_inside(answer.error))
+        choice = answer.choices[0]
+        message = choice.message or choice.delta or DeltaWire()
+        self.usage = usage_of(answer.usage or choice.usage, self._target)
+        if choice.error and not (message.content or message.tool_calls):
+            return self._failed(fault_inside(choice.error))
+        events = self._open(answer)
+        self._delta(message, choice.logprobs, whole=True)
+        self._finish = choice
+        return events + self._finished()
+
+    def _chunk(self, chunk: AnswerWire | ChunkWire) -> list[Event]:
+        events = self._open(chunk)
+        choice = next((c for c in chunk.choices or () if not c.index), None)
+        self._take_usage(chunk.usage)
+        self._usage_closed_it = chunk.usage is not None and not chunk.choices
+        if choice is None:
+            return events
+        if choice.usage is not None:
+            self._take_usage(choice.usage)
+        delta = choice.delta or choice.message
+        if delta is not None:
+            self._delta(delta, choice.logprobs, whole=False)
+        if choice.error:
+            return events + self._drain() + self._failed(fault_inside(choice.error))
+        if choice.finish_reason is not None:
+            self._finish = choice
+        return events + self._drain()
+
+    def _open(self, chunk: AnswerWire | ChunkWire) -> list[Event]:
+        if self._started:
+            return []
+        self._started = True
+        assert isinstance(chunk, AnswerWire)
+        extras = {name: value for name in _ENVELOPE if (value := getattr(chunk, name)) is not None}
+        return [
+            Started(
+                upstream_id=chunk.id if isinstance(chunk.id, str) else None,
+                upstream_model=chunk.model if isinstance(chunk.model, str) else None,
+                extras=extras or None,
+            )
+        ]
+
+    def _delta(self, delta: DeltaWire, logprobs: object, *, whole: bool) -> None:
+        assembly = self._assembly
+        if not self._reasoning_details(delta.reasoning_details):
+            thought = delta.reasoning_content or delta.reasoning
+            if isinstance(thought, str):
+                assembly.text("reasoning", thought)
+        content = delta.content
+        extras: dict[str, Any] = {}
+        if logprobs is not None:
+            extras["logprobs"] = logprobs
+        if isinstance(delta.annotations, list) and delta.annotations:
+            extras["annotations"] = delta.annotations
+        if isinstance(content, list):
+            self._content_parts(content)
+            content = ""
+        if content or extras:
+            assembly.text("text", content or "", extras or None)
+        if isinstance(delta.refusal, str):
+            assembly.text("refusal", delta.refusal)
+        for call in delta.tool_calls or ():
+            assembly.tool_call(call, whole=whole)
+        if delta.function_call is not None:
+            assembly.tool_call(ToolCallWire(function=delta.function_call), whole=whole)
+
+    def _content_parts(self, parts: list[Any]) -> None:
+        """Some servers send a list of parts, with their thoughts among them."""
+        for part in parts:
+            if not isinstance(part, dict):
+                continue
+            thought = part.get("thinking")
+            if isinstance(thought, list):
+                for inner in thought:
+                    if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+                        self._assembly.text("reasoning", inner["text"])
+            elif isinstance(thought, str):
+                self._assembly.text("reasoning", thought)
+            elif isinstance(part.get("text"), str):
+                self._assembly.text("text", part["text"])
+
+    def _reasoning_details(self, details: object) -> bool:
+        """Reasoning in details, which name its origin and carry its proof. False if they hold nothing to show."""
+        taken = False
+        for detail in details if isinstance(details, list) else ():
+            if not isinstance(detail, dict):
+                continue
+            summary = detail.get("type") == "reasoning.summary"
+            text = detail.get("summary") if summary else detail.get("text")
+            data, signature = detail.get("data"), detail.get("signature")
+            if not any(isinstance(value, str) and value for value in (text, data, signature)):
+                continue
+            taken = True
+            origin, item_id = detail.get("format"), detail.get("id")
+            redacted = origin == "anthropic-claude-v1" and isinstance(data, str)
+            self._assembly.reasoning(
+                text if isinstance(text, str) else "",
+                format_=origin if isinstance(origin, str) and origin != "unknown" else None,
+                summary=summary,
+                item_id=item_id if isinstance(item_id, str) else None,
+                signature=_str(signature) or (None if redacted else _str(data)),
+                redacted=_str(data) if redacted else None,
+            )
+        return taken
+
+    def _take_usage(self, reported: object) -> None:
+        if reported is None:
+            return
+        usage = usage_of(reported, self._target)
+        self.usage = merged(self.usage, usage) if usage is not None else None
+
+    def _odd_chunk(self, chunk: AnswerWire | ChunkWire, data: bytes) -> list[Event]:
+        """A chunk with an error, or without choices."""
+        self._take_usage(chunk.usage)
+        error = chunk.error or error_in(_ANY(data))
+        if error:
+            return self._failed(fault_inside(error))
+        self._usage_closed_it = chunk.usage is not None
+        return []
+
+    def _unusual(self, data: bytes) -> list[Event]:
+        """Data that is not a chunk: the end mark, nothing at all, an error of another shape, or nonsense."""
+        text = data.strip()
+        if text == b"[DONE]":
+            return self._done()
+        if not text:
+            return []
+        try:
+            value = _ANY(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise UndecodableError("the stream holds data that is not JSON") from None
+        error = error_in(value)
+        if error is None:
+            raise UndecodableError("the stream holds data that is not a chunk")
+        return self._failed(fault_inside(error))
+
+    def _done(self) -> list[Event]:
+        if not self._started:
+            return self._failed(
+                Fault(reason="upstream_error", message="the stream ended without an answer")
+            )
+        return self._finished()
+
+    def _finished(self) -> list[Event]:
+        self._ended = True
+        self._assembly.finish()
+        given = self._finish.finish_reason if self._finish is not None else None
+        word = None if given is None else str(given)
+        stop = self._finish.stop_reason if self._finish is not None else None
+        finished = Finished(
+            self._reason(word),
+            upstream_reason=word or None,
+            usage=self.usage,
+            stop_sequence=stop if isinstance(stop, str) and stop in self._stops else None,
+        )
+        return [*self._drain(), finished]
+
+    def _reason(self, word: str | None) -> FinishReason | None:
+        """A tool turn is told by its calls: servers end it with `stop`, or with nothing at all."""
+        known = _REASONS.get((word or "").lower())
+        if known is not None and known != "stop":
+            return known
+        if self._assembly.calls:
+            return "tool_calls"
+        if not word and not self._assembly.has_output:
+            return None
+        return "stop"
+
+    def _failed(self, fault: Fault) -> list[Event]:
+        self._ended = True
+        return [*self._drain(), Failed(fault)]
+
+    def _drain(self) -> list[Event]:
+        events, self._assembly.events = self._assembly.events, []
+        return events
+
+
+def _str(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

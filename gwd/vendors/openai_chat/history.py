@@ -1,0 +1,224 @@
+"""The conversation as chat messages: order, pairing of calls and results, content parts (api.md 5.2–5.4, 5.7).
+
+Every call gets exactly one result, directly behind the turn that made it; a call without one is answered that it was
+not executed, a result without a call becomes user text. What a tool message cannot hold (images, files) follows in a
+user message.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, assert_never
+
+from gwd.core.request import (
+    FilePart,
+    Generate,
+    ImagePart,
+    Message,
+    ReasoningPart,
+    RefusalPart,
+    Request,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from gwd.core.target import Target
+from gwd.vendors.openai_chat.content import ContentBuilder, joined_text
+from gwd.vendors.tool_names import ToolNames, call_id_for
+
+Json = dict[str, Any]
+ContentPart = TextPart | ImagePart | FilePart
+
+MAX_ID: Final = 40
+_NOT_EXECUTED: Final = "This call was not executed."
+_FOLLOWS: Final = "The content of this result follows in the next message."
+
+
+class HistoryBuilder:
+    """Builds the `messages` of one call."""
+
+    def __init__(self, request: Request, target: Target, names: ToolNames) -> None:
+        assert isinstance(request.body, Generate)
+        self._messages = request.body.messages
+        self._same_family = request.family == "openai_chat"
+        self._target = target
+        self._names = names
+        self._content = ContentBuilder(request, target)
+        self._used: set[tuple[int, int]] = set()
+        self._carried: list[ContentPart] = []
+        self._loop_from = _open_loop_from(self._messages)
+
+    def build(self) -> list[Json]:
+        messages: list[Json] = []
+        for index, message in enumerate(self._messages):
+            match message.role:
+                case "system":
+                    messages += self._flush()
+                    messages += self._system(message)
+                case "assistant":
+                    messages += self._flush()
+                    messages += self._assistant(index, message)
+                case "user" | "tool":
+                    messages += self._user(index, message)
+                case _:
+                    assert_never(message.role)
+        return messages + self._flush()
+
+    def _system(self, message: Message) -> list[Json]:
+        parts = [part for part in message.parts if isinstance(part, TextPart)]
+        content = self._content.build(parts)
+        if not content:
+            return []
+        knows_developer = message.developer and self._target.flags.developer_role
+        role = "developer" if knows_developer else "system"
+        return [self._finished({"role": role, "content": content}, message)]
+
+    def _user(self, index: int, message: Message) -> list[Json]:
+        parts: list[ContentPart] = []
+        for place, part in enumerate(message.parts):
+            match part:
+                case ToolResultPart():
+                    if (index, place) not in self._used:
+                        parts += _orphan(part)
+                case TextPart() | ImagePart() | FilePart():
+                    parts.append(part)
+                case ToolCallPart() | ReasoningPart() | RefusalPart():
+                    pass
+                case _:
+                    assert_never(part)
+        if not parts and (message.role == "tool" or message.parts):
+            return []
+        content = self._content.build([*self._carried, *parts])
+        self._carried = []
+        return [self._finished({"role": "user", "content": content}, message)]
+
+    def _flush(self) -> list[Json]:
+        """What tool results held beside text, where no user message came to take it."""
+        if not self._carried:
+            return []
+        content = self._content.build(self._carried)
+        self._carried = []
+        return [{"role": "user", "content": content}]
+
+    def _assistant(self, index: int, message: Message) -> list[Json]:
+        # Images of an assistant turn are dropped: this format has no place for them.
+        texts = [part for part in message.parts if isinstance(part, TextPart) and part.text]
+        refusal = "".join(part.text for part in message.parts if isinstance(part, RefusalPart))
+        calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+        built: Json = {"role": "assistant"}
+        if texts:
+            built["content"] = self._content.build(texts)
+        if refusal:
+            built["refusal"] = refusal
+        if len(built) == 1 and not calls:
+            return []
+        thought = self._replayed_reasoning(index, message, calls)
+        if thought:
+            built["reasoning_content"] = thought
+        ids = _upstream_ids(calls)
+        if calls:
+            built["tool_calls"] = [
+                self._call(call, upstream_id) for call, upstream_id in zip(calls, ids, strict=True)
+            ]
+        return [self._finished(built, message), *self._results(index, calls, ids)]
+
+    def _call(self, call: ToolCallPart, upstream_id: str) -> Json:
+        function = {"name": self._names.upstream(call.name), "arguments": call.arguments or "{}"}
+        return {"id": upstream_id, "type": "function", "function": function}
+
+    def _replayed_reasoning(
+        self, index: int, message: Message, calls: Sequence[ToolCallPart]
+    ) -> str:
+        """Plain reasoning goes back only inside the tool loop that is still open: servers that think between calls
+        ask for it there, and refuse or ignore it elsewhere. Reasoning of a named other family is never sent."""
+        if (
+            not calls
+            or index < self._loop_from
+            or self._target.flags.developer_role
+            or "reasoning" not in self._target.supported_parameters
+        ):
+            return ""
+        return "".join(
+            part.text
+            for part in message.parts
+            if isinstance(part, ReasoningPart) and part.format == "unknown"
+        )
+
+    def _results(
+        self, index: int, calls: Sequence[ToolCallPart], ids: Sequence[str]
+    ) -> Iterator[Json]:
+        found = self._results_after(index)
+        for call, upstream_id in zip(calls, ids, strict=True):
+            waiting = found.get(call.call_id)
+            if not waiting:
+                yield {"role": "tool", "tool_call_id": upstream_id, "content": _NOT_EXECUTED}
+                continue
+            place, result = waiting.pop(0)
+            self._used.add(place)
+            yield self._result(result, upstream_id)
+
+    def _results_after(self, index: int) -> dict[str, list[tuple[tuple[int, int], ToolResultPart]]]:
+        """The results between this assistant turn and the next one, by call id."""
+        found: dict[str, list[tuple[tuple[int, int], ToolResultPart]]] = {}
+        for later in range(index + 1, len(self._messages)):
+            message = self._messages[later]
+            if message.role == "assistant":
+                break
+            for place, part in enumerate(message.parts):
+                if isinstance(part, ToolResultPart):
+                    found.setdefault(part.call_id, []).append(((later, place), part))
+        return found
+
+    def _result(self, result: ToolResultPart, upstream_id: str) -> Json:
+        texts = [part for part in result.parts if isinstance(part, TextPart)]
+        others = [part for part in result.parts if not isinstance(part, TextPart)]
+        self._carried += others
+        if result.is_error:
+            first = texts[0].text if texts else "the tool failed"
+            texts = [TextPart(text=f"Error: {first}"), *texts[1:]]
+        content = self._content.build(texts, cache=result.cache)
+        if not content and others:
+            content = _FOLLOWS
+        return {"role": "tool", "tool_call_id": upstream_id, "content": content}
+
+    def _finished(self, built: Json, message: Message) -> Json:
+        if self._same_family:
+            if message.name:
+                built["name"] = message.name
+            for name, value in (message.extras or {}).items():
+                if value is not None:
+                    built.setdefault(name, value)
+        return built
+
+
+def _upstream_ids(calls: Sequence[ToolCallPart]) -> list[str]:
+    """One id of at most 40 characters per call; two calls that share an id get different ones."""
+    ids: list[str] = []
+    for call in calls:
+        upstream_id = _short(call.call_id)
+        repeat = 1
+        while upstream_id in ids:
+            repeat += 1
+            upstream_id = call_id_for(f"{call.call_id}#{repeat}", length=MAX_ID)
+        ids.append(upstream_id)
+    return ids
+
+
+def _short(call_id: str) -> str:
+    # This format limits only the length: ids such as `functions.look:0` mean something to some models.
+    if 0 < len(call_id) <= MAX_ID and call_id.isascii() and call_id.isprintable():
+        return call_id
+    return call_id_for(call_id, length=MAX_ID)
+
+
+def _orphan(result: ToolResultPart) -> list[ContentPart]:
+    text = joined_text(part for part in result.parts if isinstance(part, TextPart))
+    others = [part for part in result.parts if not isinstance(part, TextPart)]
+    return [TextPart(text=f"Result of an earlier tool call: {text}".rstrip()), *others]
+
+
+def _open_loop_from(messages: Sequence[Message]) -> int:
+    """Where the tool loop that is still open begins: behind the last user message that is not only results."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "user" and not all(isinstance(p, ToolResultPart) for p in message.parts):
+            return index
+    return 0

@@ -1,5 +1,7 @@
 """What is known of a generation from its first moment: who asked what, when, and under which id."""
 
+from typing import Any
+
 import msgspec
 
 from gwd.activity.row import GenerationRow
@@ -70,7 +72,7 @@ def refused_row(ticket: Ticket, error: GatewayError, now_us: int) -> GenerationR
     )
 
 
-def identity(ticket: Ticket) -> dict[str, object]:
+def identity(ticket: Ticket) -> dict[str, Any]:
     """The columns of a generation that come from its ticket."""
     return {
         "id": ticket.generation_id,

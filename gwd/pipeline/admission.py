@@ -1,0 +1,151 @@
+"""The admission transaction: revisions, key, money checks, the plan's own refusal, the hold; in the order of api.md 7.4.
+
+It runs on the writer and decides once. A refusal is recorded in the same transaction.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd.activity import service as activity
+from gwd.budgets import service as budgets
+from gwd.catalog import snapshot
+from gwd.core.errors import GatewayError, InsufficientCredits
+from gwd.core.money import usd_json, usd_text
+from gwd.keys import service as keys
+from gwd.ledger import credit
+from gwd.ledger import service as ledger
+from gwd.ledger.service import NewReservation
+from gwd.orgs import settings as orgs
+from gwd.pipeline.routing import Plan, Planned, Refusal
+from gwd.pipeline.ticket import Ticket, refused_row
+from gwd.pricing import hold as holds
+from gwd.pricing.hold import Demand
+from gwd.store import Connection
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What recovery needs of a generation besides its progress; kept with the reservation."""
+
+    ticket: Ticket
+    demand: Demand
+
+
+class Admitted(msgspec.Struct, frozen=True, kw_only=True):
+    """The hold is durable. `targets` are those the hold covers."""
+
+    targets: tuple[Planned, ...]
+    hold_nano: int
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing was held; the refusal is on record."""
+
+    error: GatewayError
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """The plan was computed from an older catalog or older settings: plan again."""
+
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+def admit(
+    connection: Connection,
+    planned: Plan | Refusal,
+    ticket: Ticket,
+    *,
+    boot_id: str,
+    in_flight_cap: int,
+    top_up_url: str,
+    now_us: int,
+) -> Admitted | Refused | Stale:
+    """Decide on one generation. `in_flight_cap` is the node's default cap per key, 0 for none."""
+    if (
+        snapshot.revision(connection) != planned.catalog_revision
+        or orgs.revision(connection, ticket.organization_id) != planned.organization_revision
+    ):
+        return Stale()
+    try:
+        keys.check_state(connection, ticket.key_id, now_us=now_us)
+        if isinstance(planned, Refusal) and planned.stage == "model":
+            raise planned.error
+        keys.check_limits(connection, ticket.key_id, in_flight_cap=in_flight_cap, now_us=now_us)
+        budgets.check_hard(
+            connection,
+            ticket.organization_id,
+            ticket.workspace_id,
+            ticket.family_id,
+            now_us=now_us,
+        )
+        if isinstance(planned, Refusal):
+            raise planned.error
+        return _hold(connection, planned, ticket, boot_id, top_up_url, now_us)
+    except GatewayError as error:
+        activity.write(connection, refused_row(ticket, error, now_us))
+        return Refused(error=error)
+
+
+def _hold(
+    connection: Connection,
+    plan: Plan,
+    ticket: Ticket,
+    boot_id: str,
+    top_up_url: str,
+    now_us: int,
+) -> Admitted:
+    """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
+    free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us)
+    targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
+    if not targets:
+        raise _insufficient(plan, free_nano, top_up_url)
+    amount_nano = max(p.hold_nano for p in targets)
+    held = ledger.reserve(
+        connection,
+        NewReservation(
+            generation_id=ticket.generation_id,
+            organization_id=ticket.organization_id,
+            workspace_id=ticket.workspace_id,
+            key_id=ticket.key_id,
+            family_id=ticket.family_id,
+            amount_nano=amount_nano,
+            boot_id=boot_id,
+            context=_encoder.encode(Context(ticket=ticket, demand=plan.demand)),
+        ),
+        now_us=now_us,
+    )
+    assert held is not None, "what was free a statement ago was not"
+    return Admitted(targets=targets, hold_nano=amount_nano)
+
+
+def _insufficient(plan: Plan, free_nano: int, top_up_url: str) -> InsufficientCredits:
+    cheapest = min(plan.targets, key=lambda p: p.hold_nano)
+    available = max(0, free_nano)
+    metadata: dict[str, Any] = {
+        "required": usd_json(cheapest.hold_nano),
+        "available": usd_json(available),
+        "affordable_completion_tokens": _affordable(cheapest, plan.demand, available),
+        "top_up_url": top_up_url,
+    }
+    return InsufficientCredits(
+        f"the balance of {usd_text(available)} USD does not cover this request, which may cost up to"
+        f" {usd_text(cheapest.hold_nano)} USD; add credits or lower max_tokens",
+        metadata=metadata,
+    )
+
+
+def _affordable(planned: Planned, demand: Demand, available_nano: int) -> int:
+    """How many completion tokens the balance would pay for at the cheapest target; 0 if not even the prompt."""
+    target = planned.target
+    if not demand.generates or target.credential.byok:
+        return 0
+    low, high = 0, target.max_completion_tokens
+    while low < high:
+        tokens = (low + high + 1) // 2
+        capped = msgspec.structs.replace(demand, output_cap=tokens)
+        if holds.hold(capped, target).amount_nano <= available_nano:
+            low = tokens
+        else:
+            high = tokens - 1
+    return low

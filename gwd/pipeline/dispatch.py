@@ -1,0 +1,303 @@
+"""Attempts, one after the other, until one gives output: build, send, decode, and what to do when it fails.
+
+One path for streamed and whole answers: both decode into the same events. Until the first output of an attempt has
+gone to the sink, a failure leads to the next target (api.md 6.4); afterwards it ends the generation.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from gwd.core.clock import Clock
+from gwd.core.errors import Fault, GatewayError, InvalidRequest
+from gwd.core.events import (
+    OUTPUT_EVENTS,
+    Event,
+    Failed,
+    Finished,
+    PartDelta,
+    PartStarted,
+    Started,
+)
+from gwd.core.request import Request
+from gwd.core.sse import SseError, SseSplitter
+from gwd.core.target import UpstreamCall
+from gwd.pipeline.attempt import FailedAttempt, Outcome
+from gwd.pipeline.failures import final_error, in_band_error
+from gwd.pipeline.health import Health
+from gwd.pipeline.routing import Planned
+from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
+from gwd.vendors.base import Adapter, StreamDecoder, UndecodableError
+
+MAX_ATTEMPTS: Final = 6
+_WHOLE_FIRST_EVENT: Final = frozenset(("text/event-stream",))
+
+
+class Sink(Protocol):
+    """Where events go: the conductor, which renders them."""
+
+    def begin(self, planned: Planned) -> None:
+        """The first output of this target is there."""
+        ...
+
+    async def emit(self, events: list[Event]) -> None:
+        """Events of the begun target, `Started` first."""
+        ...
+
+
+class _Broken(Exception):
+    """The attempt failed; the fault says why."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+class Dispatcher:
+    """What every dispatch needs; one for the node."""
+
+    def __init__(
+        self,
+        *,
+        adapters: Mapping[str, Adapter],
+        upstream: Upstream,
+        health: Health,
+        timeouts: Timeouts,
+        clock: Clock,
+    ) -> None:
+        self._adapters = adapters
+        self._upstream = upstream
+        self._health = health
+        self._timeouts = timeouts
+        self._clock = clock
+
+    async def run(
+        self, request: Request, targets: Iterable[Planned], outcome: Outcome, sink: Sink
+    ) -> None:
+        """Try the targets; `outcome` is kept current throughout, also when this is cancelled."""
+        deadline_s = self._clock.monotonic_s() + self._timeouts.total_s
+        skipped_rank: int | None = None
+        larger_than: int | None = None
+        unbuildable: InvalidRequest | None = None
+        for planned in targets:
+            if outcome.attempts >= MAX_ATTEMPTS or self._clock.monotonic_s() >= deadline_s:
+                break
+            if planned.rank == skipped_rank:
+                continue
+            if larger_than is not None and planned.target.context_length <= larger_than:
+                continue
+            try:
+                call = self._adapters[planned.target.adapter].build(request, planned.target)
+            except InvalidRequest as error:
+                unbuildable = error
+                continue
+            except RecursionError:
+                unbuildable = InvalidRequest("the request is nested too deeply")
+                continue
+            fault = await self._attempt(request, planned, call, outcome, sink, deadline_s)
+            if fault is None or outcome.serving is not None:
+                return
+            if fault.reason == "bad_request":
+                match fault.detail:
+                    case "context_length":
+                        larger_than = planned.target.context_length
+                    case "content_policy":
+                        skipped_rank = planned.rank
+                    case _:
+                        break
+        outcome.error = self._error(outcome, unbuildable)
+
+    async def _attempt(
+        self,
+        request: Request,
+        planned: Planned,
+        call: UpstreamCall,
+        outcome: Outcome,
+        sink: Sink,
+        deadline_s: float,
+    ) -> Fault | None:
+        """One call. None when it ended well; the fault otherwise (and `outcome.error` if output had gone out)."""
+        began_s = self._clock.monotonic_s()
+        if outcome.first_call_s is None:
+            outcome.first_call_s = began_s
+        outcome.attempts += 1
+        outcome.trying = planned
+        outcome.reported = None
+        outcome.texts, outcome.reasonings = [], []
+        attempt = _Attempt(
+            request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock
+        )
+        reply: UpstreamReply | None = None
+        try:
+            first_event_s = planned.target.flags.first_event_s or self._timeouts.first_event_s
+            remaining_s = deadline_s - began_s
+            reply = await self._upstream.send(
+                call, min(first_event_s, remaining_s) if call.stream else remaining_s
+            )
+            await self._receive(reply, call, attempt, first_event_s, deadline_s)
+        except UpstreamFault as broken:
+            return self._failed(planned, broken.fault, began_s, outcome)
+        except _Broken as broken:
+            return self._failed(planned, broken.fault, began_s, outcome)
+        except (UndecodableError, SseError, msgspec.DecodeError, RecursionError) as error:
+            fault = Fault(
+                reason="upstream_error",
+                message=f"the vendor's answer was not of its format: {error}",
+            )
+            return self._failed(planned, fault, began_s, outcome)
+        finally:
+            if reply is not None:
+                reply.close()
+        outcome.dropped = call.dropped
+        self._health.succeeded(
+            planned.target,
+            self._clock.monotonic_s(),
+            ttft_s=(outcome.first_output_s or began_s) - began_s,
+            tokens=outcome.reported.output_total if outcome.reported else 0,
+            generation_s=(outcome.last_output_s or 0.0) - (outcome.first_output_s or 0.0),
+        )
+        return None
+
+    async def _receive(
+        self,
+        reply: UpstreamReply,
+        call: UpstreamCall,
+        attempt: "_Attempt",
+        first_event_s: float,
+        deadline_s: float,
+    ) -> None:
+        now_s = self._clock.monotonic_s
+        if reply.status != 200:
+            body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
+            raise _Broken(attempt.adapter.fault(reply.status, reply.headers, body))
+        kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not call.stream or kind not in _WHOLE_FIRST_EVENT:
+            await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)
+            return
+        decoder = attempt.adapter.decoder(attempt.request, attempt.planned.target)
+        splitter = SseSplitter()
+        idle_s = self._timeouts.idle_s
+        first_deadline_s = now_s() + first_event_s
+        while True:
+            waiting_s = idle_s if attempt.has_output else max(0.05, first_deadline_s - now_s())
+            data = await reply.read(min(waiting_s, max(0.05, deadline_s - now_s())))
+            frames = splitter.feed(data) if data else splitter.close()
+            events: list[Event] = []
+            for frame in frames:
+                events += decoder.feed(frame)
+            if not data:
+                events += decoder.close()
+            await attempt.take(events, decoder)
+            if attempt.ended:
+                return
+            if not data:
+                raise _Broken(
+                    Fault(
+                        reason="upstream_error",
+                        message="the vendor's stream ended without an answer",
+                    )
+                )
+            if now_s() >= deadline_s:
+                raise UpstreamFault("timeout", "the answer took longer than the total deadline")
+
+    def _failed(self, planned: Planned, fault: Fault, began_s: float, outcome: Outcome) -> Fault:
+        now_s = self._clock.monotonic_s()
+        self._health.failed(planned.target, fault, now_s)
+        if outcome.serving is not None:
+            outcome.error = in_band_error(fault)
+        else:
+            outcome.failures.append(
+                FailedAttempt(planned=planned, fault=fault, duration_s=now_s - began_s)
+            )
+        return fault
+
+    def _error(self, outcome: Outcome, unbuildable: InvalidRequest | None) -> GatewayError:
+        if not outcome.failures and unbuildable is not None:
+            return unbuildable
+        return final_error(outcome.failures)
+
+
+class _Attempt:
+    """The events of one attempt on their way to the sink."""
+
+    def __init__(
+        self,
+        request: Request,
+        planned: Planned,
+        adapter: Adapter,
+        outcome: Outcome,
+        sink: Sink,
+        clock: Clock,
+    ) -> None:
+        self.request = request
+        self.planned = planned
+        self.adapter = adapter
+        self.has_output = False
+        self.ended = False
+        self._outcome = outcome
+        self._sink = sink
+        self._clock = clock
+        self._held: list[Event] = []
+        self._is_reasoning = False
+
+    async def whole(self, body: bytes, content_type: str) -> None:
+        """A whole answer, in JSON or (some servers stream whatever was asked) in SSE."""
+        if content_type == "text/html":
+            raise UndecodableError("it is a web page")
+        await self.take(self.adapter.decode(body, self.request, self.planned.target), None)
+        if not self.ended:
+            raise UndecodableError("it has no end")
+
+    async def take(self, events: list[Event], decoder: StreamDecoder | None) -> None:
+        """Note what the events say and pass them on; the first output opens the sink.
+
+        Raises _Broken for a `Failed`: what came before it has been passed on if output had begun.
+        """
+        if not events:
+            return
+        failed = self._note(events)
+        if failed is not None and decoder is None:
+            raise _Broken(failed.fault)  # a whole answer that failed gave the client nothing
+        if decoder is not None and decoder.usage is not None:
+            self._outcome.reported = decoder.usage
+        if failed is not None:
+            events = [event for event in events if not isinstance(event, Failed)]
+        if not self.has_output:
+            self._held += events
+            if not any(isinstance(event, OUTPUT_EVENTS) for event in events):
+                events = []
+            else:
+                self._begin()
+                events, self._held = self._held, []
+        if events:
+            self._outcome.last_output_s = self._clock.monotonic_s()
+            await self._sink.emit(events)
+        if failed is not None:
+            raise _Broken(failed.fault)
+
+    def _begin(self) -> None:
+        self.has_output = True
+        self._outcome.serving = self.planned
+        self._outcome.first_output_s = self._clock.monotonic_s()
+        self._sink.begin(self.planned)
+
+    def _note(self, events: list[Event]) -> Failed | None:
+        outcome = self._outcome
+        for event in events:
+            if type(event) is PartDelta:
+                (outcome.reasonings if self._is_reasoning else outcome.texts).append(event.text)
+            elif type(event) is PartStarted:
+                self._is_reasoning = event.kind == "reasoning"
+                if event.name:
+                    outcome.texts.append(event.name)
+            elif type(event) is Started:
+                outcome.upstream_id = event.upstream_id
+            elif type(event) is Finished:
+                outcome.finished = event
+                if event.usage is not None:
+                    outcome.reported = event.usage
+                self.ended = True
+            elif type(event) is Failed:
+                return event
+        return None

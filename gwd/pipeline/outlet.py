@@ -1,0 +1,77 @@
+"""The pipe between a generation's task and the handler that writes to the client: one writer, one reader."""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+HIGH_WATER_BYTES: Final = 1024 * 1024
+STALLED_S: Final = 60.0
+
+
+class Outlet:
+    """Frames in order. The writer waits only when the client is far behind; after `abandon` it writes into the void."""
+
+    __slots__ = ("_abandoned", "_closed", "_frames", "_reader", "_room", "_size")
+
+    def __init__(self) -> None:
+        self._frames: deque[bytes] = deque()
+        self._size = 0
+        self._closed = False
+        self._abandoned = False
+        self._reader: asyncio.Future[None] | None = None
+        self._room: asyncio.Future[None] | None = None
+
+    def push(self, frames: bytes) -> None:
+        """Hand frames over without waiting."""
+        if self._abandoned or not frames:
+            return
+        self._frames.append(frames)
+        self._size += len(frames)
+        _wake(self._reader)
+
+    async def room(self) -> bool:
+        """Wait until the client has caught up; False if it has not read anything for a minute."""
+        if self._size <= HIGH_WATER_BYTES or self._abandoned:
+            return True
+        self._room = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(STALLED_S):
+                await self._room
+        except TimeoutError:
+            return False
+        finally:
+            self._room = None
+        return True
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._closed = True
+        _wake(self._reader)
+
+    def abandon(self) -> None:
+        """Nobody reads any more."""
+        self._abandoned = True
+        self._frames.clear()
+        self._size = 0
+        _wake(self._room)
+
+    async def next(self) -> bytes | None:
+        """All frames that are there, joined; None after the last."""
+        while not self._frames:
+            if self._closed:
+                return None
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        frames = self._frames.popleft() if len(self._frames) == 1 else b"".join(self._frames)
+        self._frames.clear()
+        self._size = 0
+        _wake(self._room)
+        return frames
+
+
+def _wake(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)

@@ -1,0 +1,112 @@
+"""The route receipt (`gateway_metadata`, spec 2.2): every field, as JSON, from what the generation knows."""
+
+from typing import Any
+
+import msgspec
+
+from gwd.core.cost import Cost, Price
+from gwd.core.money import per_million_json, usd_json
+from gwd.pipeline.attempt import FailedAttempt, Outcome
+from gwd.pipeline.routing import Planned
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds; None where it did not come to that."""
+
+    routing: int
+    fallback: int
+    ttft: int | None
+    generation: int | None
+    total: int
+
+
+def timing_of(outcome: Outcome, now_s: float) -> Timing:
+    """The durations of a generation that ends now."""
+    first_call_s = outcome.first_call_s if outcome.first_call_s is not None else now_s
+    first, last = outcome.first_output_s, outcome.last_output_s
+    return Timing(
+        routing=_ms(first_call_s - outcome.started_s),
+        fallback=_ms(sum(failure.duration_s for failure in outcome.failures)),
+        ttft=None if first is None else _ms(first - outcome.started_s),
+        generation=None if first is None or last is None else _ms(last - first),
+        total=_ms(now_s - outcome.started_s),
+    )
+
+
+def receipt_json(
+    *,
+    generation_id: str,
+    requested_model: str,
+    primary: Planned,
+    outcome: Outcome,
+    cost: Cost,
+    timing: Timing,
+) -> msgspec.Raw:
+    """The receipt as one JSON fragment. `primary`, the plan's first target, stands in when every attempt failed."""
+    served = outcome.serving
+    shown = served or primary
+    price = shown.target.price
+    body: dict[str, Any] = {
+        "generation_id": generation_id,
+        "requested_model": requested_model,
+        "model": shown.target.model,
+        "vendor": shown.target.vendor,
+        "routing": {
+            "strategy": shown.strategy,
+            "sort": shown.sort,
+            "eligible_endpoints": shown.eligible,
+            "attempt": outcome.attempts if served is not None else None,
+            "attempts": outcome.attempts,
+            "fallback_model": served is not None and served.rank > 0,
+            "fallbacks": [_fallback(failure) for failure in outcome.failures],
+        },
+        "timing_ms": timing,
+        "cost": _cost(cost),
+        "pricing": _pricing(price),
+    }
+    if shown.forwarded_from is not None:
+        body["pipeline"] = {"forwarded_from": shown.forwarded_from}
+    return msgspec.Raw(msgspec.json.encode(body))
+
+
+def _fallback(failure: FailedAttempt) -> dict[str, Any]:
+    return {
+        "vendor": failure.planned.target.vendor,
+        "provider": failure.planned.target.tag,
+        "outcome": "retryable_error" if failure.fault.retryable else "fatal_error",
+        "reason": failure.fault.reason,
+        "duration_ms": _ms(failure.duration_s),
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        "currency": "USD",
+        "prompt": usd_json(cost.prompt_nano),
+        "cache_read": usd_json(cost.cache_read_nano),
+        "cache_write": usd_json(cost.cache_write_nano),
+        "completion": usd_json(cost.completion_nano),
+        "reasoning": usd_json(cost.reasoning_nano),
+        "request_fee": usd_json(cost.request_fee_nano),
+        "platform_fee": usd_json(cost.platform_fee_nano),
+        "total": usd_json(cost.total_nano),
+        "insured": cost.insured,
+        "byok": cost.byok,
+    }
+
+
+def _pricing(price: Price) -> dict[str, Any]:
+    return {
+        "prompt_per_million": per_million_json(price.prompt_pico),
+        "completion_per_million": per_million_json(price.completion_pico),
+        "cache_read_per_million": per_million_json(price.cache_read_pico),
+        "cache_write_per_million": per_million_json(price.cache_write_5m_pico),
+        "reasoning_per_million": per_million_json(price.reasoning_pico)
+        if price.reasoning_is_separate
+        else None,
+        "request_fee": usd_json(price.request_nano),
+    }
+
+
+def _ms(seconds: float) -> int:
+    return max(0, round(seconds * 1_000))

@@ -1,0 +1,123 @@
+"""The audit trail: one line per change, appended in the transaction of the change."""
+
+from typing import Any
+
+import msgspec
+
+from gwd.audit.tables import AuditTable
+from gwd.core.caller import Caller
+from gwd.core.clock import iso
+from gwd.core.ids import mint
+from gwd.store import Connection
+
+Details = dict[str, Any]
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a change came from: the client's address and the id of its request."""
+
+    address: str | None = None
+    request_id: str | None = None
+
+
+class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One change. `actor_key_id` is null for what the node did by itself."""
+
+    id: str
+    organization_id: str | None
+    actor_key_id: str | None
+    actor_user_id: str | None
+    actor_role: str | None
+    action: str
+    subject_type: str
+    subject_id: str | None
+    details: Details
+    address: str | None
+    request_id: str | None
+    created_at: int
+
+
+class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """The query of GET /audit; `from_us` inclusive, `to_us` exclusive. `action` may end in `.*`."""
+
+    action: str | None = None
+    subject_type: str | None = None
+    subject_id: str | None = None
+    actor_key_id: str | None = None
+    actor_user_id: str | None = None
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+def record(
+    connection: Connection,
+    actor: Caller | None,
+    action: str,
+    subject_type: str,
+    subject_id: str | None,
+    details: Details,
+    *,
+    now_us: int,
+    organization_id: str | None = None,
+    origin: Origin | None = None,
+) -> str:
+    """Append one line and give back its id. The organization is the actor's unless another one is changed."""
+    line_id = mint("aud_")
+    from_where = origin or Origin()
+    connection.run(
+        AuditTable.insert(
+            id=line_id,
+            organization_id=organization_id or (actor.organization_id if actor else None),
+            actor_key_id=actor.key_id if actor else None,
+            actor_user_id=actor.user_id if actor else None,
+            actor_role=actor.role if actor else None,
+            action=action,
+            subject_type=subject_type,
+            subject_id=subject_id,
+            details=details,
+            address=from_where.address,
+            request_id=from_where.request_id,
+            created_at=now_us,
+        )
+    )
+    return line_id
+
+
+def list_lines(
+    connection: Connection,
+    organization_id: str,
+    wanted: AuditFilter,
+    *,
+    limit: int,
+    offset: int,
+) -> tuple[list[AuditLine], int]:
+    """The organization's lines that match, newest first."""
+    query = AuditTable.select().where(AuditTable.organization_id == organization_id)
+    for name in ("subject_type", "subject_id", "actor_key_id", "actor_user_id"):
+        value = getattr(wanted, name)
+        if value is not None:
+            query = query.where(getattr(AuditTable, name) == value)
+    if wanted.action is not None:
+        family = wanted.action.removesuffix("*")
+        matches = (
+            AuditTable.action == wanted.action
+            if family == wanted.action
+            else AuditTable.action.startswith(family)
+        )
+        query = query.where(matches)
+    if wanted.from_us is not None:
+        query = query.where(AuditTable.created_at >= wanted.from_us)
+    if wanted.to_us is not None:
+        query = query.where(AuditTable.created_at < wanted.to_us)
+    query = query.order_by(AuditTable.created_at.desc(), AuditTable.id)
+    rows = connection.run(query.limit(limit).offset(offset))
+    lines = [
+        AuditLine(**{name: getattr(row, name) for name in AuditLine.__struct_fields__})
+        for row in rows
+    ]
+    return lines, connection.count(query)
+
+
+def line_record(line: AuditLine) -> dict[str, Any]:
+    """The line as the API shows it."""
+    return {**msgspec.structs.asdict(line), "created_at": iso(line.created_at)}

@@ -1,0 +1,224 @@
+"""The hot path of keys: found by digest at authentication, read again inside the admission transaction.
+
+Plain SQL with constant text. Nothing is decided from a cached row: `admit` sees the row as it is at that moment, so
+a key that was disabled, has expired, or reached its limit stops at the very next request.
+"""
+
+import hmac
+from typing import Final
+
+import msgspec
+
+from gwd.core.caller import Caller, KeyKind, Role
+from gwd.core.clock import iso
+from gwd.core.errors import KeyDisabled, KeyExpired, KeyLimitExceeded, OrganizationSuspended
+from gwd.core.money import usd_json, usd_text
+from gwd.core.periods import Window, period_end_us
+from gwd.keys.secret import unknown_key
+from gwd.ledger import held_by_family
+from gwd.orgs import members
+from gwd.orgs.rights import rank
+from gwd.orgs.settings import default_rate_limit, settings
+from gwd.spend import total_nano
+from gwd.store import Connection
+from gwd.store.connection import Row
+
+DEFAULT_RATE_LIMIT: Final = 600
+
+_LIVE: Final = (
+    "SELECT id, organization_id, workspace_id, family_id, kind, role, user_id, name, hash, digest, disabled,"
+    " limit_nano, limit_reset, include_byok_in_limit, strict, in_flight_cap, rate_limit_per_minute,"
+    " allowed_models, alert_thresholds, expires_at FROM api_key WHERE deleted_at IS NULL AND "
+)
+_BY_DIGEST: Final = _LIVE + "digest = ?"
+_BY_ID: Final = _LIVE + "id = ?"
+_names: Final = msgspec.json.Decoder(list[str])
+_numbers: Final = msgspec.json.Decoder(list[int])
+
+
+class KeyState(msgspec.Struct, frozen=True, kw_only=True):
+    """A live key as its row is now. `limit_window` is lifetime for a limit without reset."""
+
+    id: str
+    organization_id: str
+    workspace_id: str | None
+    family_id: str
+    kind: KeyKind
+    role: Role | None
+    user_id: str | None
+    name: str
+    hash: str
+    disabled: bool
+    limit_nano: int | None
+    limit_window: Window
+    include_byok_in_limit: bool
+    strict: bool
+    in_flight_cap: int | None
+    rate_limit_per_minute: int | None
+    allowed_models: list[str] | None
+    alert_thresholds: list[int]
+    expires_at_us: int | None
+
+
+class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What authentication needs: who calls, in what state, and whether the organization may act at all."""
+
+    caller: Caller
+    state: KeyState
+    organization_suspended: bool
+
+
+def find_by_digest(
+    connection: Connection, digest: bytes, *, rate_limit_ceiling: int = DEFAULT_RATE_LIMIT
+) -> KeyRow | None:
+    """The live key with this digest. A key of a member has at most the member's present role."""
+    row = connection.row(_BY_DIGEST, (digest,))
+    if row is None or not hmac.compare_digest(row[9], digest):
+        return None
+    key = _state(row)
+    organization = settings(connection, key.organization_id)
+    role, removed = _role(connection, key)
+    default = default_rate_limit(organization.settings, rate_limit_ceiling)
+    own = key.rate_limit_per_minute
+    return KeyRow(
+        caller=Caller(
+            kind=key.kind,
+            key_id=key.id,
+            key_name=key.name,
+            family_id=key.family_id,
+            organization_id=key.organization_id,
+            workspace_id=key.workspace_id,
+            user_id=key.user_id,
+            role=role,
+            rate_limit_per_minute=default if own is None else min(own, default),
+            expires_at_us=key.expires_at_us,
+            disabled=key.disabled or removed,
+        ),
+        state=key,
+        organization_suspended=organization.suspended,
+    )
+
+
+def require_usable(key: KeyRow, *, now_us: int) -> None:
+    """Refuse a key that authentication found but that may not act now; its holder may know why."""
+    _require_live(
+        disabled=key.caller.disabled, expires_at_us=key.caller.expires_at_us, now_us=now_us
+    )
+    if key.organization_suspended and key.caller.role != "operator":
+        raise OrganizationSuspended(
+            "The organization of this key is suspended; ask the operator of this gateway."
+        )
+
+
+def admit(connection: Connection, key_id: str, *, now_us: int) -> KeyState:
+    """The key as it is now, if it may spend: `require_live_key`, then `require_below_limit`."""
+    key = require_live_key(connection, key_id, now_us=now_us)
+    require_below_limit(connection, key, now_us=now_us)
+    return key
+
+
+def require_live_key(connection: Connection, key_id: str, *, now_us: int) -> KeyState:
+    """The key's row, read inside the admission transaction. Raises the 401 that fits."""
+    key = state(connection, key_id)
+    if key is None:
+        raise unknown_key()
+    _require_live(disabled=key.disabled, expires_at_us=key.expires_at_us, now_us=now_us)
+    return key
+
+
+def require_below_limit(connection: Connection, key: KeyState, *, now_us: int) -> None:
+    """Refuse once spent ≥ limit; open holds of the family count only for a strict key. Never an estimate."""
+    limit_nano = key.limit_nano
+    if limit_nano is None:
+        return
+    spent_nano = limit_spend_nano(connection, key, at_us=now_us)
+    if spent_nano < limit_nano:
+        if not key.strict:
+            return
+        if spent_nano + held_by_family(connection, key.family_id) < limit_nano:
+            return
+    raise _limit_exceeded(key, limit_nano, spent_nano, now_us)
+
+
+def state(connection: Connection, key_id: str) -> KeyState | None:
+    """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
+    row = connection.row(_BY_ID, (key_id,))
+    return None if row is None else _state(row)
+
+
+def limit_spend_nano(connection: Connection, key: KeyState, *, at_us: int) -> int:
+    """What counts against the key's limit in the window that holds `at_us`."""
+    return total_nano(
+        connection,
+        key.family_id,
+        key.limit_window,
+        at_us=at_us,
+        include_byok=key.include_byok_in_limit,
+    )
+
+
+def _require_live(*, disabled: bool, expires_at_us: int | None, now_us: int) -> None:
+    if disabled:
+        raise KeyDisabled("This API key is disabled. Enable it, or use another key.")
+    if expires_at_us is not None and expires_at_us <= now_us:
+        raise KeyExpired(f"This API key expired at {iso(expires_at_us)}. Use another key.")
+
+
+def _role(connection: Connection, key: KeyState) -> tuple[Role | None, bool]:
+    """The role a key has now, and whether its member is gone."""
+    if key.kind == "inference" or key.user_id is None:
+        return key.role, False
+    member_role = members.current_role(connection, key.organization_id, key.user_id)
+    if member_role is None:
+        return key.role, True
+    if key.role is None or key.role == "operator":
+        return key.role, False
+    return min(key.role, member_role, key=rank), False
+
+
+def _limit_exceeded(
+    key: KeyState, limit_nano: int, spent_nano: int, now_us: int
+) -> KeyLimitExceeded:
+    resets_at_us = period_end_us(key.limit_window, now_us)
+    resets_at = None if resets_at_us is None else iso(resets_at_us)
+    end = (
+        "It does not reset; raise"
+        if resets_at is None
+        else f"It resets at {resets_at}; until then raise"
+    )
+    held = ", the rest is held by running requests" if spent_nano < limit_nano else ""
+    return KeyLimitExceeded(
+        f"The {key.limit_window} spend limit of this key ({usd_text(limit_nano)} USD) is reached:"
+        f" {usd_text(spent_nano)} USD spent{held}. {end} the key's limit or use another key.",
+        metadata={
+            "limit": usd_json(limit_nano),
+            "limit_reset": None if key.limit_window == "lifetime" else key.limit_window,
+            "usage": usd_json(spent_nano),
+            "limit_resets_at": resets_at,
+        },
+    )
+
+
+def _state(row: Row) -> KeyState:
+    limit_reset, allowed_models = row[12], row[17]
+    return KeyState(
+        id=row[0],
+        organization_id=row[1],
+        workspace_id=row[2],
+        family_id=row[3],
+        kind=row[4],
+        role=row[5],
+        user_id=row[6],
+        name=row[7],
+        hash=row[8],
+        disabled=bool(row[10]),
+        limit_nano=row[11],
+        limit_window="lifetime" if limit_reset is None else limit_reset,
+        include_byok_in_limit=bool(row[13]),
+        strict=bool(row[14]),
+        in_flight_cap=row[15],
+        rate_limit_per_minute=row[16],
+        allowed_models=None if allowed_models is None else _names.decode(allowed_models),
+        alert_thresholds=_numbers.decode(row[18]),
+        expires_at_us=row[19],
+    )

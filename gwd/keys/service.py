@@ -1,0 +1,507 @@
+"""Keys as management sees them: create, get, list, patch, delete.
+
+What a management key reaches is checked here for each key: members their own, a lead those of one workspace, the
+rest all of the organization. A key out of reach is the same NotFound as one that is not there.
+"""
+
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.core.caller import Caller, KeyKind, Role
+from gwd.core.clock import TimeError, us_from_iso
+from gwd.core.errors import Forbidden, InvalidValue, NotFound
+from gwd.core.ids import mint
+from gwd.core.money import MoneyError, nano_from_usd
+from gwd.keys import models, secret
+from gwd.keys.tables import KeyTable
+from gwd.orgs import checks, members, workspaces
+from gwd.orgs.organizations import DEFAULT_WORKSPACE
+from gwd.orgs.rights import Right, allowed, rank, require, require_grant
+from gwd.store import Connection
+
+LimitReset = Literal["daily", "weekly", "monthly"]
+
+DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
+MAX_THRESHOLDS: Final = 10
+MAX_IN_FLIGHT_CAP: Final = 10_000
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A key's row without its digest. Names are those of the table; times are microseconds UTC."""
+
+    id: str
+    organization_id: str
+    workspace_id: str | None
+    family_id: str
+    kind: KeyKind
+    role: Role | None
+    user_id: str | None
+    creator_user_id: str | None
+    external_user: str | None
+    name: str
+    label: str
+    hash: str
+    disabled: bool
+    limit_nano: int | None
+    limit_reset: LimitReset | None
+    include_byok_in_limit: bool
+    strict: bool
+    in_flight_cap: int | None
+    rate_limit_per_minute: int | None
+    allowed_models: list[str] | None
+    alert_thresholds: list[int]
+    expires_at: int | None
+    rotated_to: str | None
+    rotated_from: str | None
+    last_used_at: int | None
+    created_at: int
+    updated_at: int
+
+
+class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A new key and its plaintext, which exists only here and is shown once."""
+
+    key: Key
+    plaintext: str
+
+    def __repr__(self) -> str:
+        return f"IssuedKey(key={self.key!r}, plaintext=***)"
+
+
+class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of POST /keys.
+
+    `role` is for management keys: admin, or the caller's own if lower, when absent. `user_id` is the caller's member
+    when absent.
+    """
+
+    name: str
+    type: KeyKind = "inference"
+    role: Role | None = None
+    user_id: str | None = None
+    workspace_id: str | None = None
+    limit: Decimal | None = None
+    limit_reset: LimitReset | None = None
+    include_byok_in_limit: bool = False
+    strict: bool = False
+    in_flight_cap: int | None = None
+    rate_limit_per_minute: int | None = None
+    allowed_models: list[str] | None = None
+    alert_thresholds: list[int] | None = None
+    expires_at: str | None = None
+    external_user: str | None = None
+
+
+class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of PATCH /keys/{id or hash}: absent is unchanged, null clears. Usage is never touched."""
+
+    name: str | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    limit: Decimal | UnsetType | None = UNSET
+    limit_reset: LimitReset | UnsetType | None = UNSET
+    include_byok_in_limit: bool | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
+    in_flight_cap: int | UnsetType | None = UNSET
+    rate_limit_per_minute: int | UnsetType | None = UNSET
+    allowed_models: list[str] | UnsetType | None = UNSET
+    alert_thresholds: list[int] | UnsetType | None = UNSET
+    expires_at: str | UnsetType | None = UNSET
+    external_user: str | UnsetType | None = UNSET
+
+
+class KeyFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """The query of GET /keys; `workspace_id` may be an id or a slug, `name` is exact."""
+
+    include_disabled: bool = False
+    include_expired: bool = False
+    workspace_id: str | None = None
+    name: str | None = None
+
+
+class Issuing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new secret needs from the node: the pepper of digests and the ceiling of rate limits."""
+
+    pepper: bytes
+    rate_limit_ceiling: int
+
+    def __repr__(self) -> str:
+        return f"Issuing(pepper=***, rate_limit_ceiling={self.rate_limit_ceiling})"
+
+
+def create(
+    connection: Connection,
+    organization_id: str,
+    new: CreateKey,
+    *,
+    actor: Caller,
+    issuing: Issuing,
+    now_us: int,
+) -> IssuedKey:
+    """A new key with its plaintext. A management key has at most the actor's role and its member's."""
+    require(actor, "keys.write")
+    limits: dict[str, Any] = {
+        "name": new.name,
+        "limit": new.limit,
+        "limit_reset": new.limit_reset,
+        "include_byok_in_limit": new.include_byok_in_limit,
+        "strict": new.strict,
+        "in_flight_cap": new.in_flight_cap,
+        "rate_limit_per_minute": new.rate_limit_per_minute,
+        "allowed_models": new.allowed_models,
+        "alert_thresholds": new.alert_thresholds,
+        "expires_at": new.expires_at,
+        "external_user": new.external_user,
+    }
+    columns = _columns(limits, issuing.rate_limit_ceiling, now_us)
+    user_id = _owner(connection, organization_id, new, actor)
+    role = _role(connection, organization_id, new, user_id, actor)
+    workspace_id = _workspace(connection, organization_id, new, user_id, actor)
+    key_id = mint("mk_" if new.type == "management" else "key_")
+    return issue(
+        connection,
+        {
+            **columns,
+            "id": key_id,
+            "family_id": key_id,
+            "organization_id": organization_id,
+            "workspace_id": workspace_id,
+            "kind": new.type,
+            "role": role,
+            "user_id": user_id,
+            "creator_user_id": actor.user_id,
+        },
+        issuing=issuing,
+        now_us=now_us,
+    )
+
+
+def issue(
+    connection: Connection, columns: dict[str, Any], *, issuing: Issuing, now_us: int
+) -> IssuedKey:
+    """Write the row of a key that was checked already, with a fresh secret."""
+    plaintext = secret.generate(columns["kind"])
+    connection.run(
+        KeyTable.insert(
+            **columns,
+            label=secret.label(plaintext),
+            hash=secret.public_hash(plaintext),
+            digest=secret.digest(plaintext, issuing.pepper),
+            created_at=now_us,
+            updated_at=now_us,
+        )
+    )
+    row = connection.first(KeyTable.select().where(KeyTable.id == columns["id"]))
+    return IssuedKey(key=_key(row), plaintext=plaintext)
+
+
+def get(
+    connection: Connection,
+    organization_id: str,
+    ref: str,
+    *,
+    actor: Caller,
+    right: Right = "keys.read",
+) -> Key:
+    """One live key by id or public hash, if `right` of the actor reaches it."""
+    row = connection.first(
+        _reached(organization_id, actor, right).where((KeyTable.id == ref) | (KeyTable.hash == ref))
+    )
+    if row is None:
+        raise NotFound("No such key.")
+    key = _key(row)
+    if right == "keys.write":
+        require_not_above(actor, key)
+    return key
+
+
+def list_keys(
+    connection: Connection,
+    organization_id: str,
+    wanted: KeyFilter,
+    *,
+    actor: Caller,
+    limit: int,
+    offset: int,
+    now_us: int,
+) -> tuple[list[Key], int]:
+    """The live keys in reach, newest first, of all workspaces unless one is named."""
+    query = _reached(organization_id, actor, "keys.read")
+    if not wanted.include_disabled:
+        query = query.where(KeyTable.disabled == False)  # noqa: E712 - peewee builds SQL from it
+    if not wanted.include_expired:
+        query = query.where(KeyTable.expires_at.is_null() | (KeyTable.expires_at > now_us))
+    if wanted.workspace_id is not None:
+        workspace = workspaces.get(connection, organization_id, wanted.workspace_id)
+        query = query.where(KeyTable.workspace_id == workspace.id)
+    if wanted.name is not None:
+        query = query.where(KeyTable.name == wanted.name)
+    query = query.order_by(KeyTable.created_at.desc(), KeyTable.id)
+    rows = connection.run(query.limit(limit).offset(offset))
+    return [_key(row) for row in rows], connection.count(query)
+
+
+def patch(
+    connection: Connection,
+    organization_id: str,
+    ref: str,
+    changes: PatchKey,
+    *,
+    actor: Caller,
+    rate_limit_ceiling: int,
+    now_us: int,
+) -> Key:
+    """Change what is named. The end of a rotated key can only be brought forward."""
+    key = get(connection, organization_id, ref, actor=actor, right="keys.write")
+    named = {
+        name: value
+        for name in changes.__struct_fields__
+        if (value := getattr(changes, name)) is not UNSET
+    }
+    columns = _columns(named, rate_limit_ceiling, now_us)
+    if key.rotated_to is not None and "expires_at" in columns:
+        end_us = columns["expires_at"]
+        if end_us is None or (key.expires_at is not None and end_us > key.expires_at):
+            raise InvalidValue(
+                "expires_at of a rotated key can only be brought forward; its successor carries on.",
+                param="expires_at",
+            )
+    if columns:
+        connection.run(KeyTable.update(**columns, updated_at=now_us).where(KeyTable.id == key.id))
+    return get(connection, organization_id, key.id, actor=actor)
+
+
+def delete(
+    connection: Connection, organization_id: str, ref: str, *, actor: Caller, now_us: int
+) -> Key:
+    """Delete a key: its secret dies at once, its history stays. Gives back what was deleted."""
+    key = get(connection, organization_id, ref, actor=actor, right="keys.write")
+    connection.run(
+        KeyTable.update(deleted_at=now_us, updated_at=now_us).where(KeyTable.id == key.id)
+    )
+    return key
+
+
+def count_live(
+    connection: Connection, organization_id: str, *, workspace_id: str, now_us: int
+) -> int:
+    """How many keys of a workspace could still be used, disabled ones included."""
+    return connection.count(
+        _live(organization_id).where(
+            (KeyTable.workspace_id == workspace_id)
+            & (KeyTable.expires_at.is_null() | (KeyTable.expires_at > now_us))
+        )
+    )
+
+
+def disable_management_keys(
+    connection: Connection, organization_id: str, user_id: str, *, now_us: int
+) -> int:
+    """Disable every management key of a person who leaves; gives back how many there were."""
+    return int(
+        connection.run(
+            KeyTable.update(disabled=True, updated_at=now_us).where(
+                (KeyTable.organization_id == organization_id)
+                & (KeyTable.user_id == user_id)
+                & (KeyTable.kind == "management")
+                & KeyTable.deleted_at.is_null()
+                & (KeyTable.disabled == False)  # noqa: E712 - peewee builds SQL from it
+            )
+        )
+    )
+
+
+def lower_roles(
+    connection: Connection, organization_id: str, user_id: str, role: Role, *, now_us: int
+) -> None:
+    """Lower a person's management keys to the role the person has now; none is raised."""
+    above = [
+        higher for higher in ("member", "billing", "admin", "owner") if rank(higher) > rank(role)
+    ]
+    connection.run(
+        KeyTable.update(role=role, updated_at=now_us).where(
+            (KeyTable.organization_id == organization_id)
+            & (KeyTable.user_id == user_id)
+            & (KeyTable.kind == "management")
+            & KeyTable.role.in_(above)
+        )
+    )
+
+
+def mark_used(connection: Connection, key_id: str, *, now_us: int) -> None:
+    """Remember when a key was last used. Plain SQL: settlement calls it."""
+    connection.execute(
+        "UPDATE api_key SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
+        (now_us, key_id, now_us),
+    )
+
+
+def require_not_above(actor: Caller, key: Key) -> None:
+    """Whoever holds a lower role can neither change nor rotate a key with a higher one."""
+    if key.role is not None and (actor.role is None or rank(key.role) > rank(actor.role)):
+        raise Forbidden(
+            f"This management key has the role {key.role}, above the caller's own ({actor.role})."
+        )
+
+
+def _live(organization_id: str) -> Any:
+    return KeyTable.select().where(
+        (KeyTable.organization_id == organization_id) & KeyTable.deleted_at.is_null()
+    )
+
+
+def _reached(organization_id: str, actor: Caller, right: Right) -> Any:
+    query = _live(organization_id)
+    if require(actor, right) == "own":
+        query = query.where(KeyTable.user_id == actor.user_id)
+    if actor.workspace_id is not None:
+        query = query.where(KeyTable.workspace_id == actor.workspace_id)
+    return query
+
+
+def _owner(
+    connection: Connection, organization_id: str, new: CreateKey, actor: Caller
+) -> str | None:
+    """Whom the key belongs to."""
+    at_home = actor.organization_id == organization_id
+    if new.user_id is None:
+        return actor.user_id if at_home else None
+    if at_home and new.user_id == actor.user_id:
+        return new.user_id
+    if allowed(actor, "keys.write") == "own":
+        raise Forbidden("A member creates keys for themselves only.", param="user_id")
+    members.get(connection, organization_id, new.user_id)
+    return new.user_id
+
+
+def _role(
+    connection: Connection,
+    organization_id: str,
+    new: CreateKey,
+    user_id: str | None,
+    actor: Caller,
+) -> Role | None:
+    if new.type == "inference":
+        if new.role is not None:
+            raise InvalidValue('role is for keys of type "management" only.', param="role")
+        return None
+    belongs_to = None if user_id is None else _member_role(connection, organization_id, user_id)
+    if new.role is None:
+        return min(("admin", actor.role or "member", belongs_to or "owner"), key=rank)
+    require_grant(actor, new.role)
+    if belongs_to is not None and new.role != "operator" and rank(new.role) > rank(belongs_to):
+        raise InvalidValue(
+            f"The key's member has the role {belongs_to}; a key cannot have a higher one.",
+            param="role",
+        )
+    if belongs_to is None and new.role == "member":
+        raise InvalidValue(
+            "A management key with the role member belongs to somebody; name user_id.",
+            param="user_id",
+        )
+    return new.role
+
+
+def _member_role(connection: Connection, organization_id: str, user_id: str) -> Role:
+    return members.get(connection, organization_id, user_id).role
+
+
+def _workspace(
+    connection: Connection,
+    organization_id: str,
+    new: CreateKey,
+    user_id: str | None,
+    actor: Caller,
+) -> str | None:
+    """Where the key lives: a lead's keys in its own workspace, inference keys in `default` unless named."""
+    if new.workspace_id is None:
+        if actor.workspace_id is not None:
+            return actor.workspace_id
+        if new.type == "management":
+            return None
+        return workspaces.default(connection, organization_id).id
+    workspace = workspaces.get(connection, organization_id, new.workspace_id)
+    workspaces.require_within(actor, workspace.id)
+    if (
+        allowed(actor, "keys.write") == "own"
+        and workspace.slug != DEFAULT_WORKSPACE
+        and actor.workspace_id is None
+        and not (user_id and workspaces.has_member(connection, workspace.id, user_id))
+    ):
+        raise Forbidden(
+            "You are not a member of this workspace; ask an admin to add you.", param="workspace_id"
+        )
+    return workspace.id
+
+
+def _columns(named: dict[str, Any], rate_limit_ceiling: int, now_us: int) -> dict[str, Any]:
+    """The columns that input fields set, each checked."""
+    columns: dict[str, Any] = {}
+    for name, value in named.items():
+        match name:
+            case "name":
+                columns["name"] = checks.name(value)
+            case "limit":
+                columns["limit_nano"] = _limit_nano(value)
+            case "allowed_models":
+                columns["allowed_models"] = models.checked(value)
+            case "alert_thresholds":
+                columns["alert_thresholds"] = _thresholds(value)
+            case "expires_at":
+                columns["expires_at"] = _expiry_us(value, now_us)
+            case "external_user":
+                columns["external_user"] = checks.optional_text(value, param="external_user")
+            case "rate_limit_per_minute":
+                columns[name] = _in_range(value, rate_limit_ceiling, param=name)
+            case "in_flight_cap":
+                columns[name] = _in_range(value, MAX_IN_FLIGHT_CAP, param=name)
+            case _:
+                columns[name] = value
+    return columns
+
+
+def _limit_nano(amount: Decimal | None) -> int | None:
+    if amount is None:
+        return None
+    try:
+        return nano_from_usd(amount)
+    except MoneyError as error:
+        raise InvalidValue(f"limit {error}.", param="limit") from None
+
+
+def _expiry_us(text: str | None, now_us: int) -> int | None:
+    if text is None:
+        return None
+    try:
+        expires_at_us = us_from_iso(text)
+    except TimeError as error:
+        raise InvalidValue(f"expires_at {error}.", param="expires_at") from None
+    if expires_at_us <= now_us:
+        raise InvalidValue(
+            "expires_at lies in the past; name a later time, or disable the key to end it now.",
+            param="expires_at",
+        )
+    return expires_at_us
+
+
+def _thresholds(percents: list[int] | None) -> list[int]:
+    if percents is None:
+        return DEFAULT_THRESHOLDS
+    if len(percents) > MAX_THRESHOLDS or not all(1 <= percent <= 100 for percent in percents):
+        raise InvalidValue(
+            f"alert_thresholds takes at most {MAX_THRESHOLDS} percentages from 1 to 100.",
+            param="alert_thresholds",
+        )
+    return sorted(set(percents))
+
+
+def _in_range(value: int | None, highest: int, *, param: str) -> int | None:
+    if value is not None and not 1 <= value <= highest:
+        raise InvalidValue(f"{param} must be from 1 to {highest}.", param=param)
+    return value
+
+
+def _key(row: KeyTable) -> Key:
+    return Key(**{name: getattr(row, name) for name in Key.__struct_fields__})

@@ -1,0 +1,191 @@
+"""Organizations: created with a workspace and an owner, looked up, renamed, suspended, removed while unused."""
+
+from typing import Any, Final
+
+import apsw
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.core.clock import iso
+from gwd.core.errors import AlreadyExists, Conflict, NotFound
+from gwd.core.ids import mint
+from gwd.orgs import checks
+from gwd.orgs.settings import bump_revision
+from gwd.orgs.tables import MemberRow, OrganizationRow, WorkspaceMemberRow, WorkspaceRow
+from gwd.store import Connection
+
+DEFAULT_WORKSPACE: Final = "default"
+
+
+class Organization(msgspec.Struct, frozen=True, kw_only=True):
+    """An organization; the owner named is the one who has been owner longest."""
+
+    id: str
+    name: str
+    slug: str
+    suspended: bool
+    owner_user_id: str | None
+    created_at_us: int
+    updated_at_us: int
+
+
+class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of POST /organizations; without `owner_email` mails to the owner are skipped."""
+
+    name: str
+    slug: str | None = None
+    owner_email: str | None = None
+
+
+class PatchOrganization(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of PATCH /organization."""
+
+    name: str | UnsetType = UNSET
+    slug: str | UnsetType = UNSET
+
+
+class PatchAnyOrganization(PatchOrganization, frozen=True, kw_only=True):
+    """The body of PATCH /organizations/{id}: the operator may suspend as well."""
+
+    suspended: bool | UnsetType = UNSET
+
+
+class CreatedOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """A new organization with the ids of what was made along with it."""
+
+    organization: Organization
+    workspace_id: str
+    owner_id: str
+
+
+def create(connection: Connection, new: CreateOrganization, *, now_us: int) -> CreatedOrganization:
+    """An organization with its workspace `default` and one owner."""
+    name = checks.name(new.name)
+    slug = checks.slug(new.slug if new.slug is not None else checks.slug_from(name))
+    email = "" if new.owner_email is None else checks.email(new.owner_email, param="owner_email")
+    _refuse_taken(connection, slug, but="")
+    organization_id, workspace_id, owner_id = mint("org_"), mint("ws_"), mint("usr_")
+    stamps = {"created_at": now_us, "updated_at": now_us}
+    connection.run(OrganizationRow.insert(id=organization_id, name=name, slug=slug, **stamps))
+    connection.run(
+        WorkspaceRow.insert(
+            id=workspace_id,
+            organization_id=organization_id,
+            name="Default",
+            slug=DEFAULT_WORKSPACE,
+            created_by=owner_id,
+            **stamps,
+        )
+    )
+    connection.run(
+        MemberRow.insert(
+            id=owner_id,
+            organization_id=organization_id,
+            email=email,
+            role="owner",
+            joined_at=now_us,
+        )
+    )
+    return CreatedOrganization(
+        organization=get(connection, organization_id), workspace_id=workspace_id, owner_id=owner_id
+    )
+
+
+def get(connection: Connection, organization_id: str) -> Organization:
+    """One organization, by id."""
+    row = connection.first(OrganizationRow.select().where(OrganizationRow.id == organization_id))
+    if row is None:
+        raise NotFound("No such organization.")
+    return _organization(connection, row)
+
+
+def list_organizations(
+    connection: Connection, *, limit: int, offset: int
+) -> tuple[list[Organization], int]:
+    """All organizations of the node, oldest first, for its operator."""
+    query = OrganizationRow.select().order_by(OrganizationRow.created_at, OrganizationRow.id)
+    rows = connection.run(query.limit(limit).offset(offset))
+    return [_organization(connection, row) for row in rows], connection.count(query)
+
+
+def patch(
+    connection: Connection, organization_id: str, changes: PatchOrganization, *, now_us: int
+) -> Organization:
+    """Rename, move to another slug, and for the operator's body suspend or let go on."""
+    get(connection, organization_id)
+    fields: dict[str, Any] = {}
+    if changes.name is not UNSET:
+        fields["name"] = checks.name(changes.name)
+    if changes.slug is not UNSET:
+        fields["slug"] = checks.slug(changes.slug)
+        _refuse_taken(connection, fields["slug"], but=organization_id)
+    if isinstance(changes, PatchAnyOrganization) and changes.suspended is not UNSET:
+        fields["suspended"] = changes.suspended
+    if fields:
+        connection.run(
+            OrganizationRow.update(**fields).where(OrganizationRow.id == organization_id)
+        )
+        bump_revision(connection, organization_id, now_us=now_us)
+    return get(connection, organization_id)
+
+
+def delete(connection: Connection, organization_id: str) -> None:
+    """Remove an organization that was never used. One with keys or credit has a history: it can be suspended."""
+    get(connection, organization_id)
+    own = WorkspaceRow.select(WorkspaceRow.id).where(
+        WorkspaceRow.organization_id == organization_id
+    )
+    try:
+        connection.run(WorkspaceMemberRow.delete().where(WorkspaceMemberRow.workspace_id.in_(own)))
+        for table in (WorkspaceRow, MemberRow):
+            connection.run(table.delete().where(table.organization_id == organization_id))
+        connection.run(OrganizationRow.delete().where(OrganizationRow.id == organization_id))
+    except apsw.ConstraintError:
+        raise Conflict(
+            "The organization has keys, credit or other records that must stay;"
+            " suspend it with PATCH {suspended: true} instead."
+        ) from None
+
+
+def record(organization: Organization) -> dict[str, Any]:
+    """The organization as the API shows it."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "slug": organization.slug,
+        "owner_user_id": organization.owner_user_id,
+        "suspended": organization.suspended,
+        "created_at": iso(organization.created_at_us),
+        "updated_at": iso(organization.updated_at_us),
+    }
+
+
+def _refuse_taken(connection: Connection, slug: str, *, but: str) -> None:
+    taken = OrganizationRow.select().where(
+        (OrganizationRow.slug == slug) & (OrganizationRow.id != but)
+    )
+    if connection.count(taken):
+        raise AlreadyExists(
+            f"An organization with the slug {slug} exists; choose another slug.", param="slug"
+        )
+
+
+def _organization(connection: Connection, row: OrganizationRow) -> Organization:
+    owner = connection.first(
+        MemberRow.select(MemberRow.id)
+        .where(
+            (MemberRow.organization_id == row.id)
+            & (MemberRow.role == "owner")
+            & MemberRow.removed_at.is_null()
+        )
+        .order_by(MemberRow.joined_at, MemberRow.id)
+    )
+    return Organization(
+        id=row.id,
+        name=row.name,
+        slug=row.slug,
+        suspended=row.suspended,
+        owner_user_id=None if owner is None else owner.id,
+        created_at_us=row.created_at,
+        updated_at_us=row.updated_at,
+    )

@@ -1,0 +1,200 @@
+"""The settings of an organization: defaults, validation, and the revision that tells the pipeline to look again."""
+
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.core.caller import Caller
+from gwd.core.errors import Forbidden, InvalidValue, NotFound
+from gwd.core.money import MoneyError, nano_from_usd, usd_json
+from gwd.orgs import checks
+from gwd.store import Connection
+
+DEFAULT_LOW_BALANCE_NANO: Final = 10_000_000_000
+DEFAULT_FEE_BPS: Final = 500
+MAX_RETENTION_DAYS: Final = 3_650
+
+Sort = Literal["price", "throughput", "latency"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All settings with their defaults; only what differs from a default is stored."""
+
+    forward_retired_models: bool = True
+    allowed_models: list[str] | None = None
+    allowed_providers: list[str] | None = None
+    ignored_providers: list[str] = []
+    default_provider_sort: Sort | None = None
+    routing_strategy: Literal["expiry_first"] = "expiry_first"
+    default_rate_limit_per_minute: int | None = None
+    byok_fee_bps: int = DEFAULT_FEE_BPS
+    store_prompts: bool = False
+    retention_days: int | None = None
+    low_balance_threshold_nano: int | None = DEFAULT_LOW_BALANCE_NANO
+    alert_email_min_percent: int = 80
+    is_filtered_model_catalog_enabled: bool = False
+    deprecation_alerts: Literal["all", "used"] = "all"
+
+
+class OrganizationState(msgspec.Struct, frozen=True):
+    """What the pipeline's snapshot holds of an organization; `revision` is compared at each admission."""
+
+    settings: Settings
+    revision: int
+    suspended: bool
+
+
+class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of PATCH /organization/settings: absent is unchanged, null is the default or none."""
+
+    forward_retired_models: bool | UnsetType = UNSET
+    allowed_models: list[str] | UnsetType | None = UNSET
+    allowed_providers: list[str] | UnsetType | None = UNSET
+    ignored_providers: list[str] | UnsetType = UNSET
+    default_provider_sort: Sort | UnsetType | None = UNSET
+    routing_strategy: Literal["expiry_first"] | UnsetType = UNSET
+    default_rate_limit_per_minute: int | UnsetType | None = UNSET
+    byok_fee_percent: Decimal | UnsetType = UNSET
+    store_prompts: bool | UnsetType = UNSET
+    retention_days: int | UnsetType | None = UNSET
+    low_balance_threshold: Decimal | UnsetType | None = UNSET
+    alert_email_min_percent: int | UnsetType = UNSET
+    is_filtered_model_catalog_enabled: bool | UnsetType = UNSET
+    deprecation_alerts: Literal["all", "used"] | UnsetType = UNSET
+
+
+_decoder: Final = msgspec.json.Decoder(Settings)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def settings(connection: Connection, organization_id: str) -> OrganizationState:
+    """The organization's settings, revision and suspension, in one look-up."""
+    row = connection.row(
+        "SELECT settings, revision, suspended FROM organization WHERE id = ?", (organization_id,)
+    )
+    if row is None:
+        raise NotFound("No such organization.")
+    return OrganizationState(_decoder.decode(row[0]), row[1], bool(row[2]))
+
+
+def revision(connection: Connection, organization_id: str) -> int:
+    """The revision to compare a snapshot with, inside the admission transaction; -1 if there is no organization."""
+    row = connection.row("SELECT revision FROM organization WHERE id = ?", (organization_id,))
+    return -1 if row is None else int(row[0])
+
+
+def bump_revision(connection: Connection, organization_id: str, *, now_us: int) -> None:
+    """Tell every snapshot that something it holds of this organization has changed."""
+    connection.execute(
+        "UPDATE organization SET revision = revision + 1, updated_at = ? WHERE id = ?",
+        (now_us, organization_id),
+    )
+
+
+def patch_settings(
+    connection: Connection,
+    organization_id: str,
+    changes: PatchSettings,
+    *,
+    actor: Caller,
+    rate_limit_ceiling: int,
+    now_us: int,
+) -> OrganizationState:
+    """Change what is named, after checking all of it. The BYOK fee is the operator's to set."""
+    before = settings(connection, organization_id)
+    if changes.byok_fee_percent is not UNSET and actor.role != "operator":
+        raise Forbidden("byok_fee_percent is set by the operator.", param="byok_fee_percent")
+    after = msgspec.structs.replace(before.settings, **_changed(changes, rate_limit_ceiling))
+    if after == before.settings:
+        return before
+    connection.execute(
+        "UPDATE organization SET settings = ? WHERE id = ?",
+        (_encoder.encode(after).decode(), organization_id),
+    )
+    bump_revision(connection, organization_id, now_us=now_us)
+    return settings(connection, organization_id)
+
+
+def default_rate_limit(held: Settings, rate_limit_ceiling: int) -> int:
+    """Requests a minute for keys without a lower limit of their own; the node's ceiling always holds."""
+    limit = held.default_rate_limit_per_minute
+    return rate_limit_ceiling if limit is None else min(limit, rate_limit_ceiling)
+
+
+def record(state: OrganizationState, *, rate_limit_ceiling: int) -> dict[str, Any]:
+    """The settings as the API shows them."""
+    held = state.settings
+    shown = {
+        name: getattr(held, name) for name in PatchSettings.__struct_fields__ if name in _PLAIN
+    }
+    low = held.low_balance_threshold_nano
+    return {
+        **shown,
+        "default_rate_limit_per_minute": default_rate_limit(held, rate_limit_ceiling),
+        "byok_fee_percent": msgspec.Raw(_percent_text(held.byok_fee_bps).encode()),
+        "low_balance_threshold": None if low is None else usd_json(low),
+    }
+
+
+_CONVERTED: Final = frozenset(
+    ("default_rate_limit_per_minute", "byok_fee_percent", "low_balance_threshold")
+)
+_PLAIN: Final = frozenset(PatchSettings.__struct_fields__) - _CONVERTED
+
+
+def _changed(changes: PatchSettings, rate_limit_ceiling: int) -> dict[str, Any]:
+    """The fields to replace, named as `Settings` names them, each checked."""
+    fields: dict[str, Any] = {
+        name: value for name in _PLAIN if (value := getattr(changes, name)) is not UNSET
+    }
+    for name in ("allowed_models", "allowed_providers"):
+        if name in fields:
+            fields[name] = checks.allow_list(fields[name], param=name)
+    if "ignored_providers" in fields:
+        fields["ignored_providers"] = checks.names(
+            fields["ignored_providers"], param="ignored_providers"
+        )
+    _in_range(fields.get("retention_days"), 1, MAX_RETENTION_DAYS, param="retention_days")
+    _in_range(fields.get("alert_email_min_percent"), 0, 100, param="alert_email_min_percent")
+    if changes.default_rate_limit_per_minute is not UNSET:
+        limit = changes.default_rate_limit_per_minute
+        _in_range(limit, 1, rate_limit_ceiling, param="default_rate_limit_per_minute")
+        fields["default_rate_limit_per_minute"] = limit
+    if changes.byok_fee_percent is not UNSET:
+        fields["byok_fee_bps"] = _bps(changes.byok_fee_percent)
+    if changes.low_balance_threshold is not UNSET:
+        fields["low_balance_threshold_nano"] = _threshold(changes.low_balance_threshold)
+    return fields
+
+
+def _in_range(value: int | None, lowest: int, highest: int, *, param: str) -> None:
+    if value is not None and not lowest <= value <= highest:
+        raise InvalidValue(f"{param} must be from {lowest} to {highest}.", param=param)
+
+
+def _bps(percent: Decimal) -> int:
+    scaled = percent * 100 if percent.is_finite() else Decimal(-1)
+    if not 0 <= scaled <= 10_000 or scaled != scaled.to_integral_value():
+        raise InvalidValue(
+            "byok_fee_percent must be from 0 to 100 with at most two decimals.",
+            param="byok_fee_percent",
+        )
+    return int(scaled)
+
+
+def _threshold(amount: Decimal | None) -> int | None:
+    if amount is None:
+        return None
+    try:
+        return nano_from_usd(amount)
+    except MoneyError as error:
+        raise InvalidValue(
+            f"low_balance_threshold {error}.", param="low_balance_threshold"
+        ) from None
+
+
+def _percent_text(bps: int) -> str:
+    whole, rest = divmod(bps, 100)
+    return f"{whole}.{rest:02d}".rstrip("0").rstrip(".") if rest else str(whole)

@@ -1,0 +1,327 @@
+"""Workspaces: rooms inside an organization for keys, budgets and people; by id or slug."""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.core.caller import Caller
+from gwd.core.clock import iso
+from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
+from gwd.core.ids import mint
+from gwd.orgs import checks
+from gwd.orgs.organizations import DEFAULT_WORKSPACE
+from gwd.orgs.settings import Sort, bump_revision
+from gwd.orgs.tables import MemberRow, WorkspaceMemberRow, WorkspaceRow
+from gwd.store import Connection
+
+MAX_AT_ONCE: Final = 100
+
+
+class Workspace(msgspec.Struct, frozen=True, kw_only=True):
+    """A workspace; its slug is unique within the organization."""
+
+    id: str
+    organization_id: str
+    name: str
+    slug: str
+    description: str | None
+    created_by: str | None
+    default_provider_sort: Sort | None
+    default_text_model: str | None
+    include_byok_in_budgets: bool
+    created_at: int
+    updated_at: int
+
+
+class CreateWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of POST /workspaces."""
+
+    name: str
+    slug: str | None = None
+    description: str | None = None
+    default_provider_sort: Sort | None = None
+    default_text_model: str | None = None
+    include_byok_in_budgets: bool = False
+
+
+class PatchWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of PATCH /workspaces/{id or slug}: absent is unchanged, null clears."""
+
+    name: str | UnsetType = UNSET
+    slug: str | UnsetType = UNSET
+    description: str | UnsetType | None = UNSET
+    default_provider_sort: Sort | UnsetType | None = UNSET
+    default_text_model: str | UnsetType | None = UNSET
+    include_byok_in_budgets: bool | UnsetType = UNSET
+
+
+class WorkspaceMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A member inside a workspace; a lead manages it with a key bound to it."""
+
+    user_id: str
+    email: str
+    role: str
+    is_lead: bool
+    added_at: int
+
+
+def create(
+    connection: Connection,
+    organization_id: str,
+    new: CreateWorkspace,
+    *,
+    created_by: str | None,
+    now_us: int,
+) -> Workspace:
+    """A workspace; the slug is made from the name when absent."""
+    name = checks.name(new.name)
+    slug = checks.slug(new.slug if new.slug is not None else checks.slug_from(name))
+    _refuse_taken(connection, organization_id, slug, but="")
+    workspace_id = mint("ws_")
+    connection.run(
+        WorkspaceRow.insert(
+            id=workspace_id,
+            organization_id=organization_id,
+            name=name,
+            slug=slug,
+            description=checks.optional_text(new.description, param="description"),
+            created_by=created_by,
+            default_provider_sort=new.default_provider_sort,
+            default_text_model=checks.optional_text(
+                new.default_text_model, param="default_text_model"
+            ),
+            include_byok_in_budgets=new.include_byok_in_budgets,
+            created_at=now_us,
+            updated_at=now_us,
+        )
+    )
+    bump_revision(connection, organization_id, now_us=now_us)
+    return get(connection, organization_id, workspace_id)
+
+
+def get(connection: Connection, organization_id: str, ref: str) -> Workspace:
+    """One workspace by id or slug; foreign, deleted and absent ones are the same NotFound."""
+    row = connection.first(
+        _live(organization_id).where((WorkspaceRow.id == ref) | (WorkspaceRow.slug == ref))
+    )
+    if row is None:
+        raise NotFound("No such workspace.")
+    return _workspace(row)
+
+
+def default(connection: Connection, organization_id: str) -> Workspace:
+    """The workspace every organization has."""
+    return get(connection, organization_id, DEFAULT_WORKSPACE)
+
+
+def list_workspaces(
+    connection: Connection, organization_id: str, *, limit: int, offset: int
+) -> tuple[list[Workspace], int]:
+    """All workspaces, oldest first."""
+    query = _live(organization_id).order_by(WorkspaceRow.created_at, WorkspaceRow.id)
+    rows = connection.run(query.limit(limit).offset(offset))
+    return [_workspace(row) for row in rows], connection.count(query)
+
+
+def patch(
+    connection: Connection,
+    organization_id: str,
+    ref: str,
+    changes: PatchWorkspace,
+    *,
+    actor: Caller,
+    now_us: int,
+) -> Workspace:
+    """Change what is named. The default workspace keeps its slug: scripts rely on it."""
+    workspace = get(connection, organization_id, ref)
+    require_within(actor, workspace.id)
+    fields: dict[str, Any] = {
+        name: value
+        for name in changes.__struct_fields__
+        if (value := getattr(changes, name)) is not UNSET
+    }
+    if "name" in fields:
+        fields["name"] = checks.name(fields["name"])
+    for name in ("description", "default_text_model"):
+        if name in fields:
+            fields[name] = checks.optional_text(fields[name], param=name)
+    if "slug" in fields and checks.slug(fields["slug"]) != workspace.slug:
+        if workspace.slug == DEFAULT_WORKSPACE:
+            raise Conflict("The default workspace keeps its slug.", param="slug")
+        _refuse_taken(connection, organization_id, fields["slug"], but=workspace.id)
+    if fields:
+        connection.run(
+            WorkspaceRow.update(**fields, updated_at=now_us).where(WorkspaceRow.id == workspace.id)
+        )
+        bump_revision(connection, organization_id, now_us=now_us)
+    return get(connection, organization_id, workspace.id)
+
+
+def delete(
+    connection: Connection, organization_id: str, ref: str, *, live_keys: int, now_us: int
+) -> Workspace:
+    """Delete a workspace without live keys (the caller counts them); its records stay readable. Gives it back."""
+    workspace = get(connection, organization_id, ref)
+    if workspace.slug == DEFAULT_WORKSPACE:
+        raise Conflict("The default workspace cannot be deleted.")
+    if live_keys:
+        raise Conflict(
+            f"The workspace has {live_keys} live {'key' if live_keys == 1 else 'keys'}; delete them first."
+        )
+    connection.run(
+        WorkspaceRow.update(deleted_at=now_us, updated_at=now_us).where(
+            WorkspaceRow.id == workspace.id
+        )
+    )
+    connection.run(
+        WorkspaceMemberRow.delete().where(WorkspaceMemberRow.workspace_id == workspace.id)
+    )
+    bump_revision(connection, organization_id, now_us=now_us)
+    return workspace
+
+
+def list_members(
+    connection: Connection, organization_id: str, ref: str, *, limit: int, offset: int
+) -> tuple[list[WorkspaceMember], int]:
+    """Who is in a workspace, in the order they came."""
+    workspace = get(connection, organization_id, ref)
+    query = (
+        WorkspaceMemberRow.select(
+            WorkspaceMemberRow.user_id,
+            MemberRow.email,
+            MemberRow.role,
+            WorkspaceMemberRow.is_lead,
+            WorkspaceMemberRow.added_at,
+        )
+        .join(MemberRow, on=(MemberRow.id == WorkspaceMemberRow.user_id))
+        .where(WorkspaceMemberRow.workspace_id == workspace.id)
+        .order_by(WorkspaceMemberRow.added_at, WorkspaceMemberRow.user_id)
+    )
+    rows = connection.run(query.limit(limit).offset(offset).dicts())
+    return [WorkspaceMember(**row) for row in rows], connection.count(query)
+
+
+def add_members(
+    connection: Connection,
+    organization_id: str,
+    ref: str,
+    user_ids: list[str],
+    *,
+    actor: Caller,
+    lead: bool = False,
+    now_us: int,
+) -> list[str]:
+    """Add members of the organization; who is in already stays as they are. Gives back who was added."""
+    workspace = get(connection, organization_id, ref)
+    require_within(actor, workspace.id)
+    _check_count(user_ids)
+    added = []
+    for index, user_id in enumerate(user_ids):
+        found = MemberRow.select().where(
+            (MemberRow.organization_id == organization_id)
+            & (MemberRow.id == user_id)
+            & MemberRow.removed_at.is_null()
+        )
+        if connection.first(found) is None:
+            raise NotFound(
+                "No such member in this organization; invite the person first.",
+                param=f"user_ids[{index}]",
+            )
+        if connection.execute(
+            "INSERT INTO workspace_member (workspace_id, user_id, is_lead, added_at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            (workspace.id, user_id, int(lead), now_us),
+        ):
+            added.append(user_id)
+    return added
+
+
+def remove_members(
+    connection: Connection, organization_id: str, ref: str, user_ids: list[str], *, actor: Caller
+) -> list[str]:
+    """Take members out of a workspace; they stay in the organization. Gives back who was taken out."""
+    workspace = get(connection, organization_id, ref)
+    require_within(actor, workspace.id)
+    _check_count(user_ids)
+    return [
+        user_id
+        for user_id in user_ids
+        if connection.execute(
+            "DELETE FROM workspace_member WHERE workspace_id = ? AND user_id = ?",
+            (workspace.id, user_id),
+        )
+    ]
+
+
+def has_member(connection: Connection, workspace_id: str, user_id: str) -> bool:
+    """Whether a member has been added to a workspace."""
+    row = connection.row(
+        "SELECT 1 FROM workspace_member WHERE workspace_id = ? AND user_id = ?",
+        (workspace_id, user_id),
+    )
+    return row is not None
+
+
+def require_within(actor: Caller, workspace_id: str) -> None:
+    """A lead's authority ends at the workspace its key is bound to."""
+    if actor.workspace_id not in (None, workspace_id):
+        raise Forbidden("This management key is bound to another workspace.")
+
+
+def record(workspace: Workspace) -> dict[str, Any]:
+    """The workspace as the API shows it, with the fields of a wider family of clients."""
+    return {
+        "id": workspace.id,
+        "name": workspace.name,
+        "slug": workspace.slug,
+        "description": workspace.description,
+        "created_by": workspace.created_by,
+        "default_provider_sort": workspace.default_provider_sort,
+        "default_text_model": workspace.default_text_model,
+        "default_image_model": None,
+        "default_guardrail_id": None,
+        "include_byok_in_budgets": workspace.include_byok_in_budgets,
+        "io_logging_api_key_ids": None,
+        "io_logging_sampling_rate": 1,
+        "is_data_discount_logging_enabled": False,
+        "is_observability_broadcast_enabled": False,
+        "is_observability_io_logging_enabled": False,
+        "created_at": iso(workspace.created_at),
+        "updated_at": iso(workspace.updated_at),
+    }
+
+
+def member_record(member: WorkspaceMember) -> dict[str, Any]:
+    """A workspace's member as the API shows it."""
+    return {
+        "id": member.user_id,
+        "user_id": member.user_id,
+        "email": member.email or None,
+        "role": member.role,
+        "is_lead": member.is_lead,
+        "added_at": iso(member.added_at),
+    }
+
+
+def _live(organization_id: str) -> Any:
+    return WorkspaceRow.select().where(
+        (WorkspaceRow.organization_id == organization_id) & WorkspaceRow.deleted_at.is_null()
+    )
+
+
+def _refuse_taken(connection: Connection, organization_id: str, slug: str, *, but: str) -> None:
+    taken = _live(organization_id).where((WorkspaceRow.slug == slug) & (WorkspaceRow.id != but))
+    if connection.count(taken):
+        raise AlreadyExists(
+            f"A workspace with the slug {slug} exists; choose another slug.", param="slug"
+        )
+
+
+def _check_count(user_ids: list[str]) -> None:
+    if not 1 <= len(user_ids) <= MAX_AT_ONCE:
+        raise InvalidValue(f"user_ids must name 1 to {MAX_AT_ONCE} members.", param="user_ids")
+
+
+def _workspace(row: WorkspaceRow) -> Workspace:
+    return Workspace(**{name: getattr(row, name) for name in Workspace.__struct_fields__})

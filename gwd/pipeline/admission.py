@@ -1,4 +1,4 @@
-"""The admission transaction: revisions, key, money checks, the plan's own refusal, the hold; in the order of api.md 7.4.
+"""The admission transaction: revisions, key, limits, budgets, the plan's own refusal, the hold (api.md 7.4).
 
 It runs on the writer and decides once. A refusal is recorded in the same transaction.
 """
@@ -10,9 +10,10 @@ import msgspec
 from gwd.activity import service as activity
 from gwd.budgets import service as budgets
 from gwd.catalog import snapshot
-from gwd.core.errors import GatewayError, InsufficientCredits
+from gwd.core.errors import GatewayError, InsufficientCredits, TooManyInFlight
 from gwd.core.money import usd_json, usd_text
-from gwd.keys import service as keys
+from gwd.keys import admission as keys
+from gwd.keys.admission import KeyState
 from gwd.ledger import credit
 from gwd.ledger import service as ledger
 from gwd.ledger.service import NewReservation
@@ -68,10 +69,11 @@ def admit(
     ):
         return Stale()
     try:
-        keys.check_state(connection, ticket.key_id, now_us=now_us)
+        key = keys.require_live_key(connection, ticket.key_id, now_us=now_us)
         if isinstance(planned, Refusal) and planned.stage == "model":
             raise planned.error
-        keys.check_limits(connection, ticket.key_id, in_flight_cap=in_flight_cap, now_us=now_us)
+        keys.require_below_limit(connection, key, now_us=now_us)
+        _check_in_flight(connection, key, in_flight_cap)
         budgets.check_hard(
             connection,
             ticket.organization_id,
@@ -85,6 +87,15 @@ def admit(
     except GatewayError as error:
         activity.write(connection, refused_row(ticket, error, now_us))
         return Refused(error=error)
+
+
+def _check_in_flight(connection: Connection, key: KeyState, default_cap: int) -> None:
+    cap = default_cap if key.in_flight_cap is None else key.in_flight_cap
+    if cap and ledger.open_count(connection, key.family_id) >= cap:
+        raise TooManyInFlight(
+            f"this key has {cap} requests running, as many as it may; wait for one to end",
+            retry_after_s=1,
+        )
 
 
 def _hold(

@@ -1,23 +1,22 @@
 """The settlement transaction: ledger, spend, activity, alerts; everything a generation leaves behind, at once."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow
 from gwd.core.cost import Cost
-from gwd.core.errors import GatewayError
 from gwd.core.usage import Usage
 from gwd.keys import service as keys
 from gwd.ledger import service as ledger
 from gwd.ledger.service import Settlement
-from gwd.pipeline import crossings
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
+from gwd.pipeline.progress import Served, served_of
 from gwd.pipeline.receipt import Timing
 from gwd.pipeline.routing import Planned
-from gwd.pipeline.ticket import Ticket, identity
+from gwd.pipeline.ticket import Ticket, error_columns, identity
 from gwd.spend import service as spend
 from gwd.store import Connection
 
@@ -48,9 +47,7 @@ def settle(
             at_us=settled.at_us,
         )
         activity.write(connection, _at(row, settled.at_us))
-        keys.touch(connection, row.key_id, at_us=settled.at_us)
-        if settled.charged_nano or byok_nano:
-            crossings.raise_crossed(connection, row, settled, app_url=app_url)
+        keys.mark_used(connection, row.key_id, now_us=settled.at_us)
     return settled
 
 
@@ -70,12 +67,12 @@ def row_of(
         ticket,
         bill.usage,
         bill.cost,
-        planned=shown,
+        served=served_of(shown),
         fields={
             "status": bill.status,
             "finish_reason": bill.finish_reason,
             "native_finish_reason": outcome.finished.upstream_reason if outcome.finished else None,
-            **_error(outcome.error),
+            **error_columns(outcome.error),
             "attempts": outcome.attempts,
             "fallbacks": len(outcome.failures) if outcome.serving else max(0, outcome.attempts - 1),
             "routing_ms": timing.routing,
@@ -94,16 +91,15 @@ def row_of(
 
 
 def charged_row(
-    ticket: Ticket, usage: Usage, cost: Cost, *, planned: Planned, fields: dict[str, object]
+    ticket: Ticket, usage: Usage, cost: Cost, *, served: Served, fields: dict[str, Any]
 ) -> GenerationRow:
     """A record with the usage, the cost and the price it was computed from."""
-    target = planned.target
     columns = {
         **identity(ticket),
-        "model": target.model,
-        "vendor": target.vendor,
-        "provider": target.tag,
-        "endpoint_id": target.endpoint_id,
+        "model": served.model,
+        "vendor": served.vendor,
+        "provider": served.provider,
+        "endpoint_id": served.endpoint_id,
         "tokens_input": usage.input,
         "tokens_cache_read": usage.cache_read,
         "tokens_cache_write_5m": usage.cache_write_5m,
@@ -122,22 +118,12 @@ def charged_row(
         "cost_total_nano": cost.total_nano,
         "insured": cost.insured,
         "byok": cost.byok,
-        "fee_bps": target.credential.fee_bps if cost.byok else 0,
-        "price": _encoder.encode(target.price).decode(),
-        "forwarded_from": planned.forwarded_from,
+        "fee_bps": served.fee_bps,
+        "price": _encoder.encode(served.price).decode(),
+        "forwarded_from": served.forwarded_from,
         **fields,
     }
     return GenerationRow(**columns)
-
-
-def _error(error: GatewayError | None) -> dict[str, object]:
-    if error is None:
-        return {}
-    return {
-        "error_status": error.status,
-        "error_code": error.code,
-        "error_message": error.message,
-    }
 
 
 def _at(row: GenerationRow, at_us: int) -> GenerationRow:

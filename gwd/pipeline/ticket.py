@@ -64,9 +64,7 @@ def refused_row(ticket: Ticket, error: GatewayError, now_us: int) -> GenerationR
     return GenerationRow(
         **identity(ticket),
         status="refused",
-        error_status=error.status,
-        error_code=error.code,
-        error_message=error.message,
+        **error_columns(error),
         latency_ms=max(0, now_us - ticket.created_us) // 1_000,
         settled_at=max(now_us, ticket.created_us),
     )
@@ -93,4 +91,15 @@ def identity(ticket: Ticket) -> dict[str, Any]:
         if ticket.dropped_tools
         else None,
         "created_at": ticket.created_us,
+    }
+
+
+def error_columns(error: GatewayError | None) -> dict[str, Any]:
+    """The columns of a generation that say what the client was told."""
+    if error is None:
+        return {}
+    return {
+        "error_status": error.status,
+        "error_code": error.code,
+        "error_message": error.message,
     }

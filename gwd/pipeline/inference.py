@@ -1,0 +1,349 @@
+"""The conductor: one generation from plan to its last frame, in a task of its own (design section 3).
+
+    1 plan · 2 admit · 3 dispatch · 4 settle · 5 Settled
+
+The handler that serves the client only consumes `head` and `outlet`. A client that leaves stops the upstream call,
+never the settlement; the generation's exit always settles or releases its hold, once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import msgspec
+
+from gwd.activity.row import GenerationRow
+from gwd.core import sse
+from gwd.core.clock import US_PER_S, Clock
+from gwd.core.errors import (
+    Draining,
+    Fault,
+    GatewayError,
+    InternalError,
+    Unavailable,
+)
+from gwd.core.events import Event, Failed, Settled, collect
+from gwd.core.request import Embed, Request
+from gwd.dialects.base import Dialect, Renderer, Reply
+from gwd.pipeline.admission import Admitted, Refused, Stale, admit
+from gwd.pipeline.attempt import Outcome
+from gwd.pipeline.bill import Bill, bill_of
+from gwd.pipeline.dispatch import Dispatcher
+from gwd.pipeline.outlet import Outlet
+from gwd.pipeline.progress import Meter
+from gwd.pipeline.receipt import receipt_json, timing_of
+from gwd.pipeline.routing import Plan, Planned, Refusal, plan
+from gwd.pipeline.settlement import row_of, settle
+from gwd.pipeline.state import PlanningState
+from gwd.pipeline.ticket import Ticket, error_columns, identity
+from gwd.store import Store
+
+STREAM_COMMIT_S: Final = 25.0
+KEEPALIVE_S: Final = 10.0
+SETTLE_WAIT_S: Final = 10.0
+
+log = logging.getLogger(__name__)
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """How the answer begins: an error, a whole body, or (both None) a stream in the outlet.
+
+    `served` is the target that serves or is being tried; None when routing chose none.
+    """
+
+    served: Planned | None
+    body: bytes | None = None
+    error: GatewayError | None = None
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What the line needs; one for the node. `spawn` starts a supervised task."""
+
+    store: Store
+    state: PlanningState
+    dispatcher: Dispatcher
+    clock: Clock
+    boot_id: str
+    in_flight_cap: int
+    app_url: str
+    spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+    live: dict[str, "Generation"]
+
+
+def start(
+    line: Line,
+    request: Request,
+    dialect: Dialect,
+    ticket: Ticket,
+    allowed_models: tuple[str, ...] | None,
+) -> "Generation":
+    """Begin a generation; its task runs to its end whatever becomes of the caller."""
+    generation = Generation(line, request, dialect, ticket, allowed_models)
+    line.live[ticket.generation_id] = generation
+    generation.task = line.spawn(generation.run())
+    return generation
+
+
+class Generation:
+    """One request on its way. `head` resolves once; `outlet` then carries the stream's frames."""
+
+    def __init__(
+        self,
+        line: Line,
+        request: Request,
+        dialect: Dialect,
+        ticket: Ticket,
+        allowed_models: tuple[str, ...] | None,
+    ) -> None:
+        self.head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
+        self.outlet = Outlet()
+        self.task: asyncio.Task[None] | None = None
+        self.ticket = ticket
+        self._line = line
+        self._request = request
+        self._dialect = dialect
+        self._allowed_models = allowed_models
+        self._outcome = Outcome(started_s=line.clock.monotonic_s())
+        self._targets: tuple[Planned, ...] = ()
+        self._events: list[Event] = []
+        self._renderer: Renderer | None = None
+        self._meter: Meter | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_push_s = 0.0
+        self._dispatching = False
+        self._stop: GatewayError | None = None
+        self._prompt_estimate = 0
+
+    async def run(self) -> None:
+        """The line. Whatever happens in it, the hold is resolved and the head is answered."""
+        settled = False
+        try:
+            admitted, planned = await self._admit()
+            if isinstance(admitted, Refused):
+                self._answer(Head(served=None, error=admitted.error))
+                settled = True
+                return
+            assert isinstance(planned, Plan)
+            self._targets = admitted.targets
+            self._prompt_estimate = planned.demand.prompt_estimate
+            await self._dispatch(planned)
+            settled = True  # from here on the settlement is in the writer's queue
+            await self._finish(planned)
+        except GatewayError as error:
+            self._answer(Head(served=None, error=error))
+        except Exception:
+            log.exception("generation failed", extra={"generation_id": self.ticket.generation_id})
+            self._answer(
+                Head(served=None, error=InternalError("the gateway made a mistake; try again"))
+            )
+        finally:
+            if not settled:
+                self._release()
+            self._end_timer()
+            self._answer(Head(served=None, error=Draining("the gateway is stopping; try again")))
+            self.outlet.close()
+            del self._line.live[self.ticket.generation_id]
+
+    def client_left(self) -> None:
+        """Nobody waits for the answer any more: stop the vendor, keep what was produced for the bill."""
+        self._outcome.client_left = True
+        self.outlet.abandon()
+        self._interrupt()
+
+    def stop(self, error: GatewayError) -> None:
+        """The node is stopping: end the answer in-band with this error."""
+        self._stop = error
+        self._interrupt()
+
+    def checkpoint(self) -> bytes | None:
+        """What recovery needs if the process dies now; None when nothing was delivered since the last one."""
+        return self._meter.checkpoint(self._outcome) if self._meter is not None else None
+
+    # --- the sink of dispatch
+
+    def begin(self, planned: Planned) -> None:
+        """The first output is there: the answer's head can go out."""
+        if not self._request.stream:
+            return
+        self._outcome.reached_client = True
+        self._meter = Meter(planned)
+        self._renderer = self._renderer_for(planned)
+        self._commit(planned)
+
+    async def emit(self, events: list[Event]) -> None:
+        """Render and hand over; a client that has not read for a minute has left."""
+        if self._renderer is None:
+            self._events += events
+            return
+        self._push(self._renderer.feed(events))
+        if not await self.outlet.room():
+            self.client_left()
+
+    # --- the steps
+
+    async def _admit(self) -> tuple[Admitted | Refused, Plan | Refusal]:
+        line, ticket = self._line, self.ticket
+        for _ in range(2):
+            situation = await line.state.situation(ticket.organization_id, self._allowed_models)
+            planned = plan(self._request, situation)
+            answer = await line.store.write(
+                admit,
+                planned,
+                ticket,
+                boot_id=line.boot_id,
+                in_flight_cap=line.in_flight_cap,
+                top_up_url=f"{line.app_url}/settings/credits",
+                now_us=line.clock.now_us(),
+            )
+            if not isinstance(answer, Stale):
+                return answer, planned
+            line.state.forget(ticket.organization_id)
+        raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
+
+    async def _dispatch(self, planned: Plan) -> None:
+        outcome = self._outcome
+        if outcome.client_left or self._stop is not None:
+            outcome.error = self._stop
+            return
+        if self._request.stream:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(STREAM_COMMIT_S, self._commit_late)
+        self._dispatching = True
+        try:
+            await self._line.dispatcher.run(self._request, self._targets, outcome, self)
+        except asyncio.CancelledError:
+            if not outcome.client_left and self._stop is None:
+                raise
+            assert self.task is not None
+            self.task.uncancel()
+            if outcome.finished is None:
+                outcome.error = self._stop
+        finally:
+            self._dispatching = False
+
+    async def _finish(self, planned: Plan) -> None:
+        """Settle, then say so: cost and receipt travel in the client's last frame."""
+        outcome, request, clock = self._outcome, self._request, self._line.clock
+        inputs = len(request.body.inputs) if isinstance(request.body, Embed) else 1
+        bill = bill_of(outcome, planned.demand, inputs=inputs)
+        now_s = clock.monotonic_s()
+        timing = timing_of(outcome, now_s)
+        primary = self._targets[0]
+        receipt = None
+        if request.include_receipt or outcome.failures:
+            receipt = receipt_json(
+                generation_id=self.ticket.generation_id,
+                requested_model=request.models[0],
+                primary=primary,
+                outcome=outcome,
+                cost=bill.cost,
+                timing=timing,
+            )
+        now_us = clock.now_us()
+        row = row_of(
+            self.ticket,
+            outcome,
+            bill,
+            primary=primary,
+            timing=timing,
+            receipt=receipt,
+            settled_us=now_us,
+        )
+        writing = self._line.store.submit(
+            settle, row, charged=bill.charged, app_url=self._line.app_url, now_us=now_us
+        )
+        error = outcome.error
+        try:
+            async with asyncio.timeout(SETTLE_WAIT_S):
+                await asyncio.shield(writing)
+        except (TimeoutError, GatewayError):
+            log.exception("settlement is late", extra={"generation_id": self.ticket.generation_id})
+            error = Unavailable("the answer could not be settled in time; it will be later")
+            outcome.finished = None
+        if not request.include_receipt:
+            receipt = None
+        self._close(bill, error, receipt)
+
+    def _close(self, bill: Bill, error: GatewayError | None, receipt: msgspec.Raw | None) -> None:
+        settled = Settled(usage=bill.usage, cost=bill.cost, receipt=receipt)
+        if error is None and self._outcome.finished is None:
+            return  # the client left
+        if error is not None and not self.head.done():
+            if receipt is not None and error.status in (502, 503):
+                error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
+            self._answer(Head(served=self._outcome.trying, error=error))
+            return
+        if not self._request.stream:
+            served = self._outcome.serving
+            assert served is not None
+            body = self._renderer_for(served).whole(collect(self._events), settled)
+            self._answer(Head(served=served, body=body))
+            return
+        if self._renderer is None:
+            self._renderer = self._renderer_for(self._outcome.trying or self._targets[0])
+        frames = b""
+        if error is not None:
+            if receipt is not None:
+                error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
+            fault = Fault(reason="upstream_error", message=error.message)
+            frames = self._renderer.feed([Failed(fault, error)])
+        self._push(frames + self._renderer.feed([settled]))
+
+    # --- small steps
+
+    def _release(self) -> None:
+        """The exit of a line that broke: the writer's queue orders this after the hold, so nothing leaks."""
+        now_us = self._line.clock.now_us()
+        row = GenerationRow(
+            **identity(self.ticket),
+            status="failed",
+            **error_columns(InternalError("the gateway could not finish this request")),
+            settled_at=now_us,
+        )
+        self._line.store.submit(
+            settle, row, charged=False, app_url=self._line.app_url, now_us=now_us
+        )
+
+    def _renderer_for(self, planned: Planned) -> Renderer:
+        reply = Reply(
+            generation_id=self.ticket.generation_id,
+            created_s=self.ticket.created_us // US_PER_S,
+            model=planned.target.model,
+            vendor=planned.target.vendor,
+            prompt_tokens_estimate=self._prompt_estimate,
+        )
+        return self._dialect.renderer(self._request, reply)
+
+    def _interrupt(self) -> None:
+        if self._dispatching and self.task is not None:
+            self.task.cancel()
+
+    def _answer(self, head: Head) -> None:
+        if not self.head.done():
+            self.head.set_result(head)
+
+    def _commit(self, planned: Planned) -> None:
+        self._end_timer()
+        self._answer(Head(served=planned))
+        self._timer = asyncio.get_running_loop().call_later(KEEPALIVE_S, self._keep_alive)
+
+    def _commit_late(self) -> None:
+        """No output in 25 s: the client's connection needs a sign of life while failover goes on behind it."""
+        self._commit(self._outcome.trying or self._targets[0])
+        self._push(sse.COMMENT)
+
+    def _keep_alive(self) -> None:
+        if self._line.clock.monotonic_s() - self._last_push_s >= KEEPALIVE_S - 0.5:
+            self._push(self._renderer.idle() if self._renderer is not None else sse.COMMENT)
+        self._timer = asyncio.get_running_loop().call_later(KEEPALIVE_S, self._keep_alive)
+
+    def _push(self, frames: bytes) -> None:
+        if frames:
+            self._last_push_s = self._line.clock.monotonic_s()
+            self.outlet.push(sse.safe(frames))
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

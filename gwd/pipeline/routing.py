@@ -173,10 +173,8 @@ def _resolve(request: Request, situation: Situation) -> list[_Wanted]:
             entry = _resolve_one(name, rank, request, situation)
         except _Rejected as rejected:
             # A retired fallback is skipped; whatever else is wrong with a name, the client must see.
-            if (
-                (rank == 0
-                and len(request.models) == 1)
-                or not isinstance(rejected.error, ModelRetired)
+            if (rank == 0 and len(request.models) == 1) or not isinstance(
+                rejected.error, ModelRetired
             ):
                 raise
             first_error = first_error or rejected.error

@@ -52,31 +52,13 @@ ADAPTERS: Final = (
     "openai_embeddings",
 )
 WORDS: Final = frozenset(
-    [
-        "temperature",
-        "top_p",
-        "top_k",
-        "min_p",
-        "frequency_penalty",
-        "presence_penalty",
-        "repetition_penalty",
-        "max_tokens",
-        "max_completion_tokens",
-        "logit_bias",
-        "logprobs",
-        "top_logprobs",
-        "seed",
-        "response_format",
-        "structured_outputs",
-        "stop",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "include_reasoning",
-        "reasoning",
-        "reasoning_effort",
-        "verbosity",
-    ]
+    (
+        *("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty"),
+        *("repetition_penalty", "max_tokens", "max_completion_tokens", "logit_bias", "logprobs"),
+        *("top_logprobs", "seed", "response_format", "structured_outputs", "stop", "tools"),
+        *("tool_choice", "parallel_tool_calls", "include_reasoning", "reasoning"),
+        *("reasoning_effort", "verbosity"),
+    )
 )
 REPLY: Final = Reply(
     generation_id="gen-0000000000000000000001",

@@ -36,6 +36,7 @@ from gwd.dialects.chat_completions.wire import (
     ImageUrlWire,
     MessageWire,
     PartWire,
+    ReasoningDetailWire,
     ToolCallWire,
 )
 
@@ -171,8 +172,8 @@ def _assistant_parts(wire: MessageWire, raw: dict[str, Any], at: str) -> tuple[P
     return tuple(parts)
 
 
-def _tool_call(wire: ToolCallWire, at: str, signature: str | None) -> ToolCallPart:
-    extras = {"signature": signature} if signature else None
+def _tool_call(wire: ToolCallWire, at: str, signature: ReasoningDetailWire | None) -> ToolCallPart:
+    extras = {"signature": signature.data, "format": signature.format} if signature else None
     if wire.custom is not None:
         arguments = msgspec.json.encode({"input": wire.custom.input}).decode()
         return ToolCallPart(

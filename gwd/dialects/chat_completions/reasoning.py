@@ -40,10 +40,10 @@ def reasoning_parts(wire: MessageWire, *, skip_ids: Collection[str]) -> Iterator
 
 def tool_signatures(
     details: Sequence[ReasoningDetailWire] | None, call_ids: Collection[str]
-) -> dict[str, str]:
+) -> dict[str, ReasoningDetailWire]:
     """Proofs that a vendor put on tool calls: encrypted details whose id is a call's id."""
     return {
-        detail.id: detail.data
+        detail.id: detail
         for detail in details or ()
         if detail.type == "reasoning.encrypted"
         and detail.id is not None

@@ -112,6 +112,7 @@ class ChatStreamDecoder:
                     and delta.reasoning_content is None
                     and delta.reasoning is None
                     and not delta.refusal
+                    and not delta.annotations
                     and not choice.index
                 ):
                     return [PartDelta(self._assembly.open_index(), delta.content)]

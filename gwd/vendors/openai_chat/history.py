@@ -145,27 +145,27 @@ class HistoryBuilder:
     def _results(
         self, index: int, calls: Sequence[ToolCallPart], ids: Sequence[str]
     ) -> Iterator[Json]:
-        found = self._results_after(index)
+        """The results of a turn's calls, in the client's order; then a stand-in for each that is missing."""
+        waiting: dict[str, list[str]] = {}
         for call, upstream_id in zip(calls, ids, strict=True):
-            waiting = found.get(call.call_id)
-            if not waiting:
+            waiting.setdefault(call.call_id, []).append(upstream_id)
+        for place, result in self._results_after(index):
+            if waiting.get(result.call_id):
+                self._used.add(place)
+                yield self._result(result, waiting[result.call_id].pop(0))
+        for upstream_ids in waiting.values():
+            for upstream_id in upstream_ids:
                 yield {"role": "tool", "tool_call_id": upstream_id, "content": _NOT_EXECUTED}
-                continue
-            place, result = waiting.pop(0)
-            self._used.add(place)
-            yield self._result(result, upstream_id)
 
-    def _results_after(self, index: int) -> dict[str, list[tuple[tuple[int, int], ToolResultPart]]]:
-        """The results between this assistant turn and the next one, by call id."""
-        found: dict[str, list[tuple[tuple[int, int], ToolResultPart]]] = {}
+    def _results_after(self, index: int) -> Iterator[tuple[tuple[int, int], ToolResultPart]]:
+        """The results between this assistant turn and the next one, with their places."""
         for later in range(index + 1, len(self._messages)):
             message = self._messages[later]
             if message.role == "assistant":
-                break
+                return
             for place, part in enumerate(message.parts):
                 if isinstance(part, ToolResultPart):
-                    found.setdefault(part.call_id, []).append(((later, place), part))
-        return found
+                    yield (later, place), part
 
     def _result(self, result: ToolResultPart, upstream_id: str) -> Json:
         texts = [part for part in result.parts if isinstance(part, TextPart)]

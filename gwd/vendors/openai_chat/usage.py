@@ -32,16 +32,13 @@ def usage_of(reported: object, target: Target) -> Usage | None:
         and counts.reasoning > 0
     ):
         completion += counts.reasoning
-    usage = from_inclusive(
+    return from_inclusive(
         prompt=counts.prompt,
         completion=completion,
         cached=counts.cached,
         written=counts.written,
         reasoning=counts.reasoning,
     )
-    if usage is None or _is_absurd(usage, target):
-        return None
-    return usage
 
 
 def merged(first: Usage | None, second: Usage) -> Usage:
@@ -87,12 +84,6 @@ def counts_of(reported: object) -> Counts | None:
             inside_completion.get("reasoning_tokens"), reported.get("reasoning_tokens")
         ),
     )
-
-
-def _is_absurd(usage: Usage, target: Target) -> bool:
-    """More than the model could have read and written."""
-    room = target.context_length + target.max_completion_tokens
-    return target.context_length > 0 and usage.total > room
 
 
 def _details(reported: dict[str, Any], name: str) -> dict[str, Any]:

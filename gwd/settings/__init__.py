@@ -1,0 +1,13 @@
+"""settings: read once, from gwd.toml and the environment, checked whole, never looked up again.
+
+Environment beats file: `GWD_<SECTION>_<NAME>`, or `GWD_<SECTION>_<NAME>_FILE` for a file that holds the value.
+A name in `GWD_<SECTION>_…` that is no setting stops the start as a misspelt key of the file does.
+Owns: names, types, defaults, the rules between settings. Does not own: what rooms do with the values they are handed.
+Speaks to: wiring and the commands, which alone see it.
+"""
+
+from gwd.settings.merge import load, smtp_password
+from gwd.settings.sections import SECTIONS, Settings, as_toml
+from gwd.settings.source import SettingsError
+
+__all__ = ["SECTIONS", "Settings", "SettingsError", "as_toml", "load", "smtp_password"]

@@ -1,0 +1,167 @@
+"""Settings made whole: sources merged, paths absolute, addresses derived, the rules between settings checked."""
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from gwd.core.errors import InvalidValue
+from gwd.credentials import references
+from gwd.settings.sections import (
+    KEYRING_CREDENTIAL,
+    SECTIONS,
+    Server,
+    Settings,
+    Smtp,
+    StoreFiles,
+    Upstream,
+    Webhooks,
+)
+from gwd.settings.source import Given, SettingsError, from_environment, from_file, section_of
+
+API_PATH: Final = "/api/v1"
+
+S = TypeVar("S", bound=Struct)
+
+
+def load(
+    config_path: Path, environ: Mapping[str, str], host: str | None = None, port: int | None = None
+) -> Settings:
+    """The node's settings; `host` and `port` are the command line's and beat all. Raises SettingsError."""
+    config = (config_path / "gwd.toml" if config_path.is_dir() else config_path).absolute()
+    given = from_file(config)
+    for (section, key), value in from_environment(environ).items():
+        given[section][key] = value
+    for key, argument in (("host", host), ("port", port)):
+        if argument is not None:
+            given["server"][key] = Given(f"--{key}", argument, text=False)
+    made: dict[str, Any] = {name: section_of(name, given[name]) for name in SECTIONS}
+    made["server"] = _complete_server(made["server"], config)
+    _check_upstream(upstream := _absolute(made["upstream"], config, "ca_file"), config)
+    made["upstream"] = upstream
+    _check_webhooks(made["webhooks"], config)
+    _check_smtp(made["smtp"], config)
+    files: StoreFiles = made["store"]
+    return Settings(
+        config=config,
+        directory=config.parent,
+        database=config.parent / files.database,
+        keyring=_keyring(config.parent / files.keyring, environ),
+        **made,
+    )
+
+
+def smtp_password(settings: Settings, environ: Mapping[str, str]) -> str | None:
+    """The mail password, None without a login. Raises SettingsError if its reference leads nowhere or is empty."""
+    if not settings.smtp.password_ref:
+        return None
+    try:
+        return references.resolve(settings.smtp.password_ref, environ)
+    except references.UnresolvedReferenceError as error:
+        raise _wrong(
+            settings.config, "smtp", "password_ref", f"{error}; set it or remove it"
+        ) from None
+
+
+def _complete_server(server: Server, config: Path) -> Server:
+    server = _absolute(_absolute(server, config, "tls_cert"), config, "tls_key")
+    if bool(server.tls_cert) != bool(server.tls_key):
+        missing = "tls_key" if server.tls_cert else "tls_cert"
+        raise _wrong(config, "server", missing, "TLS needs both tls_cert and tls_key; set it too")
+    for key in ("tls_cert", "tls_key"):
+        _check_file(config, "server", key, getattr(server, key))
+    if not (server.tls_cert or _is_loopback(server.host) or server.allow_plain_http):
+        raise _wrong(
+            config,
+            "server",
+            "host",
+            f"{server.host} is not a loopback address and there is no TLS; set tls_cert and tls_key, or "
+            "allow_plain_http = true if a proxy in front adds TLS",
+        )
+    base_url = server.base_url or _derived_url(server) + API_PATH
+    _check_url(config, "server", "base_url", base_url)
+    parts = urlsplit(base_url)
+    app_url = server.app_url or f"{parts.scheme}://{parts.netloc}"
+    _check_url(config, "server", "app_url", app_url)
+    return msgspec.structs.replace(
+        server, base_url=base_url.rstrip("/"), app_url=app_url.rstrip("/")
+    )
+
+
+def _derived_url(server: Server) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)  # noqa: S104
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if server.tls_cert else 'http'}://{shown}:{server.port}"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_upstream(upstream: Upstream, config: Path) -> None:
+    if upstream.proxy:
+        _check_url(config, "upstream", "proxy", upstream.proxy)
+    _check_file(config, "upstream", "ca_file", upstream.ca_file)
+
+
+def _check_webhooks(webhooks: Webhooks, config: Path) -> None:
+    for network in webhooks.allow_networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            raise _wrong(
+                config, "webhooks", "allow_networks", f"{error}; write 10.0.0.0/8"
+            ) from None
+
+
+def _check_smtp(smtp: Smtp, config: Path) -> None:
+    if smtp.password_ref:
+        try:
+            references.check(smtp.password_ref)
+        except InvalidValue:
+            raise _wrong(
+                config, "smtp", "password_ref", "write env:NAME or file:/absolute/path"
+            ) from None
+    if bool(smtp.username) != bool(smtp.password_ref):
+        missing = "password_ref" if smtp.username else "username"
+        raise _wrong(config, "smtp", missing, "a login needs username and password_ref; set it too")
+    if smtp.host and "@" not in smtp.from_:
+        raise _wrong(config, "smtp", "from", "mail needs a sender; write gateway@example.com")
+
+
+def _check_url(config: Path, section: str, key: str, url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise _wrong(
+            config, section, key, f"{url!r} is no address; write https://host[:port][/path]"
+        )
+
+
+def _check_file(config: Path, section: str, key: str, path: str) -> None:
+    if path and not Path(path).is_file():
+        raise _wrong(config, section, key, f"{path} is not a file; write the path of a PEM file")
+
+
+def _absolute(section: S, config: Path, key: str) -> S:
+    path = getattr(section, key)
+    return msgspec.structs.replace(section, **{key: str(config.parent / path)}) if path else section
+
+
+def _keyring(path: Path, environ: Mapping[str, str]) -> Path:
+    credentials = environ.get("CREDENTIALS_DIRECTORY")
+    if credentials and (credential := Path(credentials) / KEYRING_CREDENTIAL).exists():
+        return credential
+    return path
+
+
+def _wrong(config: Path, section: str, key: str, what: str) -> SettingsError:
+    return SettingsError(f"{config}: [{section}] {key}: {what}")

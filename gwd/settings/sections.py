@@ -1,0 +1,228 @@
+"""Every setting: its section, type, default and one line of explanation."""
+
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+KEYRING_CREDENTIAL: Final = "gwd-keyring"
+
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+Strings = tuple[str, ...]
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """Where the node listens and what it calls itself."""
+
+    host: Annotated[str, Meta(min_length=1, description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[Port, Meta(description="Port to listen on.")] = 8080
+    base_url: Annotated[
+        str,
+        Meta(description="The API's address as clients see it; empty: http(s)://HOST:PORT/api/v1."),
+    ] = ""
+    app_url: Annotated[
+        str,
+        Meta(description="Where links in mails and errors lead; empty: base_url without its path."),
+    ] = ""
+    cors_origins: Annotated[
+        Strings, Meta(description="Origins whose pages may call inference and /models.")
+    ] = ("*",)
+    tls_cert: Annotated[
+        str, Meta(description="Certificate chain (PEM), relative to this file; empty: no TLS.")
+    ] = ""
+    tls_key: Annotated[str, Meta(description="Private key (PEM) of the certificate.")] = ""
+    allow_plain_http: Annotated[
+        bool,
+        Meta(description="Listen without TLS on an address that is not loopback (behind a proxy)."),
+    ] = False
+    metrics_host: Annotated[
+        str, Meta(min_length=1, description="Address of the separate listener below.")
+    ] = "127.0.0.1"
+    metrics_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65_535,
+            description="Port that alone serves /healthz, /readyz and /metrics; 0: they share the main port.",
+        ),
+    ] = 0
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What one request or key may take."""
+
+    default_rate_limit_per_minute: Annotated[
+        Positive,
+        Meta(description="Requests a key may make in any 60 s; the ceiling for every key."),
+    ] = 600
+    default_output_bound: Annotated[
+        Positive, Meta(description="Output tokens held for a request that names no maximum.")
+    ] = 32_768
+    request_body_max_bytes: Annotated[
+        Positive, Meta(description="Largest inference body, unpacked.")
+    ] = 33_554_432
+    in_flight_per_key: Annotated[
+        Count, Meta(description="Requests a key may have open at once; 0: no cap.")
+    ] = 0
+
+
+class Timeouts(Struct, frozen=True, kw_only=True):
+    """How long to wait, in seconds."""
+
+    connect_s: Annotated[Seconds, Meta(description="Connecting to an upstream.")] = 5.0
+    first_event_s: Annotated[Seconds, Meta(description="First event of an upstream stream.")] = (
+        120.0
+    )
+    idle_s: Annotated[Seconds, Meta(description="Silence between two upstream events.")] = 120.0
+    total_s: Annotated[Seconds, Meta(description="A whole request, all attempts.")] = 900.0
+    drain_s: Annotated[
+        Seconds, Meta(description="Open requests at shutdown before they are ended.")
+    ] = 120.0
+
+
+class Upstream(Struct, frozen=True, kw_only=True):
+    """How vendors are reached."""
+
+    allow_http: Annotated[
+        bool,
+        Meta(
+            description="Plain http to any upstream; off: to loopback and private addresses only."
+        ),
+    ] = False
+    proxy: Annotated[str, Meta(description="HTTP proxy for upstream calls; empty: none.")] = ""
+    ca_file: Annotated[
+        str,
+        Meta(description="Extra certificate authorities (PEM) for upstreams; empty: the system's."),
+    ] = ""
+
+
+class Webhooks(Struct, frozen=True, kw_only=True):
+    """Where webhooks may go beyond public https addresses."""
+
+    allow_networks: Annotated[
+        Strings,
+        Meta(description='Private networks that may be called, for example ["10.0.0.0/8"].'),
+    ] = ()
+    allow_http: Annotated[bool, Meta(description="Plain http inside those networks.")] = False
+
+
+class Smtp(Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """The mail server; without a host no mail is sent."""
+
+    host: Annotated[str, Meta(description="Mail server; empty: no mail is sent.")] = ""
+    port: Annotated[Port, Meta(description="Its port.")] = 587
+    username: Annotated[str, Meta(description="User name; empty: no login.")] = ""
+    password_ref: Annotated[
+        str, Meta(description="Where the password is kept: env:NAME or file:/absolute/path.")
+    ] = ""
+    tls: Annotated[
+        Literal["starttls", "tls", "none"], Meta(description="Encryption: starttls, tls or none.")
+    ] = "starttls"
+    from_: Annotated[str, Meta(description="Sender address; needed with a host.")] = ""
+
+
+class Credits(Struct, frozen=True, kw_only=True):
+    """Who may book credit."""
+
+    self_service: Annotated[
+        bool,
+        Meta(
+            description="Owner and billing roles may book purchases and refunds; off: the operator alone."
+        ),
+    ] = True
+
+
+class StoreFiles(Struct, frozen=True, kw_only=True):
+    """File names inside the directory of gwd.toml."""
+
+    database: Annotated[
+        str, Meta(min_length=1, description="The database, relative to this file.")
+    ] = "gwd.db"
+    keyring: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description=f"The key ring, relative to this file; a systemd credential {KEYRING_CREDENTIAL} comes first.",
+        ),
+    ] = "keyring.json"
+
+
+class Logging(Struct, frozen=True, kw_only=True):
+    """What is written to standard output."""
+
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="Least level written: debug, info, warning or error."),
+    ] = "info"
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All settings; paths are absolute, addresses are complete, texts that are not set are empty."""
+
+    config: Path
+    directory: Path
+    database: Path
+    keyring: Path
+    server: Server
+    limits: Limits
+    timeouts: Timeouts
+    upstream: Upstream
+    webhooks: Webhooks
+    smtp: Smtp
+    credits: Credits
+    store: StoreFiles
+    logging: Logging
+
+
+SECTIONS: Final[dict[str, type[Struct]]] = {
+    "server": Server,
+    "limits": Limits,
+    "timeouts": Timeouts,
+    "upstream": Upstream,
+    "webhooks": Webhooks,
+    "smtp": Smtp,
+    "credits": Credits,
+    "store": StoreFiles,
+    "logging": Logging,
+}
+
+
+def as_toml(*, commented: bool) -> str:
+    """Every setting at its default with one line of explanation, as a gwd.toml; `commented` changes nothing."""
+    lines = [
+        "# Settings of gwd. Every one can also be given as GWD_<SECTION>_<NAME> in the environment,",
+        "# or as GWD_<SECTION>_<NAME>_FILE for a file that holds the value. Unset texts are empty.",
+    ]
+    for section, kind in SECTIONS.items():
+        lines += ["", f"# {kind.__doc__}", f"[{section}]"]
+        for key, field in fields_of(section).items():
+            lines.append(f"# {_description(field)}")
+            lines.append(f"{'# ' if commented else ''}{key} = {as_toml_value(field.default)}")
+    return "\n".join(lines) + "\n"
+
+
+def fields_of(section: str) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(SECTIONS[section])}
+
+
+def as_toml_value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value}"'
+        case tuple():
+            return f"[{', '.join(as_toml_value(item) for item in value)}]"
+        case float() if value.is_integer():
+            return str(int(value))
+        case _:
+            return str(value)
+
+
+def _description(field: msgspec.structs.FieldInfo) -> str:
+    texts = [item.description for item in get_args(field.type) if isinstance(item, Meta)]
+    return next(text for text in texts if text)

@@ -1,0 +1,116 @@
+"""What the file and the environment say, each value with the place it came from, judged by name and type alone."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from gwd.settings.sections import SECTIONS, as_toml_value, fields_of
+
+
+class SettingsError(RuntimeError):
+    """One line: the place (file or variable), the section and key, what is wrong, the remedy."""
+
+
+class Given(Struct, frozen=True):
+    """A value as somebody wrote it, and where."""
+
+    place: str
+    value: Any
+    text: bool
+
+
+def from_file(config: Path) -> dict[str, dict[str, Given]]:
+    try:
+        content = tomllib.loads(config.read_text("utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(
+            f"{config} does not exist; run `gwd init --dir {config.parent}` or name the file with --config"
+        ) from None
+    except OSError as error:
+        raise SettingsError(f"{config} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{config} is not valid TOML: {error}") from None
+    given: dict[str, dict[str, Given]] = {name: {} for name in SECTIONS}
+    for section, keys in content.items():
+        if section not in SECTIONS:
+            raise SettingsError(
+                f"{config}: [{section}] is no section; {_nearest(section, SECTIONS)}"
+            )
+        if not isinstance(keys, dict):
+            raise SettingsError(f"{config}: `{section}` must be a table; write [{section}]")
+        known = fields_of(section)
+        for key, value in keys.items():
+            if key not in known:
+                raise SettingsError(
+                    f"{config}: [{section}] {key} is no setting; {_nearest(key, known)}"
+                )
+            given[section][key] = Given(f"{config}: [{section}] {key}", value, text=False)
+    return given
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]:
+    known = {f"GWD_{s}_{k}".upper(): (s, k) for s in SECTIONS for k in fields_of(s)}
+    prefixes = tuple(f"GWD_{section}_".upper() for section in SECTIONS)
+    given: dict[tuple[str, str], Given] = {}
+    for variable in sorted(name for name in environ if name.startswith(prefixes)):
+        value = environ[variable]
+        name = variable
+        if variable not in known and variable.endswith("_FILE"):
+            name = variable.removesuffix("_FILE")
+            value = _content(variable, value)
+        if name not in known:
+            raise SettingsError(f"{variable} is no setting; {_nearest(variable, known)}")
+        if known[name] in given:
+            raise SettingsError(f"{name} and {name}_FILE are both set; unset one")
+        given[known[name]] = Given(variable, value, text=True)
+    return given
+
+
+def _content(variable: str, path: str) -> str:
+    try:
+        text = Path(path).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(f"{variable}: {path or 'an empty path'} cannot be read") from None
+    if not text:
+        raise SettingsError(f"{variable}: {path} is empty; write the value into it or unset it")
+    return text
+
+
+def section_of(name: str, given: Mapping[str, Given]) -> Struct:
+    fields = fields_of(name)
+    values = {fields[key].name: _value(fields[key], item) for key, item in given.items()}
+    return SECTIONS[name](**values)
+
+
+def _value(field: msgspec.structs.FieldInfo, given: Given) -> Any:
+    value = given.value
+    if given.text and isinstance(field.default, tuple):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if given.text and not value and field.name.endswith("_ref"):
+        raise SettingsError(f"{given.place}: it is empty; name the secret's place or unset it")
+    try:
+        return msgspec.convert(value, field.type, strict=not given.text)
+    except msgspec.ValidationError as error:
+        reason = str(error)
+    raise SettingsError(f"{given.place}: {reason}; write {_remedy(field)}")
+
+
+def _remedy(field: msgspec.structs.FieldInfo) -> str:
+    if isinstance(field.default, bool):
+        return "true or false"
+    choices = [item for item in get_args(field.type) if get_origin(item) is Literal]
+    if choices:
+        return "one of " + ", ".join(map(as_toml_value, get_args(choices[0])))
+    if isinstance(field.default, tuple):
+        return f"a list of texts, for example {as_toml_value(field.default or ('10.0.0.0/8',))}"
+    return f"a value such as the default, {as_toml_value(field.default)}"
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"known are: {', '.join(known)}"

@@ -1,0 +1,148 @@
+"""The OpenAI embeddings format: floats are always asked for, whatever the client wants (api.md 4.2)."""
+
+import base64
+import binascii
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from gwd.core.errors import Fault
+from gwd.core.events import Embedded, Event, Failed, Finished, Started
+from gwd.core.request import Embed, Family, Request
+from gwd.core.sse import Frame
+from gwd.core.target import Target, UpstreamCall
+from gwd.core.usage import Usage, from_inclusive
+from gwd.vendors.base import UndecodableError
+from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.openai_chat.faults import error_in, fault_inside, fault_of
+from gwd.vendors.openai_chat.user import user_for
+
+
+class ItemWire(msgspec.Struct):
+    embedding: tuple[float, ...] | str
+    index: int | None = None
+
+
+class AnswerWire(msgspec.Struct):
+    data: list[ItemWire]
+    usage: Any = None
+    model: Any = None
+    id: Any = None
+    error: Any = None
+
+
+_ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
+_ANY: Final = msgspec.json.Decoder().decode
+
+
+class OpenaiEmbeddings:
+    """Stateless; one instance serves every endpoint of this format."""
+
+    name = "openai_embeddings"
+    family: Family | None = "openai_embeddings"
+
+    def build(self, request: Request, target: Target) -> UpstreamCall:
+        assert isinstance(request.body, Embed)
+        embed = request.body
+        body: dict[str, Any] = {
+            "model": target.upstream_model,
+            "input": embed.inputs[0] if len(embed.inputs) == 1 else embed.inputs,
+            "encoding_format": "float",
+        }
+        if embed.dimensions is not None:
+            body["dimensions"] = embed.dimensions
+        user = user_for(request.tags)
+        if user:
+            body["user"] = user
+        if request.family == self.family:
+            for name, value in (request.extras or {}).items():
+                body.setdefault(name, value)
+        return UpstreamCall(
+            url=url_for(target.base_url, "embeddings"),
+            headers=headers_for(target),
+            body=msgspec.json.encode(body),
+            stream=False,
+        )
+
+    def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
+        """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
+        assert isinstance(request.body, Embed)
+        try:
+            answer = _ANSWER(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return [Failed(_fault_in(body))]
+        if answer.error:
+            return [Failed(fault_inside(answer.error))]
+        vectors = _in_order(answer.data, len(request.body.inputs))
+        return [
+            Started(
+                upstream_id=answer.id if isinstance(answer.id, str) else None,
+                upstream_model=answer.model if isinstance(answer.model, str) else None,
+            ),
+            Embedded(vectors),
+            Finished("stop", usage=_usage(answer.usage)),
+        ]
+
+    def decoder(self, request: Request, target: Target) -> "NoStream":
+        return NoStream()
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
+        return fault_of(status, headers, body)
+
+
+class NoStream:
+    """Embeddings are never streamed; a server that does so is not understood."""
+
+    usage: Usage | None = None
+
+    def feed(self, frame: Frame) -> list[Event]:
+        raise UndecodableError("an embeddings answer can't be a stream")
+
+    def close(self) -> list[Event]:
+        message = "the stream ended without an answer"
+        return [Failed(Fault(reason="upstream_error", message=message))]
+
+
+def _fault_in(body: bytes) -> Fault:
+    try:
+        error = error_in(_ANY(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        error = None
+    if error is None:
+        raise UndecodableError("the answer is not a list of embeddings") from None
+    return fault_inside(error)
+
+
+def _in_order(items: list[ItemWire], count: int) -> tuple[tuple[float, ...], ...]:
+    if len(items) != count:
+        raise UndecodableError(f"{len(items)} vectors came for {count} inputs")
+    indices = [item.index for item in items]
+    # Order is told by `index` where the server numbers at all; otherwise it is the order of the list.
+    numbered = all(index is not None for index in indices)
+    if numbered and sorted(index or 0 for index in indices) == list(range(count)):
+        items = sorted(items, key=lambda item: item.index or 0)
+    return tuple(_vector(item.embedding) for item in items)
+
+
+def _vector(embedding: tuple[float, ...] | str) -> tuple[float, ...]:
+    if isinstance(embedding, tuple):
+        return embedding
+    try:
+        data = base64.b64decode(embedding, validate=True)
+        return struct.unpack(f"<{len(data) // 4}f", data)
+    except (binascii.Error, struct.error):
+        raise UndecodableError("a vector is neither numbers nor base64 of float32") from None
+
+
+def _usage(reported: object) -> Usage | None:
+    """Input tokens only; some servers give just the total."""
+    if not isinstance(reported, dict):
+        return None
+    prompt = reported.get("prompt_tokens")
+    prompt = reported.get("total_tokens") if prompt is None else prompt
+    return None if prompt is None else from_inclusive(prompt=prompt, completion=0)
+
+
+ADAPTER: Final = OpenaiEmbeddings()

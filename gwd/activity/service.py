@@ -1,5 +1,6 @@
 """Writing generations and reading them back: one by id, lists with filters, the last minute for rate windows."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -77,8 +78,12 @@ def list_(
     *,
     limit: int,
     offset: int,
+    key_ids: Sequence[str] | None = None,
 ) -> tuple[list[GenerationRow], int]:
-    """Newest first. `filters` names are those of GET /generations; `from` and `to` are microseconds."""
+    """Newest first. `filters` names are those of GET /generations; `from` and `to` are microseconds.
+
+    `key_ids` limits the list to these keys: what a member may see.
+    """
     clauses = ["organization_id = ?"]
     values: list[str | int] = [organization_id]
     for name, value in filters.items():
@@ -88,6 +93,9 @@ def list_(
         else:
             clauses.append(_FILTERS[name])
             values.append(value)
+    if key_ids is not None:
+        clauses.append(f"key_id IN ({', '.join('?' * len(key_ids))})")
+        values += key_ids
     where = " AND ".join(clauses)
     count = connection.row(f"SELECT COUNT(*) FROM generation WHERE {where}", tuple(values))  # noqa: S608
     rows = connection.rows(

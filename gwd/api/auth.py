@@ -1,0 +1,91 @@
+"""Authentication: from two headers to a key's row, with a cache that every management write empties.
+
+The cache is keyed by the whole digest and holds rows as they were read; expiry is judged against the clock each time,
+and the admission transaction reads the row again. Addresses that keep failing are slowed down; valid keys never are.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+from gwd.api.access import Access
+from gwd.core.caller import Caller
+from gwd.core.clock import Clock
+from gwd.core.errors import GatewayError, RateLimited, Unauthenticated, WrongKeyType
+from gwd.keys import admission, secret
+from gwd.keys.admission import KeyRow
+from gwd.keys.rate_limit import RateLimiter, Refused
+from gwd.orgs import rights
+from gwd.store import Store
+
+MAX_CACHED: Final = 10_000
+FAILURES_PER_MINUTE: Final = 30
+
+
+class Authenticator:
+    """One for the node; used from the event loop only."""
+
+    def __init__(
+        self, *, store: Store, clock: Clock, pepper: bytes, rate_limit_ceiling: int
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._pepper = pepper
+        self._ceiling = rate_limit_ceiling
+        self._rows: OrderedDict[bytes, KeyRow] = OrderedDict()
+        self._generation = 0
+        self._failures = RateLimiter()
+
+    async def find(self, headers: Mapping[str, str], address: str) -> KeyRow:
+        """The key of a request, disabled and expired ones included (see `admission.require_usable`).
+
+        Raises Unauthenticated, and RateLimited for an address with too many failures in a minute.
+        """
+        try:
+            key = secret.pick(headers.get("authorization"), headers.get("x-api-key"))
+            digest = secret.digest(key, self._pepper)
+            row = self._rows.get(digest) or await self._look_up(digest)
+        except Unauthenticated as error:
+            self._count_failure(address, error)
+            raise
+        return row
+
+    def forget(self) -> None:
+        """Something about keys, members or organizations changed: read rows anew."""
+        self._generation += 1
+        self._rows.clear()
+
+    async def _look_up(self, digest: bytes) -> KeyRow:
+        generation = self._generation
+        row = await self._store.read(
+            admission.find_by_digest, digest, rate_limit_ceiling=self._ceiling
+        )
+        if row is None:
+            raise secret.unknown_key()
+        if generation == self._generation:
+            self._rows[digest] = row
+            if len(self._rows) > MAX_CACHED:
+                self._rows.popitem(last=False)
+        return row
+
+    def _count_failure(self, address: str, error: GatewayError) -> None:
+        counted = self._failures.admit(address, FAILURES_PER_MINUTE, self._clock.monotonic_s())
+        if isinstance(counted, Refused):
+            raise RateLimited(
+                "too many failed attempts from this address; wait and use a valid API key",
+                retry_after_s=counted.retry_after_s,
+            ) from error
+
+
+def check_access(row: KeyRow, access: Access, *, now_us: int) -> Caller:
+    """The caller, if its key is usable and of a kind that may call the route. Raises the 401 or 403 that fits."""
+    admission.require_usable(row, now_us=now_us)
+    caller = row.caller
+    if caller.kind not in access.kinds:
+        other = (
+            "a management key (gwm_…)" if caller.kind == "inference" else "an inference key (gwi_…)"
+        )
+        raise WrongKeyType(f"this endpoint needs {other}; {caller.kind} keys cannot call it")
+    if caller.kind == "management" and access.right is not None:
+        rights.require(caller, access.right)
+    return caller

@@ -1,0 +1,141 @@
+"""Request bodies: unpacked, measured, and for management read strictly: unknown and duplicate fields are errors."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from gwd.core.errors import (
+    InvalidJson,
+    InvalidRequest,
+    InvalidValue,
+    MissingParameter,
+    RequestTooLarge,
+    UnknownParameter,
+    UnsupportedMediaType,
+)
+
+MAX_MANAGEMENT_BYTES: Final = 1024 * 1024
+_WINDOW: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_BOM: Final = b"\xef\xbb\xbf"
+
+T = TypeVar("T")
+
+
+def unpacked(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> bytes:
+    """The body as the client meant it. Raises RequestTooLarge (counted after unpacking) and UnsupportedMediaType."""
+    content_type = headers.get("content-type", "")
+    if content_type and _kind(content_type) in (
+        "multipart/form-data",
+        "application/x-www-form-urlencoded",
+    ):
+        raise UnsupportedMediaType("send JSON with content-type: application/json")
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        if len(body) > max_bytes:
+            raise _too_large(max_bytes)
+        return body
+    if encoding not in _WINDOW:
+        raise UnsupportedMediaType(
+            f"content-encoding `{encoding[:50]}` is not understood; use gzip, deflate or none"
+        )
+    try:
+        return _inflate(body, _WINDOW[encoding], max_bytes)
+    except zlib.error:
+        if encoding != "deflate":
+            raise InvalidRequest(f"the body is not valid {encoding}") from None
+    try:
+        return _inflate(body, -15, max_bytes)  # some clients send raw deflate under that name
+    except zlib.error:
+        raise InvalidRequest("the body is not valid deflate") from None
+
+
+def strict(body: bytes, shape: type[T]) -> T:
+    """A management body as `shape`. Raises the 400 that names the field."""
+    if not body:
+        body = b"{}"
+    try:
+        value = json.loads(
+            body.removeprefix(_BOM).decode("utf-8"),
+            object_pairs_hook=_no_duplicates,
+            parse_float=Decimal,
+            parse_constant=_no_constants,
+        )
+        _no_surrogates(value)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InvalidJson(f"the body is not valid JSON: {_reason(error)}") from None
+    if not isinstance(value, dict):
+        raise InvalidRequest("the body must be a JSON object")
+    try:
+        return msgspec.convert(value, shape, strict=True)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error)) from None
+
+
+def _inflate(body: bytes, window: int, max_bytes: int) -> bytes:
+    stream = zlib.decompressobj(window)
+    data = stream.decompress(body, max_bytes + 1)
+    if len(data) > max_bytes:
+        raise _too_large(max_bytes)
+    if not stream.eof:
+        raise zlib.error("truncated")
+    return data
+
+
+def _too_large(max_bytes: int) -> RequestTooLarge:
+    return RequestTooLarge(f"the body is larger than {max_bytes} bytes; send less")
+
+
+def _kind(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidRequest(f"`{twice}` is given twice", param=twice)
+    return value
+
+
+def _no_constants(name: str) -> Any:
+    raise InvalidJson(f"the body is not valid JSON: {name} is not a JSON number")
+
+
+def _no_surrogates(value: Any) -> None:
+    if isinstance(value, str):
+        if not value.isascii():
+            value.encode("utf-8")
+        if "\0" in value:
+            raise InvalidValue("text must not contain the NUL character")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            _no_surrogates(name)
+            _no_surrogates(each)
+    elif isinstance(value, list):
+        for each in value:
+            _no_surrogates(each)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno} column {error.colno}"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else "it is not UTF-8"
+
+
+def _invalid(text: str) -> InvalidRequest:
+    what, _, where = text.partition(" - at `$")
+    path = where.rstrip("`").lstrip(".")
+    if "unknown field" in what:
+        name = what.rsplit("`", 2)[-2]
+        name = f"{path}.{name}" if path else name
+        return UnknownParameter(f"unknown field `{name}`; check its spelling", param=name)
+    if "missing required field" in what:
+        name = what.rsplit("`", 2)[-2]
+        name = f"{path}.{name}" if path else name
+        return MissingParameter(f"`{name}` is required", param=name)
+    return InvalidValue(f"`{path}`: {what}" if path else what, param=path or None)

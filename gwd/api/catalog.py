@@ -1,0 +1,150 @@
+"""/catalog: providers, models, endpoints and the platform's vendor keys, written by the operator."""
+
+from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.catalog import endpoints, models, providers
+from gwd.credentials import service as credentials
+from gwd.store import Connection
+
+
+def create_provider(connection: Connection, call: Call) -> Answer:
+    record = providers.create(
+        connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
+    )
+    return Answer(status=201, body={"data": record}, subject=("provider", record["slug"]))
+
+
+def list_providers(connection: Connection, call: Call) -> Answer:
+    call.allow()
+    limit, offset = call.page()
+    return listed(*providers.list_(connection, limit=limit, offset=offset))
+
+
+def get_provider(connection: Connection, call: Call) -> Answer:
+    return one(providers.get(connection, call.path["slug"]))
+
+
+def patch_provider(connection: Connection, call: Call) -> Answer:
+    slug = call.path["slug"]
+    record = providers.patch(
+        connection,
+        slug,
+        call.body,
+        allow_http=call.node.settings.upstream.allow_http,
+        now_us=call.now_us,
+    )
+    return Answer(body={"data": record}, subject=("provider", slug))
+
+
+def delete_provider(connection: Connection, call: Call) -> Answer:
+    slug = call.path["slug"]
+    providers.delete(connection, slug)
+    return deleted("provider", slug)
+
+
+def create_model(connection: Connection, call: Call) -> Answer:
+    record = models.create(connection, call.body, now_us=call.now_us)
+    return Answer(status=201, body={"data": record}, subject=("model", record["id"]))
+
+
+def list_models(connection: Connection, call: Call) -> Answer:
+    call.allow()
+    limit, offset = call.page()
+    return listed(*models.list_(connection, limit=limit, offset=offset))
+
+
+def get_model(connection: Connection, call: Call) -> Answer:
+    return one(models.get(connection, call.path["model"]))
+
+
+def patch_model(connection: Connection, call: Call) -> Answer:
+    model_id = call.path["model"]
+    record = models.patch(connection, model_id, call.body, now_us=call.now_us)
+    return Answer(body={"data": record}, subject=("model", model_id))
+
+
+def delete_model(connection: Connection, call: Call) -> Answer:
+    model_id = call.path["model"]
+    models.delete(connection, model_id)
+    return deleted("model", model_id)
+
+
+def create_endpoint(connection: Connection, call: Call) -> Answer:
+    record = endpoints.create(
+        connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
+    )
+    return Answer(status=201, body={"data": record}, subject=("endpoint", record["id"]))
+
+
+def list_endpoints(connection: Connection, call: Call) -> Answer:
+    call.allow("model", "provider")
+    limit, offset = call.page()
+    return listed(
+        *endpoints.list_(
+            connection,
+            limit=limit,
+            offset=offset,
+            model=call.query.get("model"),
+            provider=call.query.get("provider"),
+        )
+    )
+
+
+def get_endpoint(connection: Connection, call: Call) -> Answer:
+    return one(endpoints.get(connection, call.path["endpoint"]))
+
+
+def patch_endpoint(connection: Connection, call: Call) -> Answer:
+    endpoint_id = call.path["endpoint"]
+    record = endpoints.patch(
+        connection,
+        endpoint_id,
+        call.body,
+        allow_http=call.node.settings.upstream.allow_http,
+        now_us=call.now_us,
+    )
+    return Answer(body={"data": record}, subject=("endpoint", endpoint_id))
+
+
+def drain_endpoint(connection: Connection, call: Call) -> Answer:
+    endpoint_id = call.path["endpoint"]
+    record = endpoints.drain(connection, endpoint_id, now_us=call.now_us)
+    return Answer(body={"data": record}, subject=("endpoint", endpoint_id))
+
+
+def delete_endpoint(connection: Connection, call: Call) -> Answer:
+    endpoint_id = call.path["endpoint"]
+    endpoints.delete(connection, endpoint_id)
+    return deleted("endpoint", endpoint_id)
+
+
+def create_credential(connection: Connection, call: Call) -> Answer:
+    record = credentials.create(connection, call.node.vault, call.body, now_us=call.now_us)
+    return Answer(status=201, body={"data": record}, subject=("credential", record["id"]))
+
+
+def list_credentials(connection: Connection, call: Call) -> Answer:
+    call.allow("provider")
+    limit, offset = call.page()
+    return listed(
+        *credentials.list_(
+            connection, limit=limit, offset=offset, provider=call.query.get("provider")
+        )
+    )
+
+
+def get_credential(connection: Connection, call: Call) -> Answer:
+    return one(credentials.get(connection, call.path["credential"]))
+
+
+def patch_credential(connection: Connection, call: Call) -> Answer:
+    credential_id = call.path["credential"]
+    record = credentials.patch(
+        connection, call.node.vault, credential_id, call.body, now_us=call.now_us
+    )
+    return Answer(body={"data": record}, subject=("credential", credential_id))
+
+
+def delete_credential(connection: Connection, call: Call) -> Answer:
+    credential_id = call.path["credential"]
+    credentials.delete(connection, credential_id)
+    return deleted("credential", credential_id)

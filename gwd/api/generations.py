@@ -1,0 +1,65 @@
+"""/generation and /generations: what became of requests, refusals included."""
+
+from typing import Any
+
+from gwd.activity import service as activity
+from gwd.activity.row import GenerationRow
+from gwd.api.management import Answer, Call, listed, one
+from gwd.core.caller import Caller
+from gwd.core.errors import GenerationNotFound, MissingParameter
+from gwd.keys import admission
+from gwd.orgs import rights
+from gwd.store import Connection
+
+_PREFIXES = ("gen-", "msg_", "resp_")
+_FILTERS = ("key_id", "model", "status", "user", "session_id", "app", "workspace_id", "error_code")
+
+
+def get(connection: Connection, call: Call) -> Answer:
+    """By the id of any dialect: gen-, msg_ and resp_ ids share their suffix."""
+    call.allow("id")
+    text = call.query.get("id")
+    if not text:
+        raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
+    for prefix in _PREFIXES:
+        text = text.removeprefix(prefix)
+    row = activity.get(connection, call.organization_id, f"gen-{text}")
+    if not _may_see(call.caller, row):
+        raise GenerationNotFound(
+            "no such generation; one that is still running appears when it is settled", retry_after_s=1
+        )
+    return one(activity.record(row, _key_name(connection, row.key_id)))
+
+
+def list_(connection: Connection, call: Call) -> Answer:
+    call.allow(*_FILTERS, "from", "to")
+    limit, offset = call.page()
+    filters: dict[str, Any] = {name: call.query[name] for name in _FILTERS if name in call.query}
+    for name in ("from", "to"):
+        moment = call.moment(name)
+        if moment is not None:
+            filters[name] = moment
+    reach = rights.require(call.caller, "activity.read")
+    if call.caller.workspace_id is not None:
+        filters["workspace_id"] = call.caller.workspace_id
+    own = call.caller.user_id or "" if reach == "own" else None
+    rows, total = activity.list_(
+        connection, call.organization_id, filters, limit=limit, offset=offset, of_user=own
+    )
+    names = {row.key_id: _key_name(connection, row.key_id) for row in rows}
+    return listed([activity.record(row, names[row.key_id]) for row in rows], total)
+
+
+def _may_see(caller: Caller, row: GenerationRow) -> bool:
+    """An inference key sees its workspace's records, a management key what its right reaches."""
+    if caller.kind == "inference":
+        return row.workspace_id == caller.workspace_id
+    reach = rights.allowed(caller, "activity.read")
+    return reach == "all" or (caller.workspace_id is not None and row.workspace_id == caller.workspace_id) or (
+        reach == "own"
+    )
+
+
+def _key_name(connection: Connection, key_id: str) -> str | None:
+    state = admission.state(connection, key_id)
+    return state.name if state else None

@@ -1,0 +1,90 @@
+"""Response headers: what every answer, every inference answer and every stream carries."""
+
+from email.utils import formatdate
+from typing import Final
+
+import msgspec
+
+from gwd.catalog.lifecycle import Lifecycle
+from gwd.core.clock import US_PER_S
+from gwd.core.errors import GatewayError
+from gwd.keys.rate_limit import Admitted, Refused
+from gwd.pipeline.routing import Planned
+
+JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
+EXPOSED: Final = (
+    "x-gw-generation-id, x-gw-provider, x-gw-model, x-ratelimit-limit, x-ratelimit-remaining,"
+    " x-ratelimit-reset, x-request-id, retry-after"
+)
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Where the caller stands in its minute."""
+
+    limit: int
+    remaining: int
+    reset_s: int
+
+
+def rate_of(counted: Admitted | Refused) -> Rate:
+    """The rate headers' numbers."""
+    if isinstance(counted, Refused):
+        return Rate(counted.limit, 0, counted.retry_after_s)
+    return Rate(counted.limit, counted.remaining, counted.reset_s)
+
+
+def base(request_id: str) -> dict[str, str]:
+    """`request-id` repeats `x-request-id`: one SDK reads that name."""
+    return {"x-request-id": request_id, "request-id": request_id}
+
+
+def inference(
+    request_id: str, generation_id: str, rate: Rate | None, served: Planned | None, *, now_us: int
+) -> dict[str, str]:
+    """The spec's six headers, as far as they are known."""
+    headers = {
+        "x-request-id": request_id,
+        "request-id": request_id,
+        "x-gw-generation-id": generation_id,
+    }
+    if rate is not None:
+        headers["x-ratelimit-limit"] = str(rate.limit)
+        headers["x-ratelimit-remaining"] = str(rate.remaining)
+        headers["x-ratelimit-reset"] = str(now_us // US_PER_S + rate.reset_s)
+    if served is not None:
+        headers["x-gw-provider"] = _latin(served.target.vendor)
+        headers["x-gw-model"] = served.target.model
+    return headers
+
+
+def stream() -> dict[str, str]:
+    """Nothing between us and the client may hold frames back."""
+    return {"cache-control": "no-cache", "x-accel-buffering": "no"}
+
+
+def of_error(error: GatewayError) -> dict[str, str]:
+    """`retry-after` where there is a time, and a word to SDKs that would try a conflict again."""
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["retry-after"] = str(error.retry_after_s)
+    if error.retry_by_client is not None:
+        headers["x-should-retry"] = "true" if error.retry_by_client else "false"
+    return headers
+
+
+def lifecycle(life: Lifecycle, base_url: str, now_us: int) -> dict[str, str]:
+    """What a deprecated model's answers carry (spec 3; RFC 9745, 8594, 5829)."""
+    if life.state(now_us) != "deprecated" or life.deprecated_at_us is None:
+        return {}
+    headers = {"deprecation": f"@{life.deprecated_at_us // US_PER_S}"}
+    if life.retired_at_us is not None:
+        headers["sunset"] = formatdate(life.retired_at_us / US_PER_S, usegmt=True)
+    if life.successor is not None:
+        headers["link"] = f'<{base_url}/models/{life.successor}>; rel="successor-version"'
+    return headers
+
+
+def _latin(text: str) -> str:
+    """Header values are latin-1: a vendor's name in other letters loses them here, not in bodies."""
+    return text.encode("latin-1", "replace").decode("latin-1")

@@ -1,0 +1,191 @@
+"""The five inference endpoints: authenticate, rate, parse, hand to the line, write what comes out of it."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from sanic import HTTPResponse, Request
+
+from gwd.api import headers as response_headers
+from gwd.api.access import INFERENCE
+from gwd.api.auth import check_access
+from gwd.api.bodies import unpacked
+from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.node import Node
+from gwd.core.caller import Caller
+from gwd.core.errors import Draining, GatewayError, InvalidRequest, LedgerQuarantined, RateLimited
+from gwd.core.ids import mint
+from gwd.dialects.base import Dialect
+from gwd.dialects.extensions import clean_text
+from gwd.keys.admission import KeyRow
+from gwd.keys.rate_limit import Refused
+from gwd.pipeline import inference as line
+from gwd.pipeline.inference import Generation, Head
+from gwd.pipeline.ticket import Ticket, ticket_for
+
+SEND_STALL_S: Final = 60.0
+
+
+async def serve(request: Request, node: Node, dialect: Dialect, address: str) -> HTTPResponse | None:
+    """One inference request, from its bytes to the last byte of its answer."""
+    request_id, generation_id = mint("req_"), mint("gen-")
+    headers = request.headers
+    now_us = node.clock.now_us()
+    rate: Rate | None = None
+    ticket: Ticket | None = None
+    recorded = False
+    try:
+        row = await node.authenticator.find(headers, address)
+        ticket = _ticket(row.caller, dialect, generation_id, request_id, headers, now_us)
+        caller = check_access(row, INFERENCE, now_us=now_us)
+        counted = node.limiter.admit(
+            caller.family_id, caller.rate_limit_per_minute, node.clock.monotonic_s()
+        )
+        rate = rate_of(counted)
+        if isinstance(counted, Refused):
+            raise _rate_limited(counted)
+        _check_serving(node)
+        generation = _start(request, node, dialect, row, ticket)
+        recorded = True  # from here on the line records what happens
+        return await _answer(request, node, dialect, generation, rate, request_id)
+    except GatewayError as error:
+        if ticket is not None and not recorded:
+            node.refusals.refuse(ticket, error, now_us)
+        known = generation_id if ticket is not None else None
+        return error_response(dialect, error, request_id, known, rate, now_us=now_us)
+
+
+def _start(
+    request: Request, node: Node, dialect: Dialect, row: KeyRow, ticket: Ticket
+) -> Generation:
+    body = unpacked(
+        request.body, request.headers, max_bytes=node.settings.limits.request_body_max_bytes
+    )
+    try:
+        parsed = dialect.parse(body, request.headers)
+    except RecursionError:
+        raise InvalidRequest("the body is nested too deeply") from None
+    complete = ticket_for(
+        row.caller,
+        generation_id=ticket.generation_id,
+        dialect=dialect.name,
+        requested_model=parsed.models[0],
+        stream=parsed.stream,
+        tags=parsed.tags,
+        dropped_tools=parsed.dropped_tools,
+        request_id=ticket.request_id,
+        user_agent=ticket.user_agent,
+        created_us=ticket.created_us,
+    )
+    allowed = row.state.allowed_models
+    return line.start(
+        node.line, parsed, dialect, complete, None if allowed is None else tuple(allowed)
+    )
+
+
+async def _answer(
+    request: Request,
+    node: Node,
+    dialect: Dialect,
+    generation: Generation,
+    rate: Rate,
+    request_id: str,
+) -> HTTPResponse | None:
+    try:
+        head = await generation.head
+        now_us = node.clock.now_us()
+        generation_id = generation.ticket.generation_id
+        if head.error is not None:
+            return error_response(
+                dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
+            )
+        headers = response_headers.inference(
+            request_id, generation_id, rate, head.served, now_us=now_us
+        )
+        headers |= await _lifecycle(node, head, now_us)
+        if head.body is not None:
+            return HTTPResponse(head.body, 200, headers, JSON)
+        response = await request.respond(
+            headers=headers | response_headers.stream(), content_type=EVENT_STREAM
+        )
+        while (frames := await generation.outlet.next()) is not None:
+            await response.send(frames)
+        await response.eof()
+    except asyncio.CancelledError:
+        generation.client_left()
+        raise
+    except Exception:
+        generation.client_left()
+        raise
+    return None
+
+
+def error_response(
+    dialect: Dialect,
+    error: GatewayError,
+    request_id: str,
+    generation_id: str | None,
+    rate: Rate | None,
+    head: Head | None = None,
+    *,
+    now_us: int,
+) -> HTTPResponse:
+    """An error in the dialect's envelope with all headers that are known."""
+    if generation_id is None:
+        headers = response_headers.base(request_id)
+    else:
+        served = head.served if head is not None else None
+        headers = response_headers.inference(
+            request_id, generation_id, rate, served, now_us=now_us
+        )
+    headers |= response_headers.of_error(error)
+    return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
+
+
+async def _lifecycle(node: Node, head: Head, now_us: int) -> dict[str, str]:
+    if head.served is None:
+        return {}
+    model = (await node.state.catalog()).models.get(head.served.target.model)
+    if model is None or model.life.deprecated_at_us is None:
+        return {}
+    return response_headers.lifecycle(model.life, node.base_url, now_us)
+
+
+def _ticket(
+    caller: Caller,
+    dialect: Dialect,
+    generation_id: str,
+    request_id: str,
+    headers: Mapping[str, str],
+    now_us: int,
+) -> Ticket:
+    agent = headers.get("user-agent")
+    return ticket_for(
+        caller,
+        generation_id=generation_id,
+        dialect=dialect.name,
+        request_id=request_id,
+        user_agent=clean_text(agent) if agent else None,
+        created_us=now_us,
+    )
+
+
+def _rate_limited(counted: Refused) -> RateLimited:
+    return RateLimited(
+        f"this key may make {counted.limit} requests a minute; try again in {counted.retry_after_s} s",
+        retry_after_s=counted.retry_after_s,
+        metadata={
+            "limit": counted.limit,
+            "window_seconds": 60,
+            "retry_after": counted.retry_after_s,
+        },
+    )
+
+
+def _check_serving(node: Node) -> None:
+    if node.status.draining:
+        raise Draining("the gateway is stopping; try again in a moment", retry_after_s=5)
+    if node.status.quarantine is not None:
+        raise LedgerQuarantined(
+            "the ledger does not add up, so nothing is served; the operator runs gwctl ledger verify"
+        )

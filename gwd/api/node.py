@@ -1,0 +1,45 @@
+"""What handlers are given: the node's store, line, secrets and settings, put together by wiring."""
+
+import msgspec
+
+from gwd.api.auth import Authenticator
+from gwd.core.clock import Clock
+from gwd.credentials.vault import Vault
+from gwd.keys.service import Issuing
+from gwd.pipeline.inference import Line
+from gwd.pipeline.refusals import RefusalCounter
+from gwd.pipeline.state import PlanningState
+from gwd.settings import Settings
+from gwd.store import Store
+
+
+class NodeStatus:
+    """The few things about the running node that change: is it draining, in quarantine."""
+
+    def __init__(self, *, started_us: int) -> None:
+        self.started_us = started_us
+        self.draining = False
+        self.quarantine: str | None = None
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """One for the process."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    vault: Vault
+    issuing: Issuing
+    authenticator: Authenticator
+    line: Line
+    state: PlanningState
+    refusals: RefusalCounter
+    status: NodeStatus
+
+    @property
+    def app_url(self) -> str:
+        return self.settings.server.app_url
+
+    @property
+    def base_url(self) -> str:
+        return self.settings.server.base_url

@@ -1,0 +1,47 @@
+"""Refusals before the line: recorded, the ones of the rate limit counted per key and second and written together."""
+
+from typing import Final
+
+import msgspec
+
+from gwd.activity import service as activity
+from gwd.activity.row import GenerationRow
+from gwd.core.clock import US_PER_S
+from gwd.core.errors import GatewayError, RateLimited
+from gwd.pipeline.ticket import Ticket, refused_row
+from gwd.store import Connection, Store
+
+MAX_WAITING: Final = 10_000
+
+
+class RefusalCounter:
+    """One for the node; `flush` is called once a second."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: dict[tuple[str, str, int], GenerationRow] = {}
+
+    def refuse(self, ticket: Ticket, error: GatewayError, now_us: int) -> None:
+        """Put a refusal on record without making the client wait for it."""
+        row = refused_row(ticket, error, now_us)
+        if not isinstance(error, RateLimited):
+            self._store.submit(activity.write, row)
+            return
+        place = (ticket.key_id, error.code, row.created_at // US_PER_S)
+        counted = self._waiting.get(place)
+        if counted is not None:
+            row = msgspec.structs.replace(counted, occurrences=counted.occurrences + 1)
+        self._waiting[place] = row
+        if len(self._waiting) >= MAX_WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was counted."""
+        if self._waiting:
+            rows, self._waiting = list(self._waiting.values()), {}
+            self._store.submit(_write, rows)
+
+
+def _write(connection: Connection, rows: list[GenerationRow]) -> None:
+    for row in rows:
+        activity.count_refusal(connection, row)

@@ -314,7 +314,7 @@ def test_recovery_sees_the_holds_of_earlier_runs_only(connection: Connection) ->
     add(connection, 3 * USD, now_us=NOW_US)
     hold(connection, "gen-1", 1 * USD, now_us=NOW_US, boot_id="boot_0")
     hold(connection, "gen-2", 1 * USD, now_us=NOW_US + 1)
-    found = ledger.open_reservations(connection, other_than_boot_id=BOOT)
+    found = ledger.open_reservations(connection, other_than_boot=BOOT)
     assert [one.generation_id for one in found] == ["gen-1"]
     aged = ledger.open_reservations(connection, created_before_us=NOW_US + 1)
     assert [one.generation_id for one in aged] == ["gen-1"]

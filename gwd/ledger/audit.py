@@ -32,7 +32,7 @@ _BYOK_BY_DAY: Final = """
     SELECT workspace_id, family_id, settled_at / 86400000000,
         SUM(cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
             + cost_reasoning_nano + cost_request_fee_nano)
-    FROM generation WHERE organization_id = ? AND byok = 1 AND insured = 0 GROUP BY 1, 2, 3"""
+    FROM generation WHERE organization_id = ? AND byok = 1 GROUP BY 1, 2, 3"""
 _SPEND: Final = """
     SELECT scope_id, day, charged_nano, byok_nano FROM spend WHERE scope_id = ?1
         OR scope_id IN (SELECT id FROM workspace WHERE organization_id = ?1)

@@ -30,6 +30,7 @@ _ADD_LOT: Final = (
 )
 _TAKE: Final = "UPDATE lot SET remaining_nano = remaining_nano - ? WHERE id = ?"
 _FREE: Final = "SELECT pool_nano, last_at, next_expiry_at FROM account WHERE organization_id = ?"
+_LAST: Final = "SELECT last_at FROM account WHERE organization_id = ?"
 _PURCHASE: Final = (
     "SELECT organization_id, seq, id, type, from_account, to_account, amount_nano, bucket, lot_id, generation_id,"
     " key_id, workspace_id, reference, note, actor, balance_after_nano, created_at"
@@ -101,8 +102,9 @@ def refund(
     organization_id: str,
     *,
     amount_nano: int,
-    note: str | None,
-    actor: str | None,
+    reference: str | None = None,
+    note: str | None = None,
+    actor: str | None = None,
     now_us: int,
 ) -> tuple[Entry, ...]:
     """Pay back purchased credit, one entry for each lot it comes from.
@@ -124,7 +126,15 @@ def refund(
         )
     parts, _ = burn([lot for lot in lots if lot.kind == "purchased"], amount_nano)
     for lot, part_nano in parts:
-        book.move("refund", part_nano, bucket=lot.kind, lot_id=lot.id, note=note, actor=actor)
+        book.move(
+            "refund",
+            part_nano,
+            bucket=lot.kind,
+            lot_id=lot.id,
+            reference=reference,
+            note=note,
+            actor=actor,
+        )
         connection.execute(_TAKE, (part_nano, lot.id))
     book.save(connection)
     return book.entries()
@@ -159,6 +169,15 @@ def organizations_with_due_credit(connection: Connection, *, now_us: int) -> lis
             (now_us,),
         )
     ]
+
+
+def ledger_time_us(connection: Connection, organization_id: str, *, now_us: int) -> int:
+    """The time an entry written now would carry: never before the organization's last one.
+
+    Limits and budgets look at this time, so that a clock set back cannot open a closed day again.
+    """
+    row = connection.row(_LAST, (organization_id,))
+    return now_us if row is None else max(now_us, row[0])
 
 
 def free_nano(connection: Connection, organization_id: str, *, now_us: int) -> int:

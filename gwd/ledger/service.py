@@ -219,11 +219,11 @@ def open_reservation(connection: Connection, generation_id: str) -> OpenReservat
 def open_reservations(
     connection: Connection,
     *,
-    other_than_boot_id: str | None = None,
+    other_than_boot: str | None = None,
     created_before_us: int | None = None,
 ) -> list[OpenReservation]:
     """Open holds, oldest first: of earlier runs of the daemon, or older than a moment, or all."""
-    parameters = (other_than_boot_id, created_before_us, created_before_us)
+    parameters = (other_than_boot, created_before_us, created_before_us)
     return [_opened(row) for row in connection.rows(_ALL_OPEN, parameters)]
 
 

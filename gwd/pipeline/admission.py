@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from gwd import budgets
 from gwd.activity import service as activity
-from gwd.budgets import service as budgets
 from gwd.catalog import snapshot
 from gwd.core.errors import GatewayError, InsufficientCredits, TooManyInFlight
 from gwd.core.money import usd_json, usd_text

@@ -133,7 +133,6 @@ TABLES = (
         CHECK (amount_nano > 0 OR type IN ('reservation', 'settlement', 'release'))
     ) STRICT, WITHOUT ROWID""",
     "CREATE UNIQUE INDEX one_end ON entry (generation_id) WHERE type IN ('settlement', 'release')",
-    "CREATE UNIQUE INDEX one_hold ON entry (generation_id) WHERE type = 'reservation'",
     """CREATE UNIQUE INDEX one_purchase ON entry (organization_id, reference)
         WHERE type = 'purchase' AND reference IS NOT NULL""",
     "CREATE INDEX entry_by_generation ON entry (generation_id) WHERE generation_id IS NOT NULL",

@@ -71,6 +71,17 @@ def test_a_free_request_holds_nothing_and_still_ends_once(connection: Connection
     assert_sound(connection)
 
 
+def test_a_generation_is_held_once(connection: Connection) -> None:
+    add(connection, 10 * USD, now_us=NOW_US)
+    hold(connection, "gen-1", 1 * USD, now_us=NOW_US)
+    connection.execute("SAVEPOINT twice")
+    with pytest.raises(apsw.ConstraintError):
+        hold(connection, "gen-1", 1 * USD, now_us=NOW_US)
+    connection.execute("ROLLBACK TO twice")
+    assert available(connection) == 9 * USD
+    assert_sound(connection)
+
+
 def test_settling_charges_the_exact_cost_and_frees_the_rest(connection: Connection) -> None:
     add(connection, 10 * USD, now_us=NOW_US)
     hold(connection, "gen-1", 3 * USD, now_us=NOW_US)
@@ -303,7 +314,7 @@ def test_recovery_sees_the_holds_of_earlier_runs_only(connection: Connection) ->
     add(connection, 3 * USD, now_us=NOW_US)
     hold(connection, "gen-1", 1 * USD, now_us=NOW_US, boot_id="boot_0")
     hold(connection, "gen-2", 1 * USD, now_us=NOW_US + 1)
-    found = ledger.open_reservations(connection, other_than_boot_id=BOOT)
+    found = ledger.open_reservations(connection, other_than_boot=BOOT)
     assert [one.generation_id for one in found] == ["gen-1"]
     aged = ledger.open_reservations(connection, created_before_us=NOW_US + 1)
     assert [one.generation_id for one in aged] == ["gen-1"]
@@ -358,9 +369,7 @@ def test_entries_are_filtered_by_type_generation_and_time(connection: Connection
 
 
 def refund(connection: Connection, amount_nano: int) -> int:
-    entries = ledger.refund(
-        connection, ORGANIZATION, amount_nano=amount_nano, note=None, actor=None, now_us=NOW_US
-    )
+    entries = ledger.refund(connection, ORGANIZATION, amount_nano=amount_nano, now_us=NOW_US)
     assert all(entry.bucket == "purchased" for entry in entries)
     return sum(entry.amount_nano for entry in entries)
 

@@ -1,0 +1,64 @@
+"""budgets: what an organization, workspace or key may spend in a window, and what happens when it has.
+
+Owns: budgets, the refusal of a hard one, thresholds crossed, the forecast.
+Does not own: the spend counters (spend), a key's own limit (keys), alerts and what was already alerted (alerts),
+whether a workspace or key exists (its caller resolves the scope).
+Invariants: one budget per scope object, interval and kind; limits of one scope and kind strictly fall from lifetime
+over monthly and weekly to daily; a hard budget refuses when spent ≥ limit, never by an estimate; a budget younger than
+its period counts from the period's start; a key's budget follows its family through rotations.
+Speaks to: spend, ledger (its time), store, core.
+"""
+
+from gwd.budgets.admission import (
+    BudgetCrossing,
+    applicable,
+    check_hard,
+    crossings,
+    standing_crossing,
+)
+from gwd.budgets.record import key_record, record, workspace_record
+from gwd.budgets.service import (
+    BudgetFilter,
+    BudgetScope,
+    NewBudget,
+    PatchBudget,
+    PutWorkspaceBudget,
+    create,
+    delete,
+    delete_of_workspace,
+    get,
+    get_of_workspace,
+    list_budgets,
+    patch,
+    put_of_workspace,
+)
+from gwd.budgets.status import Budget, BudgetStatus, Kind, Scope, status_of
+
+__all__ = [
+    "Budget",
+    "BudgetCrossing",
+    "BudgetFilter",
+    "BudgetScope",
+    "BudgetStatus",
+    "Kind",
+    "NewBudget",
+    "PatchBudget",
+    "PutWorkspaceBudget",
+    "Scope",
+    "applicable",
+    "check_hard",
+    "create",
+    "crossings",
+    "delete",
+    "delete_of_workspace",
+    "get",
+    "get_of_workspace",
+    "key_record",
+    "list_budgets",
+    "patch",
+    "put_of_workspace",
+    "record",
+    "standing_crossing",
+    "status_of",
+    "workspace_record",
+]

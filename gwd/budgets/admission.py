@@ -1,0 +1,141 @@
+"""The hot path of budgets: refuse what a hard one no longer allows, and see which thresholds a charge crossed.
+
+Plain SQL with constant text. One statement when there are no budgets; one more for each that applies.
+"""
+
+from typing import Final
+
+import msgspec
+
+from gwd.budgets.status import Budget, BudgetStatus, budget_of, spent, status_at
+from gwd.core.clock import iso
+from gwd.core.errors import BudgetExceeded
+from gwd.core.money import usd_json, usd_text
+from gwd.core.periods import WINDOWS, period_end_us
+from gwd.ledger import ledger_time_us
+from gwd.spend.thresholds import Crossing, crossing, mark_name
+from gwd.store.connection import Connection
+
+_SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
+_HARD: Final = (
+    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
+    " alert_thresholds, created_at, updated_at FROM budget"
+    " WHERE spend_id IN (?1, ?2, ?3) AND kind = 'hard' AND organization_id = ?1"
+)
+_ALL: Final = (
+    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
+    " alert_thresholds, created_at, updated_at FROM budget"
+    " WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
+)
+
+
+class BudgetCrossing(msgspec.Struct, frozen=True, kw_only=True):
+    """A budget whose spending newly reached a threshold, where it stands, and the mark that makes it speak once."""
+
+    status: BudgetStatus
+    crossing: Crossing
+
+
+def check_hard(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str | None,
+    family_id: str,
+    *,
+    now_us: int,
+) -> None:
+    """Raise BudgetExceeded if a hard budget of the organization, workspace or key is reached (spent ≥ limit).
+
+    Of several the organization's comes before the workspace's before the key's, and the broadest interval first.
+    """
+    rows = connection.rows(_HARD, (organization_id, workspace_id, family_id))
+    if not rows:
+        return
+    at_us = ledger_time_us(connection, organization_id, now_us=now_us)
+    for budget in sorted(map(budget_of, rows), key=_precedence):
+        if spent(connection, budget, at_us=at_us) >= budget.limit_nano:
+            raise _exceeded(budget, at_us)
+
+
+def crossings(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str | None,
+    family_id: str,
+    *,
+    charged_nano: int,
+    byok_nano: int,
+    at_us: int,
+) -> list[BudgetCrossing]:
+    """The budgets that this charge took over a threshold; called after it was counted, in the same transaction."""
+    found = []
+    for row in connection.rows(_ALL, (organization_id, workspace_id, family_id)):
+        budget = budget_of(row)
+        counted_nano = charged_nano + byok_nano if budget.include_byok else charged_nano
+        if not counted_nano or not budget.alert_thresholds:
+            continue
+        after_nano = spent(connection, budget, at_us=at_us)
+        if over := _crossing(budget, after_nano - counted_nano, after_nano, at_us):
+            standing = status_at(connection, budget, at_us)
+            found.append(BudgetCrossing(status=standing, crossing=over))
+    return found
+
+
+def standing_crossing(
+    connection: Connection, budget: Budget, *, now_us: int
+) -> BudgetCrossing | None:
+    """What a new or changed budget has already crossed in its period, so that nobody waits for a crossing that was."""
+    at_us = ledger_time_us(connection, budget.organization_id, now_us=now_us)
+    over = _crossing(budget, 0, spent(connection, budget, at_us=at_us), at_us)
+    if over is None:
+        return None
+    return BudgetCrossing(status=status_at(connection, budget, at_us), crossing=over)
+
+
+def applicable(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str | None,
+    family_id: str,
+    *,
+    now_us: int,
+) -> list[BudgetStatus]:
+    """All budgets that a key's requests count against, in the order in which they would refuse."""
+    at_us = ledger_time_us(connection, organization_id, now_us=now_us)
+    rows = connection.rows(_ALL, (organization_id, workspace_id, family_id))
+    return [
+        status_at(connection, budget, at_us)
+        for budget in sorted(map(budget_of, rows), key=_precedence)
+    ]
+
+
+def _crossing(budget: Budget, before_nano: int, after_nano: int, at_us: int) -> Crossing | None:
+    return crossing(
+        before_nano,
+        after_nano,
+        budget.limit_nano,
+        budget.alert_thresholds,
+        mark=mark_name(f"budget:{budget.id}", budget.interval, at_us),
+    )
+
+
+def _precedence(budget: Budget) -> tuple[int, int]:
+    return _SCOPE_ORDER[budget.scope], -WINDOWS.index(budget.interval)
+
+
+def _exceeded(budget: Budget, at_us: int) -> BudgetExceeded:
+    resets_at_us = period_end_us(budget.interval, at_us)
+    resets_at = None if resets_at_us is None else iso(resets_at_us)
+    limit = usd_text(budget.limit_nano)
+    end = "It does not reset" if resets_at is None else f"It resets at {resets_at}"
+    return BudgetExceeded(
+        f"The {budget.interval} budget of this {budget.scope} ({limit} USD) is used up."
+        f" {end}; raise the budget to go on.",
+        metadata={
+            "budget_scope": budget.scope,
+            "budget_interval": budget.interval,
+            "budget_limit": usd_json(budget.limit_nano),
+            "budget_resets_at": resets_at,
+            "budget_id": budget.id,
+        },
+    )

@@ -1,0 +1,312 @@
+"""Budgets as records: create, get, list, patch, delete, and the workspace form with one hard budget per interval."""
+
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from peewee import ModelSelect
+
+from gwd.budgets.status import Budget, Kind, Scope
+from gwd.budgets.tables import BudgetRow
+from gwd.core.errors import AlreadyExists, BudgetOrderViolation, InvalidValue, NotFound
+from gwd.core.ids import mint
+from gwd.core.money import MoneyError, nano_from_usd, usd_text
+from gwd.core.periods import WINDOWS, Window
+from gwd.spend.thresholds import DEFAULT_THRESHOLDS
+from gwd.store.connection import Connection
+
+MAX_THRESHOLDS: Final = 10
+
+
+class BudgetScope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a budget is for, resolved by the caller: `spend_id` is the family of a key, else the scope's own id."""
+
+    scope: Scope
+    scope_id: str
+    spend_id: str
+
+
+class NewBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """POST /budgets; `scope_id` may be left out for the organization itself."""
+
+    scope: Scope
+    interval: Window
+    limit: Decimal
+    kind: Kind = "hard"
+    scope_id: str | None = None
+    include_byok: bool = False
+    alert_thresholds: tuple[int, ...] = DEFAULT_THRESHOLDS
+
+
+class PatchBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """PATCH /budgets/{id}; what a budget is for does not change: make another one."""
+
+    limit: Decimal | UnsetType = UNSET
+    include_byok: bool | UnsetType = UNSET
+    alert_thresholds: tuple[int, ...] | UnsetType = UNSET
+
+
+class PutWorkspaceBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """PUT /workspaces/{id}/budgets/{interval}."""
+
+    limit_usd: Decimal
+    include_byok_in_budgets: bool | UnsetType = UNSET
+
+
+class BudgetFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which budgets to list; `scope_id` matches a key by its id or its family."""
+
+    scope: str | None = None
+    scope_id: str | None = None
+    interval: str | None = None
+    kind: str | None = None
+
+
+def create(
+    connection: Connection,
+    organization_id: str,
+    new: NewBudget,
+    where: BudgetScope,
+    *,
+    now_us: int,
+) -> Budget:
+    """Raises InvalidValue, AlreadyExists, or BudgetOrderViolation."""
+    limit_nano = _limit(new.limit, "limit")
+    budget = Budget(
+        id=mint("bud_"),
+        organization_id=organization_id,
+        scope=where.scope,
+        scope_id=where.scope_id,
+        spend_id=where.spend_id,
+        interval=new.interval,
+        kind=new.kind,
+        limit_nano=limit_nano,
+        include_byok=new.include_byok,
+        alert_thresholds=_thresholds(new.alert_thresholds),
+        created_at_us=now_us,
+        updated_at_us=now_us,
+    )
+    siblings = _siblings(connection, budget)
+    for sibling in siblings:
+        if sibling.interval == budget.interval:
+            raise AlreadyExists(
+                f"this {budget.scope} already has a {budget.kind} {budget.interval} budget ({sibling.id}); patch it",
+                param="interval",
+            )
+    _check_order(budget, siblings, "limit")
+    values = msgspec.structs.asdict(budget)
+    values["created_at"] = values.pop("created_at_us")
+    values["updated_at"] = values.pop("updated_at_us")
+    connection.run(BudgetRow.insert(**values))
+    return budget
+
+
+def get(connection: Connection, organization_id: str, budget_id: str) -> Budget:
+    """Raises NotFound for an unknown id and for another organization's."""
+    row = connection.first(
+        _select().where(BudgetRow.id == budget_id, BudgetRow.organization_id == organization_id)
+    )
+    if row is None:
+        raise NotFound("no such budget")
+    return _budget(row)
+
+
+def list_budgets(
+    connection: Connection, organization_id: str, wanted: BudgetFilter, *, limit: int, offset: int
+) -> tuple[list[Budget], int]:
+    """Budgets in the order they were made, and how many there are in all."""
+    query = _select().where(BudgetRow.organization_id == organization_id)
+    if wanted.scope is not None:
+        query = query.where(BudgetRow.scope == wanted.scope)
+    if wanted.scope_id is not None:
+        query = query.where(
+            (BudgetRow.scope_id == wanted.scope_id) | (BudgetRow.spend_id == wanted.scope_id)
+        )
+    if wanted.interval is not None:
+        query = query.where(BudgetRow.interval == wanted.interval)
+    if wanted.kind is not None:
+        query = query.where(BudgetRow.kind == wanted.kind)
+    page = query.order_by(BudgetRow.created_at, BudgetRow.id).limit(limit).offset(offset)
+    return [_budget(row) for row in connection.run(page)], connection.count(query)
+
+
+def patch(
+    connection: Connection,
+    organization_id: str,
+    budget_id: str,
+    changes: PatchBudget,
+    *,
+    now_us: int,
+) -> Budget:
+    """Raises NotFound, InvalidValue or BudgetOrderViolation."""
+    return _change(
+        connection, get(connection, organization_id, budget_id), changes, "limit", now_us
+    )
+
+
+def delete(connection: Connection, organization_id: str, budget_id: str) -> None:
+    """Raises NotFound."""
+    deleted = connection.run(
+        BudgetRow.delete().where(
+            BudgetRow.id == budget_id, BudgetRow.organization_id == organization_id
+        )
+    )
+    if deleted != 1:
+        raise NotFound("no such budget")
+
+
+def put_of_workspace(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str,
+    interval: Window,
+    body: PutWorkspaceBudget,
+    *,
+    now_us: int,
+) -> Budget:
+    """Create the workspace's hard budget of that interval, or change the one there is."""
+    known = _of_workspace(connection, organization_id, workspace_id, interval)
+    if known is not None:
+        changes = PatchBudget(limit=body.limit_usd, include_byok=body.include_byok_in_budgets)
+        return _change(connection, known, changes, "limit_usd", now_us)
+    new = NewBudget(
+        scope="workspace",
+        interval=interval,
+        limit=body.limit_usd,
+        include_byok=body.include_byok_in_budgets is True,
+    )
+    where = BudgetScope(scope="workspace", scope_id=workspace_id, spend_id=workspace_id)
+    return create(connection, organization_id, new, where, now_us=now_us)
+
+
+def get_of_workspace(
+    connection: Connection, organization_id: str, workspace_id: str, interval: Window
+) -> Budget:
+    """The workspace's hard budget of that interval. Raises NotFound."""
+    budget = _of_workspace(connection, organization_id, workspace_id, interval)
+    if budget is None:
+        raise NotFound("no such budget")
+    return budget
+
+
+def delete_of_workspace(
+    connection: Connection, organization_id: str, workspace_id: str, interval: Window
+) -> None:
+    """Delete the workspace's hard budget of that interval, if there is one."""
+    budget = _of_workspace(connection, organization_id, workspace_id, interval)
+    if budget is not None:
+        delete(connection, organization_id, budget.id)
+
+
+def _change(
+    connection: Connection, known: Budget, changes: PatchBudget, param: str, now_us: int
+) -> Budget:
+    limit = changes.limit
+    include_byok = changes.include_byok
+    thresholds = changes.alert_thresholds
+    budget = msgspec.structs.replace(
+        known,
+        limit_nano=known.limit_nano if isinstance(limit, UnsetType) else _limit(limit, param),
+        include_byok=known.include_byok if isinstance(include_byok, UnsetType) else include_byok,
+        alert_thresholds=known.alert_thresholds
+        if isinstance(thresholds, UnsetType)
+        else _thresholds(thresholds),
+        updated_at_us=now_us,
+    )
+    _check_order(budget, _siblings(connection, budget), param)
+    connection.run(
+        BudgetRow.update(
+            limit_nano=budget.limit_nano,
+            include_byok=budget.include_byok,
+            alert_thresholds=budget.alert_thresholds,
+            updated_at=now_us,
+        ).where(BudgetRow.id == budget.id)
+    )
+    return budget
+
+
+def _limit(usd: Decimal, param: str) -> int:
+    try:
+        limit_nano = nano_from_usd(usd)
+    except MoneyError as error:
+        raise InvalidValue(f"{param} {error}", param=param) from None
+    if limit_nano == 0:
+        raise InvalidValue(
+            f"{param} must be more than 0 USD; disable the key or delete the budget instead",
+            param=param,
+        )
+    return limit_nano
+
+
+def _thresholds(percents: tuple[int, ...]) -> tuple[int, ...]:
+    if len(percents) > MAX_THRESHOLDS or any(not 1 <= percent <= 100 for percent in percents):
+        raise InvalidValue(
+            f"alert_thresholds must be at most {MAX_THRESHOLDS} whole percentages from 1 to 100",
+            param="alert_thresholds",
+        )
+    return tuple(sorted(set(percents)))
+
+
+def _check_order(budget: Budget, siblings: list[Budget], param: str) -> None:
+    """Limits strictly shrink as the window narrows: lifetime > monthly > weekly > daily (spec 8)."""
+    breadth = WINDOWS.index(budget.interval)
+    for sibling in siblings:
+        other = WINDOWS.index(sibling.interval)
+        if other == breadth:
+            continue
+        broad, narrow = (budget, sibling) if breadth > other else (sibling, budget)
+        if broad.limit_nano <= narrow.limit_nano:
+            raise BudgetOrderViolation(
+                f"the {broad.interval} limit ({usd_text(broad.limit_nano)} USD) must be larger than the"
+                f" {narrow.interval} limit ({usd_text(narrow.limit_nano)} USD) of the same {budget.scope}",
+                param=param,
+            )
+
+
+def _siblings(connection: Connection, budget: Budget) -> list[Budget]:
+    query = _select().where(
+        BudgetRow.spend_id == budget.spend_id,
+        BudgetRow.kind == budget.kind,
+        BudgetRow.id != budget.id,
+    )
+    return [_budget(row) for row in connection.run(query)]
+
+
+def _of_workspace(
+    connection: Connection, organization_id: str, workspace_id: str, interval: Window
+) -> Budget | None:
+    row = connection.first(
+        _select().where(
+            BudgetRow.organization_id == organization_id,
+            BudgetRow.scope == "workspace",
+            BudgetRow.scope_id == workspace_id,
+            BudgetRow.interval == interval,
+            BudgetRow.kind == "hard",
+        )
+    )
+    return None if row is None else _budget(row)
+
+
+def _select() -> "ModelSelect[BudgetRow]":
+    return BudgetRow.select()
+
+
+def _budget(row: BudgetRow) -> Budget:
+    return msgspec.convert(
+        {
+            "id": row.id,
+            "organization_id": row.organization_id,
+            "scope": row.scope,
+            "scope_id": row.scope_id,
+            "spend_id": row.spend_id,
+            "interval": row.interval,
+            "kind": row.kind,
+            "limit_nano": row.limit_nano,
+            "include_byok": row.include_byok,
+            "alert_thresholds": row.alert_thresholds,
+            "created_at_us": row.created_at,
+            "updated_at_us": row.updated_at,
+        },
+        Budget,
+    )

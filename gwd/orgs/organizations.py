@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-import apsw
 import msgspec
+import peewee
 from msgspec import UNSET, UnsetType
 
 from gwd.core.clock import iso
@@ -140,7 +140,7 @@ def delete(connection: Connection, organization_id: str) -> None:
         for table in (WorkspaceRow, MemberRow):
             connection.run(table.delete().where(table.organization_id == organization_id))
         connection.run(OrganizationRow.delete().where(OrganizationRow.id == organization_id))
-    except apsw.ConstraintError:
+    except peewee.IntegrityError:
         raise Conflict(
             "The organization has keys, credit or other records that must stay;"
             " suspend it with PATCH {suspended: true} instead."

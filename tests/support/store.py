@@ -9,7 +9,7 @@ from gwd.core.clock import SystemClock
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
 
-NOW_US = 1_790_000_000_000_000  # 2026-09-21T13:33:20Z, a Monday
+NOW_US = 1_790_000_000_000_000  # 2026-09-21T14:13:20Z, a Monday
 
 
 @pytest.fixture

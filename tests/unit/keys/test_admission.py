@@ -16,7 +16,7 @@ from gwd.core.errors import (
     Unauthenticated,
 )
 from gwd.keys import secret
-from gwd.keys.admission import admit, find_by_digest, require_usable
+from gwd.keys.admission import KeyRow, admit, find_by_digest, require_usable
 from gwd.keys.service import (
     CreateKey,
     IssuedKey,
@@ -30,7 +30,9 @@ from gwd.orgs.organizations import CreatedOrganization, PatchAnyOrganization
 from gwd.orgs.settings import PatchSettings, patch_settings
 from gwd.store import Connection
 from tests.support.people import ISSUING, caller, issued, organization, person
-from tests.support.store import NOW_US, connection  # noqa: F401 - a fixture
+from tests.support.store import NOW_US, connection
+
+__all__ = ["connection"]
 
 USD = 1_000_000_000
 
@@ -70,13 +72,13 @@ class Stage:
     def admit(self, key: IssuedKey, *, at_us: int = NOW_US):
         return admit(self.connection, key.key.id, now_us=at_us)
 
-    def find(self, key: IssuedKey, **options):
+    def find(self, key: IssuedKey, **options) -> KeyRow | None:
         digest = secret.digest(key.plaintext, ISSUING.pepper)
         return find_by_digest(self.connection, digest, **options)
 
 
 @pytest.fixture
-def stage(connection: Connection) -> Stage:  # noqa: F811
+def stage(connection: Connection) -> Stage:
     return Stage(connection, organization(connection))
 
 

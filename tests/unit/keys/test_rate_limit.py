@@ -22,7 +22,8 @@ STEPS = st.one_of(
     steps=st.lists(STEPS, min_size=1, max_size=120),
 )
 def test_never_more_than_the_limit_in_any_sixty_seconds(limit, start, steps):
-    limiter, now, admitted = RateLimiter(), start, deque()
+    limiter, now = RateLimiter(), start
+    admitted: deque[float] = deque()
     for step in steps:
         now += step
         while admitted and admitted[0] <= now - 60:
@@ -37,7 +38,8 @@ def test_never_more_than_the_limit_in_any_sixty_seconds(limit, start, steps):
 @settings(max_examples=200, deadline=None)
 @given(limit=st.integers(1, 8), steps=st.lists(STEPS, min_size=1, max_size=120))
 def test_a_request_is_refused_only_if_the_limit_was_used_within_61_seconds(limit, steps):
-    limiter, now, admitted = RateLimiter(), 0.0, []
+    limiter, now = RateLimiter(), 0.0
+    admitted: list[float] = []
     for step in steps:
         now += step
         answer = limiter.admit("family", limit, now)
@@ -54,7 +56,8 @@ def test_whoever_waits_as_told_is_admitted_in_the_end(limit, steps):
     limiter, now = RateLimiter(), 0.0
     for step in steps:
         now += step
-        answer = limiter.admit("family", limit, now)
+        limiter.admit("family", limit, now)
+    answer = limiter.admit("family", limit, now)
     waits = 0
     while isinstance(answer, Refused):
         now += answer.retry_after_s

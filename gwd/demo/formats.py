@@ -1,0 +1,69 @@
+"""What a vendor's API format has to offer the server."""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from gwd.demo.answer import Answer, Ask
+from gwd.demo.behaviour import Behaviour
+from gwd.demo.frames import Frame
+from gwd.demo.prompt_cache import PromptCache
+from gwd.demo.refusals import RefusedError
+from gwd.demo.traits import ModelTraits
+from gwd.demo.wire import Json
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything an answer is written from."""
+
+    body: Json
+    traits: ModelTraits
+    answer: Answer
+    behaviour: Behaviour
+    call_seed: bytes
+    """Differs from call to call: identifiers are made from it."""
+
+    created_s: int
+
+
+class Format(Protocol):
+    """One API shape of an upstream."""
+
+    def check_caller(self, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
+        """Raises RefusedError without a credential, or with one that is not among `keys`."""
+        ...
+
+    def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
+        """Raises RefusedError for what the vendor refuses."""
+        ...
+
+    def ask(self, body: Json, traits: ModelTraits, cache: PromptCache) -> Ask:
+        """The request in neutral words; `body` has been checked."""
+        ...
+
+    def user_text(self, body: Json) -> str:
+        """Text of the last user message of an unchecked body."""
+        ...
+
+    def whole(self, reply: Reply) -> Json: ...
+
+    def frames(self, reply: Reply) -> Iterator[Frame]: ...
+
+    def error_frames(self, reply: Reply) -> Iterator[Frame]:
+        """What a stream holds when the vendor fails in the middle of it; nothing comes after."""
+        ...
+
+    def refusal(self, refused: RefusedError, request_id: str) -> Json:
+        """The error body."""
+        ...
+
+    def scripted(self, behaviour: Behaviour, status: int | None = None) -> RefusedError:
+        """A scripted refusal in the vendor's own words."""
+        ...
+
+    def unknown_model(self, name: str) -> RefusedError: ...
+
+    def headers(self, request_id: str) -> dict[str, str]:
+        """Headers of every answer."""
+        ...

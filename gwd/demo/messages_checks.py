@@ -1,0 +1,372 @@
+"""What the vendor refuses at messages, beside the conversation itself: fields, sampling, thinking, tools, output.
+
+Vendor facts (Anthropic API reference, error texts and SDK 2.14 models, read 2026-11). Sampling parameters are 400 at
+any value under version 2026-10-21; thinking takes no other temperature than 1 and no forced tool; stop sequences need
+a visible character; extra inputs are not permitted.
+"""
+
+import re
+from collections.abc import Mapping
+
+from gwd.demo.messages_conversation import check_conversation
+from gwd.demo.messages_errors import extra_input, refuse, required
+from gwd.demo.refusals import RefusedError
+from gwd.demo.traits import ModelTraits
+from gwd.demo.wire import Json, as_list, as_object, compact, is_whole_number
+
+VERSIONS = ("2023-01-01", "2023-06-01", "2026-10-21")
+SAMPLING = ("temperature", "top_p", "top_k")
+_FIELDS = frozenset(
+    [
+        "cache_control",
+        "container",
+        "diagnostics",
+        "inference_geo",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "model",
+        "output_config",
+        "service_tier",
+        "speed",
+        "stop_sequences",
+        "stream",
+        "system",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "tools",
+        "top_k",
+        "top_p",
+        "user_profile_id",
+        "workspace_id",
+    ]
+)
+_COUNT_FIELDS = frozenset(
+    [
+        "cache_control",
+        "messages",
+        "model",
+        "output_config",
+        "speed",
+        "system",
+        "thinking",
+        "tool_choice",
+        "tools",
+        "user_profile_id",
+        "workspace_id",
+    ]
+)
+# Fields of features in beta: known once the caller names the feature.
+_BETA_FIELDS = {
+    "context_management": "context-management",
+    "mcp_servers": "mcp-client",
+    "fallbacks": "fallbacks",
+}
+_TOOL_KEYS = frozenset(
+    [
+        "type",
+        "name",
+        "description",
+        "input_schema",
+        "cache_control",
+        "strict",
+        "input_examples",
+        "allowed_callers",
+        "defer_loading",
+        "eager_input_streaming",
+    ]
+)
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_MIN_BUDGET = 1024
+_MIN_TOP_P = 0.95
+_MAX_MARKS = 4
+_UNSUPPORTED_WORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength", "maxItems")
+
+
+def check_messages_request(
+    body: Json, headers: Mapping[str, str], traits: ModelTraits, *, counts_only: bool
+) -> None:
+    version = _checked_version(headers)
+    _check_fields(body, headers, counts_only=counts_only)
+    if traits.kind != "chat":
+        raise refuse(f"model: {traits.name} does not support the Messages API")
+    if not counts_only:
+        _check_max_tokens(body, traits)
+    _check_sampling(body, traits, version)
+    _check_tools(body, traits)
+    _check_thinking(body, traits)
+    _check_stops(body)
+    _check_output(body)
+    _check_marks(body)
+    check_conversation(body, traits, version)
+
+
+def _checked_version(headers: Mapping[str, str]) -> str:
+    version = headers.get("anthropic-version")
+    if version is None:
+        raise refuse("anthropic-version: header is required")
+    if version not in VERSIONS:
+        raise refuse(f'anthropic-version: "{version}" is not a valid version')
+    return version
+
+
+def _check_fields(body: Json, headers: Mapping[str, str], *, counts_only: bool) -> None:
+    betas = headers.get("anthropic-beta", "")
+    for name in body:
+        known = name in (_COUNT_FIELDS if counts_only else _FIELDS)
+        if not known and not (name in _BETA_FIELDS and _BETA_FIELDS[name] in betas):
+            raise extra_input(name)
+    for name in as_object(body.get("metadata")):
+        if name != "user_id":
+            raise extra_input(f"metadata.{name}")
+    if body.get("stream") is not None and not isinstance(body["stream"], bool):
+        raise refuse("stream: Input should be a valid boolean")
+
+
+def _check_max_tokens(body: Json, traits: ModelTraits) -> None:
+    if "max_tokens" not in body:
+        raise required("max_tokens")
+    limit = body["max_tokens"]
+    if not is_whole_number(limit):
+        raise refuse("max_tokens: Input should be a valid integer")
+    if limit < 1:
+        raise refuse("max_tokens: Input should be greater than or equal to 1")
+    if limit > traits.max_output:
+        raise refuse(
+            f"max_tokens: {limit} > {traits.max_output}, which is the maximum allowed number of output "
+            f"tokens for {traits.name}"
+        )
+
+
+def _check_sampling(body: Json, traits: ModelTraits, version: str) -> None:
+    given = [name for name in SAMPLING if body.get(name) is not None]
+    for name in given:
+        value = body[name]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise refuse(f"{name}: Input should be a valid number")
+        if version == VERSIONS[-1]:
+            raise refuse(f"{name}: not supported in API version {version}")
+        if traits.sampling == "none":
+            raise refuse(f"`{name}` is not supported for this model.")
+    if traits.sampling == "one" and "temperature" in given and "top_p" in given:
+        raise refuse(
+            "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+        )
+    for name in ("temperature", "top_p"):
+        if name in given and not 0 <= body[name] <= 1:
+            raise refuse(f"{name}: range: 0..1")
+
+
+def _check_thinking(body: Json, traits: ModelTraits) -> None:
+    thinking = body.get("thinking")
+    if thinking is None:
+        return
+    if not isinstance(thinking, dict):
+        raise refuse("thinking: Input should be an object")
+    match thinking.get("type"):
+        case "disabled":
+            return
+        case "enabled":
+            _check_budget(thinking, body, traits)
+        case "adaptive":
+            if traits.thinking not in ("adaptive", "both"):
+                raise refuse("adaptive thinking is not supported on this model")
+        case other:
+            raise refuse(
+                f"thinking: Input tag '{other}' found using 'type' does not match any of the expected "
+                "tags: 'adaptive', 'disabled', 'enabled'"
+            )
+    if body.get("temperature") not in (None, 1):
+        raise refuse("`temperature` may only be set to 1 when thinking is enabled.")
+    if body.get("top_k") is not None:
+        raise refuse("`top_k` must be unset when thinking is enabled.")
+    if body.get("top_p") is not None and body["top_p"] < _MIN_TOP_P:
+        raise refuse(
+            "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled."
+        )
+    if as_object(body.get("tool_choice")).get("type") in ("any", "tool"):
+        raise refuse("Thinking may not be enabled when tool_choice forces tool use.")
+
+
+def _check_budget(thinking: Json, body: Json, traits: ModelTraits) -> None:
+    if traits.thinking not in ("budget", "both"):
+        raise refuse(
+            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+            '"output_config.effort" to control thinking behavior.'
+        )
+    budget = thinking.get("budget_tokens")
+    if budget is None:
+        raise required("thinking.enabled.budget_tokens")
+    if not is_whole_number(budget) or budget < _MIN_BUDGET:
+        raise refuse(
+            "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
+        )
+    if "max_tokens" in body and budget >= body["max_tokens"]:
+        raise refuse("`max_tokens` must be greater than `thinking.budget_tokens`.")
+
+
+def _check_stops(body: Json) -> None:
+    stops = body.get("stop_sequences")
+    if stops is None:
+        return
+    if not isinstance(stops, list):
+        raise refuse("stop_sequences: Input should be a valid list")
+    for index, stop in enumerate(stops):
+        if not isinstance(stop, str):
+            raise refuse(f"stop_sequences.{index}: Input should be a valid string")
+        if not stop.strip():
+            raise refuse("stop_sequences: each stop sequence must contain non-whitespace")
+
+
+def _check_tools(body: Json, traits: ModelTraits) -> None:
+    tools = body.get("tools")
+    if tools is not None and not isinstance(tools, list):
+        raise refuse("tools: Input should be a valid list")
+    names = [_checked_tool(tool, index) for index, tool in enumerate(tools or [])]
+    if len(set(names)) < len(names):
+        raise refuse("tools: Tool names must be unique.")
+    choice = body.get("tool_choice")
+    if choice is None:
+        return
+    if not isinstance(choice, dict):
+        raise refuse("tool_choice: Input should be an object")
+    kind = choice.get("type")
+    if kind not in ("auto", "any", "tool", "none"):
+        raise refuse(
+            f"tool_choice: Input tag '{kind}' found using 'type' does not match any of the expected tags: "
+            "'auto', 'any', 'tool', 'none'"
+        )
+    _check_choice_keys(choice, kind)
+    if not names:
+        raise refuse("tool_choice may only be specified while providing tools.")
+    if kind == "tool" and choice.get("name") not in names:
+        raise refuse(f"tool_choice.name: Tool '{choice.get('name')}' not found in provided tools")
+    if kind in ("any", "tool") and not traits.forced_tools:
+        raise refuse(f'tool_choice: type "{kind}" is not supported for this model')
+
+
+def _check_choice_keys(choice: Json, kind: str) -> None:
+    allowed = {"type", "disable_parallel_tool_use"}
+    if kind == "none":
+        allowed = {"type"}
+    elif kind == "tool":
+        allowed.add("name")
+    for name in choice:
+        if name not in allowed:
+            raise extra_input(f"tool_choice.{kind}.{name}")
+
+
+def _checked_tool(tool: object, index: int) -> str:
+    path = f"tools.{index}.custom"
+    if not isinstance(tool, dict):
+        raise refuse(f"tools.{index}: Input should be an object")
+    for name in tool:
+        if name not in _TOOL_KEYS:
+            raise extra_input(f"{path}.{name}")
+    if tool.get("type") not in (None, "custom"):
+        raise refuse(
+            f"tools.{index}: Input tag '{tool['type']}' found using 'type' does not match any of the "
+            "expected tags: 'custom'"
+        )
+    for name in ("name", "input_schema"):
+        if name not in tool:
+            raise required(f"{path}.{name}")
+    name, schema = tool["name"], tool["input_schema"]
+    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
+        raise refuse(f"{path}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
+    _check_input_schema(schema, f"{path}.input_schema")
+    return name
+
+
+def _check_input_schema(schema: object, path: str) -> None:
+    if not isinstance(schema, dict):
+        raise refuse(f"{path}: Input should be an object")
+    if "type" not in schema:
+        raise required(f"{path}.type")
+    if schema["type"] != "object":
+        raise refuse(f"{path}.type: Input should be 'object'")
+    if {"anyOf", "oneOf", "allOf"} & schema.keys():
+        raise refuse(
+            f"{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
+        )
+
+
+def _check_output(body: Json) -> None:
+    config = body.get("output_config")
+    if config is None:
+        return
+    if not isinstance(config, dict):
+        raise refuse("output_config: Input should be an object")
+    for name in config:
+        if name not in ("effort", "format"):
+            raise extra_input(f"output_config.{name}")
+    if config.get("effort") is not None and config["effort"] not in _EFFORTS:
+        listed = ", ".join(f"'{one}'" for one in _EFFORTS)
+        raise refuse(f"output_config.effort: Input should be {listed}")
+    wanted = config.get("format")
+    if wanted is None:
+        return
+    if as_object(wanted).get("type") != "json_schema":
+        raise refuse("output_config.format.type: Input should be 'json_schema'")
+    if not isinstance(wanted.get("schema"), dict):
+        raise required("output_config.format.schema")
+    _check_output_schema(wanted["schema"])
+
+
+def _check_output_schema(schema: Json) -> None:
+    path = "output_config.format.schema"
+    kind = schema.get("type")
+    if kind == "object" and schema.get("additionalProperties") is not False:
+        raise refuse(
+            f"{path}: For 'object' type, 'additionalProperties' must be explicitly set to false"
+        )
+    for word in _UNSUPPORTED_WORDS:
+        if word in schema and kind is not None:
+            raise refuse(f"{path}: For '{kind}' type, property '{word}' is not supported")
+    inner = [
+        *as_object(schema.get("properties")).values(),
+        *as_object(schema.get("$defs")).values(),
+    ]
+    inner += [schema.get("items"), *as_list(schema.get("anyOf"))]
+    for part in inner:
+        if isinstance(part, dict):
+            _check_output_schema(part)
+
+
+def _check_marks(body: Json) -> None:
+    """At most four cache marks; a longer one never after a shorter one, in the order tools, system, messages."""
+    marks = [mark for mark in _marks_in_order(body) if mark is not None]
+    if len(marks) > _MAX_MARKS:
+        raise refuse(
+            f"A maximum of {_MAX_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
+        )
+    seen_short = False
+    for mark in marks:
+        if not isinstance(mark, dict) or mark.get("type") != "ephemeral":
+            raise refuse(f"cache_control.type: Input should be 'ephemeral', got {compact(mark)}")
+        ttl = mark.get("ttl") or "5m"
+        if ttl not in ("5m", "1h"):
+            raise refuse("cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
+        if ttl == "1h" and seen_short:
+            raise refuse(
+                "cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
+                "cache_control block. Note that blocks are processed in the following order: `tools`, "
+                "`system`, `messages`."
+            )
+        seen_short = seen_short or ttl == "5m"
+
+
+def _marks_in_order(body: Json) -> list[object]:
+    blocks = [*as_list(body.get("tools")), *as_list(body.get("system"))]
+    for message in as_list(body.get("messages")):
+        for block in as_list(as_object(message).get("content")):
+            # Blocks inside a tool result come before the mark on the result itself.
+            blocks += [*as_list(as_object(block).get("content")), block]
+    marks = [as_object(block).get("cache_control") for block in blocks]
+    return [*marks, body.get("cache_control")]
+
+
+def unauthenticated(message: str) -> RefusedError:
+    return RefusedError(message, status=401, kind="authentication_error")

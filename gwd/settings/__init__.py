@@ -7,7 +7,16 @@ Speaks to: wiring and the commands, which alone see it.
 """
 
 from gwd.settings.merge import load, smtp_password
-from gwd.settings.sections import SECTIONS, Settings, as_toml
+from gwd.settings.sections import SECTIONS, Limits, Settings, StoreFiles, as_toml
 from gwd.settings.source import SettingsError
 
-__all__ = ["SECTIONS", "Settings", "SettingsError", "as_toml", "load", "smtp_password"]
+__all__ = [
+    "SECTIONS",
+    "Limits",
+    "Settings",
+    "SettingsError",
+    "StoreFiles",
+    "as_toml",
+    "load",
+    "smtp_password",
+]

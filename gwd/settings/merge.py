@@ -24,6 +24,7 @@ from gwd.settings.sections import (
 from gwd.settings.source import Given, SettingsError, from_environment, from_file, section_of
 
 API_PATH: Final = "/api/v1"
+LOCK_NAME: Final = "gwd.lock"
 
 S = TypeVar("S", bound=Struct)
 
@@ -32,7 +33,8 @@ def load(
     config_path: Path, environ: Mapping[str, str], host: str | None = None, port: int | None = None
 ) -> Settings:
     """The node's settings; `host` and `port` are the command line's and beat all. Raises SettingsError."""
-    config = (config_path / "gwd.toml" if config_path.is_dir() else config_path).absolute()
+    named = config_path.is_file() or config_path.suffix == ".toml"
+    config = (config_path if named else config_path / "gwd.toml").absolute()
     given = from_file(config)
     for (section, key), value in from_environment(environ).items():
         given[section][key] = value
@@ -50,6 +52,7 @@ def load(
         config=config,
         directory=config.parent,
         database=config.parent / files.database,
+        lock=config.parent / LOCK_NAME,
         keyring=_keyring(config.parent / files.keyring, environ),
         **made,
     )

@@ -167,6 +167,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     directory: Path
     database: Path
     keyring: Path
+    lock: Path
     server: Server
     limits: Limits
     timeouts: Timeouts

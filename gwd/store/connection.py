@@ -31,6 +31,10 @@ _WRITER_PRAGMAS: Final = (
 )
 
 
+class OldSqliteError(RuntimeError):
+    """The library can damage a database; the text names the version that does not."""
+
+
 class Connection:
     """What a room function is given. It runs inside its caller's transaction and never commits."""
 
@@ -69,11 +73,11 @@ class Connection:
 
 
 def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
-    """A connection with the house pragmas; readers cannot write. Raises RuntimeError for an old SQLite."""
+    """A connection with the house pragmas; readers cannot write. Raises OldSqliteError."""
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < MINIMUM_SQLITE:
         wanted = ".".join(map(str, MINIMUM_SQLITE))
-        raise RuntimeError(
+        raise OldSqliteError(
             f"SQLite {apsw.sqlite_lib_version()} can corrupt its log; install apsw with SQLite {wanted} or newer"
         )
     readwrite = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE

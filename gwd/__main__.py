@@ -1,0 +1,185 @@
+"""The command line of the node: arguments only. What a command does lives in `node` and `wiring`.
+
+Exit codes: 0 done · 1 failed, or `check` found differences · 2 wrong usage. Mistakes are one line on stderr.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# Everything else is imported by the command that needs it, so that `gwd --help` answers at once.
+
+app = typer.Typer(
+    name="gwd",
+    help="A self-hosted model gateway with a prepaid, exact, auditable ledger.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DEFAULT_DIRECTORY = Path("gwd-data")
+
+Config = Annotated[
+    Path,
+    typer.Option(
+        "--config", envvar="GWD_CONFIG", help="The node's gwd.toml, or the directory it lies in."
+    ),
+]
+
+
+def main() -> None:
+    """The entry point `gwd`."""
+    with _mistakes_in_one_line():
+        app()
+
+
+def _usd(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise typer.BadParameter(f"{text!r} is no amount; write 25 or 0.50") from None
+
+
+@app.command()
+def init(
+    *,
+    directory: Annotated[
+        Path, typer.Option("--dir", help="Where the node shall live; absent or empty.")
+    ] = DEFAULT_DIRECTORY,
+    organization: Annotated[
+        str, typer.Option("--org", help="Name of the first organization.")
+    ] = "Default",
+    email: Annotated[
+        str | None, typer.Option(help="Address of the owner, for alerts by mail.")
+    ] = None,
+    credit: Annotated[
+        Decimal | None,
+        typer.Option(
+            parser=_usd, metavar="USD", help="Credit to begin with, booked as a purchase."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Make a new node: directory, settings, key ring, database, organization, operator key.
+
+    gwd init --credit 25
+
+    gwd init --dir /var/lib/gwd --org Acme --email ops@example.com --json
+    """
+    from gwd.core.clock import SystemClock
+    from gwd.management.setup import NewNode
+    from gwd.node.init import initialize
+
+    if email is None and not as_json and _on_a_terminal():
+        email = typer.prompt("Owner's address for alerts (empty for none)", default="") or None
+    new = NewNode(organization=organization, owner_email=email, credit_usd=credit)
+    node = initialize(directory, new, SystemClock())
+    made = node.created
+    if as_json:
+        answer = {
+            "management_key": made.management_key,
+            "organization_id": made.organization_id,
+            "config": str(node.config),
+        }
+        print(json.dumps(answer))
+        return
+    print(f"The node lies in {node.config.parent}.\n")
+    print("Operator key, shown once; keep it now:\n")
+    print(f"  {made.management_key}\n")
+    print(f"Copy {node.keyring} to a safe place apart from the database's backups:")
+    print("losing it loses every stored secret and every API key.\n")
+    print("Next:\n")
+    print(f"  gwd serve --config {node.config}")
+    print("  export GWCTL_URL=http://127.0.0.1:8080/api/v1 GWCTL_KEY=<the key above>")
+    print("  gwctl status")
+
+
+@app.command()
+def check(config: Config = DEFAULT_DIRECTORY) -> None:
+    """Look over a stopped node: key ring, schema, file, and the whole ledger recomputed.
+
+    Exits 1 if anything is wrong. While the node serves, `gwctl ledger verify` does the ledger's part.
+    """
+    from gwd import settings
+    from gwd.node import check as looking
+
+    findings = looking.check(settings.load(config, os.environ))
+    for finding in findings:
+        print(f"{'wrong' if finding.wrong else 'ok':<6} {finding.name}: {finding.detail}")
+        for line in finding.wrong:
+            print(f"       {line}")
+    if any(finding.wrong for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def migrate(
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be applied; change nothing.")
+    ] = False,
+) -> None:
+    """Bring a stopped node's database up to this version; a copy of the file is made first."""
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.node import check as looking
+
+    read = settings.load(config, os.environ)
+    names = looking.pending(read) if dry_run else looking.migrate(read, SystemClock())
+    for name in names:
+        print(f"{'would apply' if dry_run else 'applied'} {name}")
+    if not names:
+        print("nothing to apply")
+
+
+@app.command("operator-key")
+def operator_key(
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    new: Annotated[bool, typer.Option("--new", help="Issue one; needed.")] = False,
+) -> None:
+    """Issue a new operator key on a stopped node, for whoever lost theirs. It is printed once, alone."""
+    if not new:
+        raise typer.BadParameter("keys are never shown again; --new issues another one")
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.node import check as looking
+
+    print(looking.new_operator_key(settings.load(config, os.environ), SystemClock()))
+    print(
+        "The old operator key still works; delete it with gwctl if it was stolen.", file=sys.stderr
+    )
+
+
+def _on_a_terminal() -> bool:
+    # A script may have closed the stream, then there is none.
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+@contextmanager
+def _mistakes_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        from gwd.node.mistakes import text_of
+
+        if (text := text_of(error)) is None:
+            raise
+        print(f"error: {text}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

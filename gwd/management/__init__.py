@@ -1,0 +1,7 @@
+"""management: use cases that span rooms, each inside one transaction.
+
+Owns: the order in which rooms are called for one purpose, such as a new node or a rotation with its audit line.
+Does not own: any table, any rule of a single room, HTTP.
+Invariants: a use case happens whole or not at all; what changes authority leaves an audit line.
+Speaks to: the rooms below it; the api and the commands of the node call it.
+"""

@@ -1,0 +1,44 @@
+"""Which errors of a command are the machine's or its owner's to mend, and their one line; the rest are ours."""
+
+import apsw
+
+from gwd.core.errors import GatewayError
+from gwd.credentials.keyring import KeyRingError
+from gwd.credentials.references import UnresolvedReferenceError
+from gwd.management.setup import WrongKeyRingError
+from gwd.node.check import NoDatabaseError
+from gwd.node.init import DirectoryTakenError
+from gwd.settings import SettingsError
+from gwd.store.connection import OldSqliteError
+from gwd.store.lock import AlreadyRunningError
+from gwd.store.migrations import NewerSchemaError
+
+_EXPLAINED = (
+    AlreadyRunningError,
+    DirectoryTakenError,
+    KeyRingError,
+    NewerSchemaError,
+    NoDatabaseError,
+    OldSqliteError,
+    SettingsError,
+    UnresolvedReferenceError,
+    WrongKeyRingError,
+)
+
+
+def text_of(error: Exception) -> str | None:
+    """One line that says what is wrong and what would help; None for a fault of the program."""
+    match error:
+        case GatewayError():
+            return error.message
+        case _ if isinstance(error, _EXPLAINED):
+            return str(error)
+        case OSError():
+            place = f"{error.filename}: " if error.filename else ""
+            return f"{place}{error.strerror or error}"
+        case apsw.NotADBError() | apsw.CorruptError():
+            return f"the database is damaged ({error}); restore a backup with `gwd restore`"
+        case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError():
+            return f"the database cannot be used: {error}"
+        case _:
+            return None

@@ -139,6 +139,8 @@ class GrammarChecker:
                 self._state = "started"
             case Embedded():
                 self._need(event, "started")
+                if self._next_index:
+                    raise GrammarError("Embedded is not allowed after parts")
                 self._state = "embedded"
             case Finished():
                 self._need(event, "started", "embedded")

@@ -1,0 +1,100 @@
+"""The gateway's own fields and headers mean the same in every dialect (spec 2.1, api.md 6.2)."""
+
+import pytest
+
+from gwd.core.errors import InvalidValue, MissingParameter
+from gwd.core.request import Preferences
+from gwd.dialects import extensions, json_input
+from gwd.dialects.extensions import ProviderWire, UsageWire
+
+
+def test_the_primary_model_comes_first_and_only_once():
+    assert extensions.models_of("a/x", ["b/y", "a/x", "b/y"]) == ("a/x", "b/y")
+
+
+def test_models_alone_name_the_primary():
+    assert extensions.models_of(None, ["b/y"]) == ("b/y",)
+
+
+@pytest.mark.parametrize(("model", "models"), [(None, None), ("", None), (None, []), ("", [])])
+def test_a_request_without_a_model_is_refused(model: str | None, models: list[str] | None):
+    with pytest.raises(MissingParameter) as caught:
+        extensions.models_of(model, models)
+    assert caught.value.param == "model"
+
+
+def test_at_most_four_models_in_all():
+    assert len(extensions.models_of("a", ["b", "c", "d"])) == 4
+    with pytest.raises(InvalidValue) as caught:
+        extensions.models_of("a", ["b", "c", "d", "e"])
+    assert caught.value.param == "models"
+
+
+def test_an_empty_fallback_name_is_refused():
+    with pytest.raises(InvalidValue):
+        extensions.models_of("a", ["b", ""])
+
+
+def test_preferences_default_to_fallbacks_allowed():
+    assert extensions.preferences_of(None) == Preferences()
+    assert extensions.preferences_of(ProviderWire()) == Preferences()
+    assert not extensions.preferences_of(ProviderWire(allow_fallbacks=False)).allow_fallbacks
+
+
+@pytest.mark.parametrize(
+    ("sort", "by", "partition"),
+    [
+        ("price", "price", "model"),
+        ({"by": "latency", "partition": "none"}, "latency", "none"),
+        ({}, None, "model"),
+        (None, None, "model"),
+    ],
+)
+def test_sort_is_a_word_or_an_object(sort: object, by: str | None, partition: str):
+    wire = json_input.typed({"sort": sort, "unknown": 1}, ProviderWire)
+    preferences = extensions.preferences_of(wire)
+    assert (preferences.sort, preferences.partition) == (by, partition)
+
+
+def test_an_unknown_sort_names_the_field():
+    with pytest.raises(InvalidValue) as caught:
+        json_input.typed({"sort": "beauty"}, ProviderWire)
+    assert caught.value.param == "sort"
+
+
+def test_body_fields_win_over_headers():
+    headers = {"x-gw-session-id": "h", "x-gw-user-id": "h", "http-referer": "r", "x-title": "t"}
+    tags = extensions.tags_of(headers, session_id="b", user="b")
+    assert (tags.session_id, tags.user_id, tags.referer, tags.title) == ("b", "b", "r", "t")
+    tags = extensions.tags_of(headers)
+    assert (tags.session_id, tags.user_id) == ("h", "h")
+
+
+def test_a_tag_of_256_characters_is_taken_and_one_more_is_not():
+    assert extensions.tags_of({}, user="u" * 256).user_id == "u" * 256
+    for field in ("session_id", "user"):
+        with pytest.raises(InvalidValue) as caught:
+            extensions.tags_of({}, **{field: "u" * 257})
+        assert caught.value.param == field
+
+
+def test_header_text_is_cleaned_and_cut():
+    raw = b"\xff\xfe title\r\n".decode("utf-8", "surrogateescape") + "x" * 400
+    title = extensions.tags_of({"x-title": raw}).title
+    assert title is not None
+    assert len(title) <= 256
+    title.encode("utf-8")
+    assert "\n" not in title
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"), [("enabled", True), (" Enabled ", True), ("1", False), ("", False)]
+)
+def test_the_receipt_is_asked_for_by_one_word(value: str, wanted: bool):
+    assert extensions.wants_receipt({"x-gw-metadata": value}) is wanted
+
+
+def test_cost_is_asked_for_by_usage_include():
+    assert extensions.wants_cost(UsageWire(include=True))
+    assert not extensions.wants_cost(UsageWire(include=None))
+    assert not extensions.wants_cost(None)

@@ -6,6 +6,9 @@ import msgspec
 
 from gwd.core.errors import GatewayError
 
+_GENERIC: Final = (
+    "something went wrong in the gateway; try again, and quote request {} if it persists"
+)
 _TYPES: Final = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -27,11 +30,21 @@ def error_body(error: GatewayError, request_id: str) -> bytes:
 
 
 def envelope(error: GatewayError, request_id: str) -> dict[str, Any]:
-    """The error object; `details.error_code` is what this dialect's SDK offers to branch on."""
+    """The error object; `details.error_code` is what this dialect's SDK offers to branch on.
+
+    A 500 says nothing about its cause: that is for the operator's log.
+    """
+    if error.status == 500:
+        inner: dict[str, Any] = {
+            "type": "api_error",
+            "message": _GENERIC.format(request_id),
+            "details": {"error_code": error.code},
+        }
+        return {"type": "error", "error": inner, "request_id": request_id}
     details: dict[str, Any] = {"error_code": error.code}
     if error.param is not None:
         details["param"] = error.param
-    inner: dict[str, Any] = {
+    inner = {
         "type": _type_of(error.status),
         "message": error.message,
         "details": details,

@@ -66,6 +66,10 @@ _READ: Final = json_input.field_names(MessagesBody) - {
     "output_format",
     "metadata",
 }
+# Fields that other routers define for themselves: no vendor knows them, so they are never sent on.
+_ROUTER_FIELDS: Final = frozenset(
+    ("transforms", "plugins", "route", "preset", "debug", "trace", "image_config")
+)
 _MESSAGE_FIELDS: Final = json_input.field_names(MessageWire)
 _MODES: Final[dict[str, Any]] = {"auto": "auto", "any": "required", "tool": "named", "none": "none"}
 
@@ -296,11 +300,13 @@ def _check_date(text: str, name: str) -> None:
 
 
 def _sent(body: Generate) -> frozenset[str]:
-    """The words of `supported_parameters` that this body uses (api.md 4.4)."""
+    """The words of `supported_parameters` that this body uses (api.md 4.4).
+
+    A cap is left out: it is sent to every model, under one name or the other.
+    """
     sampling, choice, reasoning = body.sampling, body.tool_choice, body.reasoning
     thinks = reasoning is not None and reasoning.enabled is not False
     wants = {
-        "max_tokens": body.max_output_tokens is not None,
         "temperature": sampling.temperature is not None,
         "top_p": sampling.top_p is not None,
         "top_k": sampling.top_k is not None,

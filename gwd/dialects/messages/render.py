@@ -64,7 +64,7 @@ class MessagesRenderer:
         self._prefix = b""
         self._refusal: list[str] = []
         self._called = False
-        self._finished: Finished | None = None
+        self._end: Finished | Failed | None = None
 
     def feed(self, events: Sequence[Event]) -> bytes:
         out: list[bytes] = []
@@ -111,9 +111,9 @@ class MessagesRenderer:
                 self._end_part(event, out)
             case Finished():
                 self._start(out)
-                self._finished = event
+                self._end = event
             case Failed():
-                self._fail(event.error, out)
+                self._end, self._fast = event, False
             case Settled():
                 self._close(event, out)
             case Started() | Embedded() | PartDelta():
@@ -206,13 +206,15 @@ class MessagesRenderer:
             out.append(self._frame_delta({"type": "signature_delta", "signature": shown}))
 
     def _close(self, settled: Settled, out: list[bytes]) -> None:
-        finished = self._finished
-        if finished is None:
+        finished = self._end
+        assert finished is not None, "settled before the end"
+        self._over = True
+        if isinstance(finished, Failed):
+            self._fail(finished.error, settled, out)
             return
         if finished.reason == "error":
-            self._fail(_ended_in_error(finished), out)
+            self._fail(_ended_in_error(finished), settled, out)
             return
-        self._over = True
         delta = self._ending(finished)
         own = _own_fields(finished)
         if "container" in own:
@@ -228,11 +230,15 @@ class MessagesRenderer:
         out.append(named_frame("message_delta", event))
         out.append(STOP)
 
-    def _fail(self, error: GatewayError | None, out: list[bytes]) -> None:
-        self._over, self._fast = True, False
+    def _fail(self, error: GatewayError | None, settled: Settled, out: list[bytes]) -> None:
+        """The error event ends the stream; the receipt, where one was asked for, is in its metadata."""
         told = error or UpstreamFailed("the vendor's answer broke off; please try again")
         request_id = self._reply.request_id or self._reply.generation_id
-        out.append(named_frame("error", envelope(told, request_id)))
+        event = envelope(told, request_id)
+        if settled.receipt is not None and self._request.include_receipt:
+            metadata = event["error"].get("metadata", {})
+            event["error"]["metadata"] = {**metadata, "gateway_metadata": settled.receipt}
+        out.append(named_frame("error", event))
 
     def _frame_start(self, block: dict[str, Any]) -> bytes:
         event = {"type": "content_block_start", "index": self._index, "content_block": block}

@@ -273,7 +273,7 @@ def _max_tokens(body: Generate, target: Target) -> int:
 
 
 def _url(base_url: str) -> str:
-    base = base_url.rstrip("/")
+    base = base_url.strip().rstrip("/")
     if base.endswith("/messages"):
         return base
     return f"{base}/messages" if _VERSION_SEGMENT.search(base) else f"{base}/v1/messages"
@@ -294,7 +294,11 @@ def _headers(request: Request, target: Target) -> dict[str, str]:
     own: Mapping[str, str] = (
         request.vendor_headers if request.family == "anthropic_messages" else {}
     )
-    configured = {name.lower(): value for name, value in target.headers.items()}
+    configured = {
+        name.lower(): value
+        for name, value in target.headers.items()
+        if value.isascii() and value.isprintable()
+    }
     betas = [text for text in (configured.get("anthropic-beta"), own.get("anthropic-beta")) if text]
     headers |= configured
     if betas:

@@ -83,7 +83,7 @@ def _from_stream(body: bytes, request: Request, target: Target) -> list[Event]:
 class _Foreign:
     """A block of a kind only its own clients know: it goes out as it came, completed by what was streamed of it."""
 
-    def __init__(self, raw: msgspec.Raw | None) -> None:
+    def __init__(self, raw: msgspec.Raw) -> None:
         self._raw = raw
         self._input: list[str] = []
         self._content: list[str] = []
@@ -95,7 +95,7 @@ class _Foreign:
             self._content.append(delta.content)
 
     def block(self) -> dict[str, Any]:
-        block: dict[str, Any] = _any(self._raw) if self._raw is not None else {}
+        block: dict[str, Any] = _any(self._raw) if self._raw else {}
         if self._input:
             try:
                 block["input"] = _any("".join(self._input))
@@ -111,7 +111,7 @@ class _Open:
 
     __slots__ = ("block", "ended", "foreign", "held", "is_answer", "kind", "said", "signature")
 
-    def __init__(self, block: Block, raw: msgspec.Raw | None, *, is_answer: bool) -> None:
+    def __init__(self, block: Block, raw: msgspec.Raw, *, is_answer: bool) -> None:
         self.block = block
         self.foreign = None if block.type in _READ_BLOCKS else _Foreign(raw)
         self.is_answer = is_answer
@@ -242,9 +242,9 @@ class MessagesDecoder:
 
     # Blocks.
 
-    def _block_started(self, index: int, raw: msgspec.Raw | None) -> list[Event]:
+    def _block_started(self, index: int, raw: msgspec.Raw) -> list[Event]:
         try:
-            block = _block(raw) if raw is not None else _EMPTY_BLOCK
+            block = _block(raw) if raw else _EMPTY_BLOCK
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UndecodableError(f"not a content block: {error}") from None
         # The same index once more means another block: the earlier one has ended without saying so.

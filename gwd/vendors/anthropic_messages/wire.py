@@ -80,7 +80,9 @@ class StreamEvent(msgspec.Struct, frozen=True):
     type: str | None = None
     index: int = 0
     delta: Delta | None = None
-    content_block: msgspec.Raw | None = None
+    content_block: msgspec.Raw = (
+        msgspec.Raw()
+    )  # empty where there is none: Raw takes no part in unions
     message: Answer | None = None
     usage: UsageWire | None = None
     context_management: Any = None

@@ -15,6 +15,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     `model` and `vendor` are the slug and the vendor's display name that serve; `prompt_tokens_estimate` is ours, for
     dialects that state input tokens before the vendor has. `id_suffix` is shared by gen-, msg_ and resp_ ids.
+    `request_id` is the value of the x-request-id header, for errors told inside the stream.
     """
 
     generation_id: str
@@ -22,6 +23,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     vendor: str
     prompt_tokens_estimate: int = 0
+    request_id: str = ""
 
     @property
     def id_suffix(self) -> str:

@@ -1,0 +1,412 @@
+"""What the vendor answers to events: whole answers, and streams frame by frame.
+
+One part is open at a time. Blocks that a vendor opens while another is open wait, with their deltas, until it ended;
+its block indices only tell which block a delta belongs to.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd.core.events import (
+    Event,
+    Failed,
+    Finished,
+    FinishReason,
+    PartDelta,
+    PartEnded,
+    PartKind,
+    PartStarted,
+    Started,
+)
+from gwd.core.ids import mint
+from gwd.core.request import Request
+from gwd.core.sse import Frame, SseSplitter
+from gwd.core.target import Target
+from gwd.core.usage import Usage
+from gwd.vendors.anthropic_messages.content import OWN_FORMAT
+from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
+from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
+from gwd.vendors.anthropic_messages.usage import UsageTracker
+from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent, UsageWire
+from gwd.vendors.base import UndecodableError
+
+_event: Final = msgspec.json.Decoder(StreamEvent).decode
+_answer: Final = msgspec.json.Decoder(Answer)
+_block: Final = msgspec.json.Decoder(Block).decode
+_any: Final = msgspec.json.Decoder().decode
+
+_REASONS: Final[dict[str, FinishReason]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+_READ_BLOCKS: Final = frozenset(("text", "thinking", "redacted_thinking", "tool_use", ""))
+_EMPTY_BLOCK: Final = Block(type="")
+_KIND_OF_DELTA: Final = {
+    "input_json_delta": "tool_use",
+    "thinking_delta": "thinking",
+    "signature_delta": "thinking",
+}
+_SSE_STARTS: Final = (b"event:", b"data:", b":", b"id:", b"retry:")
+
+
+def decode(body: bytes, request: Request, target: Target) -> list[Event]:
+    """A whole answer; one that came as a stream all the same is put together. Raises UndecodableError."""
+    text = body.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(_SSE_STARTS):
+        return _from_stream(text, request, target)
+    try:
+        answer = _answer.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UndecodableError(f"not a messages answer: {error}") from None
+    if answer.error is not None or answer.type == "error":
+        return [Failed(fault_in_answer(answer.error))]
+    if answer.content is None and answer.stop_reason is None:
+        raise UndecodableError("not a messages answer: it has no content")
+    decoder = MessagesDecoder(request, target)
+    return decoder.whole(answer)
+
+
+def _from_stream(body: bytes, request: Request, target: Target) -> list[Event]:
+    splitter, decoder = SseSplitter(), MessagesDecoder(request, target)
+    events: list[Event] = []
+    for frame in [*splitter.feed(body), *splitter.close()]:
+        events += decoder.feed(frame)
+    return events + decoder.close()
+
+
+class _Foreign:
+    """A block of a kind only its own clients know: it goes out as it came, completed by what was streamed of it."""
+
+    def __init__(self, raw: msgspec.Raw) -> None:
+        self._raw = raw
+        self._input: list[str] = []
+        self._content: list[str] = []
+
+    def add(self, delta: Delta) -> None:
+        if delta.partial_json:
+            self._input.append(delta.partial_json)
+        if isinstance(delta.content, str):
+            self._content.append(delta.content)
+
+    def block(self) -> dict[str, Any]:
+        block: dict[str, Any] = _any(self._raw) if self._raw else {}
+        if self._input:
+            try:
+                block["input"] = _any("".join(self._input))
+            except (msgspec.DecodeError, RecursionError):
+                block["input"] = {}
+        if self._content:
+            block["content"] = "".join(self._content)
+        return block
+
+
+class _Open:
+    """A block of the vendor's; deltas wait in `held` while another block is open."""
+
+    __slots__ = ("block", "ended", "foreign", "held", "is_answer", "kind", "said", "signature")
+
+    def __init__(self, block: Block, raw: msgspec.Raw, *, is_answer: bool) -> None:
+        self.block = block
+        self.foreign = None if block.type in _READ_BLOCKS else _Foreign(raw)
+        self.is_answer = is_answer
+        self.held: list[PartDelta] = []
+        self.said = False
+        self.ended = False
+        self.signature = block.signature or ""
+        self.kind: PartKind
+        match block.type:
+            case "thinking" | "redacted_thinking":
+                self.kind = "reasoning"
+            case "tool_use" if not is_answer:
+                self.kind = "tool_call"
+            case _:
+                self.kind = "text"
+
+
+class MessagesDecoder:
+    """Decodes one streamed answer. Until the answer ends, `usage` counts no output: the vendor's is a placeholder."""
+
+    def __init__(self, request: Request, target: Target) -> None:
+        self.usage: Usage | None = None
+        self._own = request.family == "anthropic_messages"
+        self._names = names_of(request)
+        self._answer_tool = answer_tool(request, target)
+        self._reported = UsageTracker()
+        self._started = False
+        self._over = False
+        self._index = 0
+        self._current: _Open | None = None
+        self._waiting: list[_Open] = []
+        self._by_index: dict[int, _Open] = {}
+        self._skipped: set[int] = set()
+        self._call_ids: set[str] = set()
+        self._called = False
+        self._answered = False
+        self._is_text = False
+        self._ending: dict[str, Any] | None = None
+
+    def feed(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        data = frame.data
+        if data == b"[DONE]" or not data:
+            return []
+        try:
+            event = _event(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UndecodableError(f"not an event of a messages stream: {error}") from None
+        if event.type == "content_block_delta" and event.delta is not None:
+            if (
+                self._is_text
+                and event.delta.text
+                and self._by_index.get(event.index) is self._current
+            ):
+                return [PartDelta(self._index, event.delta.text)]
+            return self._delta(event.index, event.delta)
+        return self._other(event)
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._ending is not None:
+            return self._finish()
+        self._over = True
+        return [Failed(unfinished())]
+
+    def whole(self, answer: Answer) -> list[Event]:
+        """A whole answer through the same steps as a stream."""
+        events = self._start(answer)
+        for index, raw in enumerate(answer.content or ()):
+            events += self._block_started(index, raw)
+            events += self._block_stopped(index)
+        self._report(answer.usage, final=True)
+        self._ending = {
+            "stop_reason": answer.stop_reason,
+            "stop_sequence": answer.stop_sequence,
+            "stop_details": answer.stop_details,
+            "container": answer.container,
+            "context_management": answer.context_management,
+        }
+        return events + self._finish()
+
+    def _other(self, event: StreamEvent) -> list[Event]:
+        if event.error is not None or event.type == "error":
+            self._over = True
+            return [Failed(fault_in_answer(event.error))]
+        match event.type:
+            case "message_start":
+                message = event.message or Answer()
+                self._report(message.usage, final=False)
+                return self._start(message)
+            case "content_block_start":
+                return self._start(Answer()) + self._block_started(event.index, event.content_block)
+            case "content_block_stop":
+                return self._block_stopped(event.index)
+            case "message_delta":
+                return self._message_delta(event)
+            case "message_stop":
+                return self._finish()
+            case _:
+                return []  # pings, and events of a kind we do not know
+
+    def _start(self, message: Answer) -> list[Event]:
+        if self._started:
+            return []
+        self._started = True
+        return [Started(upstream_id=message.id, upstream_model=message.model)]
+
+    def _message_delta(self, event: StreamEvent) -> list[Event]:
+        self._report(event.usage, final=True)
+        delta = event.delta or Delta()
+        ending = self._ending or {}
+        for name, value in (
+            ("stop_reason", delta.stop_reason),
+            ("stop_sequence", delta.stop_sequence),
+            ("stop_details", delta.stop_details),
+            ("container", delta.container),
+            ("context_management", event.context_management),
+        ):
+            ending[name] = value if value is not None else ending.get(name)
+        self._ending = ending
+        return self._start(Answer())
+
+    def _report(self, wire: UsageWire | None, *, final: bool) -> None:
+        self._reported.add(wire, final=final)
+        self.usage = self._reported.usage()
+
+    # Blocks.
+
+    def _block_started(self, index: int, raw: msgspec.Raw) -> list[Event]:
+        try:
+            block = _block(raw) if raw else _EMPTY_BLOCK
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UndecodableError(f"not a content block: {error}") from None
+        # The same index once more means another block: the earlier one has ended without saying so.
+        events = self._block_stopped(index) if index in self._by_index else []
+        self._skipped.discard(index)
+        if block.type not in _READ_BLOCKS and not self._own:
+            self._skipped.add(index)
+            return events
+        is_answer = block.type == "tool_use" and block.name == self._answer_tool
+        opened = _Open(block, raw, is_answer=is_answer and self._answer_tool is not None)
+        self._by_index[index] = opened
+        if self._current is not None:
+            self._waiting.append(opened)
+            return events
+        return events + self._begin(opened)
+
+    def _begin(self, opened: _Open) -> list[Event]:
+        """Open a block: its start, what its start held already, and what has waited."""
+        self._current = opened
+        block, index = opened.block, self._index
+        self._is_text = block.type == "text"
+        started = PartStarted(index, opened.kind)
+        if opened.kind == "reasoning":
+            started = PartStarted(
+                index,
+                opened.kind,
+                format=OWN_FORMAT,
+                redacted=(block.data or "") if block.type == "redacted_thinking" else None,
+            )
+        elif opened.kind == "tool_call":
+            self._called = True
+            name = self._names.client(block.name or "")
+            started = PartStarted(index, opened.kind, call_id=self._call_id(block), name=name)
+        elif opened.is_answer:
+            self._answered = True
+        events: list[Event] = [started]
+        if self._own and (own := _call_extras(block)):
+            events.append(PartDelta(index, "", own))
+        for citation in (block.citations or ()) if self._own else ():
+            events.append(PartDelta(index, "", {"citation": citation}))
+        if text := (block.text if block.type == "text" else block.thinking):
+            events.append(PartDelta(index, text))
+        for held in opened.held:
+            events.append(PartDelta(index, held.text, held.extras))
+        return events
+
+    def _delta(self, index: int, delta: Delta) -> list[Event]:
+        if index in self._skipped:
+            return []
+        opened = self._by_index.get(index)
+        events: list[Event] = []
+        if opened is None:
+            # A server that leaves out content_block_start: the delta tells what it belongs to.
+            kind = _KIND_OF_DELTA.get(delta.type or "", "text")
+            events = self._start(Answer()) + self._block_started(index, _raw_block(kind))
+            opened = self._by_index[index]
+        if opened.foreign is not None:
+            opened.foreign.add(delta)
+            return events
+        if delta.signature:
+            opened.signature = delta.signature
+        text = delta.text or delta.partial_json or delta.thinking
+        extras = {"citation": delta.citation} if self._own and delta.citation is not None else None
+        if not text and extras is None:
+            return events
+        if delta.partial_json and not delta.partial_json.isspace():
+            opened.said = True
+        part = PartDelta(self._index, text or "", extras)
+        if opened is self._current:
+            return [*events, part]
+        opened.held.append(part)
+        return events
+
+    def _block_stopped(self, index: int) -> list[Event]:
+        opened = self._by_index.pop(index, None)
+        if opened is None:
+            return []
+        opened.ended = True
+        return self._advance()
+
+    def _advance(self) -> list[Event]:
+        """End the open block if it has ended, and go on with those that waited."""
+        events: list[Event] = []
+        while self._current is not None and self._current.ended:
+            events += self._end(self._current)
+            self._current = None
+            if self._waiting:
+                events += self._begin(self._waiting.pop(0))
+        return events
+
+    def _end(self, opened: _Open) -> list[Event]:
+        events: list[Event] = []
+        block, index = opened.block, self._index
+        extras: dict[str, Any] | None = None
+        signature: str | None = None
+        if block.type == "tool_use":
+            if not opened.said:
+                # Nothing was streamed: the input stands in the start, or there is none.
+                held = block.input if isinstance(block.input, dict) else {}
+                events.append(PartDelta(index, msgspec.json.encode(held).decode()))
+        elif block.type == "thinking":
+            signature = opened.signature or None
+        elif opened.foreign is not None:
+            extras = opened.foreign.block()
+        self._index += 1
+        self._is_text = False
+        events.append(PartEnded(index, signature, extras))
+        return events
+
+    def _finish(self) -> list[Event]:
+        self._over = True
+        events: list[Event] = self._start(Answer())
+        for opened in self._by_index.values():
+            opened.ended = True
+        self._by_index.clear()
+        events += self._advance()
+        ending = self._ending or {}
+        word = ending.get("stop_reason")
+        extras = {
+            name: value
+            for name, value in ending.items()
+            if value is not None and name in ("stop_details", "container", "context_management")
+        }
+        if self._reported.own:
+            extras["usage"] = self._reported.own
+        details = ending.get("stop_details")
+        explanation = details.get("explanation") if isinstance(details, dict) else None
+        events.append(
+            Finished(
+                reason=self._reason(word),
+                upstream_reason=word,
+                usage=self.usage,
+                stop_sequence=ending.get("stop_sequence"),
+                explanation=explanation if isinstance(explanation, str) else None,
+                extras=(extras or None) if self._own else None,
+            )
+        )
+        return events
+
+    def _reason(self, word: str | None) -> FinishReason | None:
+        """The vendor's word; on tool turns what was sent decides."""
+        reason = None if word is None else _REASONS.get(word, "stop")
+        if reason in ("stop", "tool_calls", None) and self._called:
+            return "tool_calls"
+        if reason == "tool_calls":
+            return "stop"
+        return "stop" if reason is None and self._answered else reason
+
+    def _call_id(self, block: Block) -> str:
+        call_id = block.id
+        if not call_id or call_id in self._call_ids:
+            call_id = mint("toolu_")
+        self._call_ids.add(call_id)
+        return call_id
+
+
+def _call_extras(block: Block) -> dict[str, Any] | None:
+    if block.type != "tool_use":
+        return None
+    own = {"caller": block.caller, "toolset_name": block.toolset_name}
+    return {name: value for name, value in own.items() if value is not None} or None
+
+
+def _raw_block(kind: str) -> msgspec.Raw:
+    return msgspec.Raw(b'{"type":"' + kind.encode("ascii") + b'"}')

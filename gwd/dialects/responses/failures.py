@@ -4,6 +4,7 @@ from typing import Final
 
 from gwd.core.errors import Fault, FaultReason, GatewayError, InvalidRequest
 from gwd.core.events import Failed
+from gwd.dialects.envelope import error_object
 from gwd.dialects.responses.wire import ErrorObject
 
 _CODES: Final = {
@@ -28,7 +29,7 @@ def failure_of(failed: Failed) -> tuple[ErrorObject, str]:
     if failed.error is None:
         return _from_fault(failed.fault)
     error = failed.error
-    return ErrorObject(code=_vendor_code(error), message=error.message), error.code
+    return ErrorObject(code=_vendor_code(error), message=error_object(error)["message"]), error.code
 
 
 def _vendor_code(error: GatewayError) -> str:

@@ -95,7 +95,7 @@ def parse(
         include_cost=extensions.wants_cost(wire.usage),
         include_receipt=extensions.wants_receipt(headers),
         tags=_tags(wire, headers),
-        sent_parameters=_sent_parameters(wire, offer),
+        sent_parameters=_sent_parameters(wire, offer, fields),
         dropped_tools=offer.hosted,
         extras=_extras(fields),
         body_bytes=len(body),
@@ -186,7 +186,7 @@ def _tags(wire: BodyWire, headers: Mapping[str, str]) -> Tags:
     return tags
 
 
-def _sent_parameters(wire: BodyWire, offer: Offer) -> frozenset[str]:
+def _sent_parameters(wire: BodyWire, offer: Offer, fields: dict[str, Any]) -> frozenset[str]:
     output = wire.text.format if wire.text is not None else None
     used = {
         "max_tokens": wire.max_output_tokens is not None,
@@ -199,6 +199,7 @@ def _sent_parameters(wire: BodyWire, offer: Offer) -> frozenset[str]:
         "response_format": output is not None and output.type != "text",
         "structured_outputs": output is not None and output.type == "json_schema",
         "verbosity": wire.text is not None and wire.text.verbosity is not None,
+        "top_logprobs": fields.get("top_logprobs") is not None,
     }
     return frozenset(word for word, is_used in used.items() if is_used)
 

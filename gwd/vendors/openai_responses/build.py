@@ -1,24 +1,22 @@
 """A Request to one call of a responses server (api.md section 5, Responses columns)."""
 
 import re
-from collections.abc import Collection
 from typing import Any, Final, assert_never
 
 import msgspec
 
-from gwd.core.errors import InvalidRequest, InvalidValue
+from gwd.core.errors import InvalidRequest
 from gwd.core.request import (
-    EFFORTS,
-    Effort,
     Generate,
     OutputFormat,
-    Reasoning,
     Request,
     Tool,
     ToolChoice,
 )
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.openai_responses.call import headers_for, url_for
+from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.openai_chat.effort import effort_for
+from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.openai_responses.content import FAMILY, Contents
 from gwd.vendors.openai_responses.history import History, Item
 from gwd.vendors.tool_names import ToolNames
@@ -26,14 +24,6 @@ from gwd.vendors.tool_names import ToolNames
 MIN_OUTPUT_TOKENS: Final = 16
 ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOGPROBS: Final = "message.output_text.logprobs"
-_ALL_EFFORTS: Final[tuple[Effort, ...]] = ("minimal", "low", "medium", "high", "xhigh")
-_SHARES: Final[dict[Effort, float]] = {
-    "minimal": 0.10,
-    "low": 0.20,
-    "medium": 0.50,
-    "high": 0.80,
-    "xhigh": 0.95,
-}
 # Ours, a router's, or written by other means.
 _NEVER_FORWARDED: Final = frozenset(
     (
@@ -48,6 +38,7 @@ _NEVER_FORWARDED: Final = frozenset(
         "fallbacks",
     )
 )
+_SHARED_EXTRAS: Final = ("prompt_cache_key", "safety_identifier", "service_tier")
 _CAP_WORDS: Final = frozenset(("max_tokens", "max_completion_tokens"))
 _REASONING_WORDS: Final = frozenset(("reasoning", "reasoning_effort", "include_reasoning"))
 _FORMAT_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -60,8 +51,8 @@ def build(request: Request, target: Target) -> UpstreamCall:
         raise InvalidRequest("a responses endpoint serves no embeddings")
     body = _Body(request, request.body, target)
     return UpstreamCall(
-        url=url_for(target.base_url),
-        headers=headers_for(target, stream=request.stream),
+        url=url_for(target.base_url, "responses"),
+        headers=headers_for(target),
         body=_ENCODE(body.fields()),
         stream=request.stream,
         dropped=tuple(sorted(request.sent_parameters - body.used)),
@@ -82,7 +73,7 @@ class _Body:
         self._body = body
         self._target = target
         self._names = tool_names(request)
-        self._extras = (request.extras or {}) if request.family == FAMILY else {}
+        self._extras = _known_extras(request)
         self._fields: dict[str, Any] = {}
         self.used: set[str] = set()
 
@@ -191,7 +182,7 @@ class _Body:
         if reasoning is None:
             return
         self.used |= _REASONING_WORDS
-        effort = self._effort(reasoning)
+        effort = effort_for(self._body, self._request, self._target)
         own = self._extras.get("reasoning")
         fields: Item = dict(own) if isinstance(own, dict) else {}
         if effort is not None:
@@ -202,25 +193,6 @@ class _Body:
             fields["summary"] = fields.get("summary") or "auto"
         if fields:
             self._fields["reasoning"] = fields
-
-    def _effort(self, reasoning: Reasoning) -> Effort | None:
-        flags = self._target.flags
-        wanted = _wanted_effort(reasoning, self._room())
-        if wanted is None:
-            return None
-        known = flags.supported_efforts or _ALL_EFFORTS
-        if wanted == "none" and flags.mandatory_reasoning:
-            if any(name.split(":")[0] == self._target.model for name in self._request.models):
-                raise InvalidValue(
-                    f"{self._target.model} always reasons: ask for the effort "
-                    f"{_lowest(known)} instead of none",
-                    param="reasoning.effort",
-                )
-            return _lowest(known)
-        return _nearest(wanted, known)
-
-    def _room(self) -> int:
-        return self._body.max_output_tokens or self._target.max_completion_tokens
 
     def _add_text(self) -> None:
         text: Item = {}
@@ -264,14 +236,32 @@ class _Body:
             0, {"type": "message", "role": "developer", "content": content}
         )
 
+    def _add_user(self) -> None:
+        if "safety_identifier" in self._fields:
+            return
+        user = user_for(self._request.tags)
+        if user is not None:
+            self._fields["safety_identifier"] = user
+
     def _add_extras(self) -> None:
         for name, value in self._extras.items():
             if name not in self._fields and name not in _NEVER_FORWARDED:
                 self._fields[name] = value
                 self.used.add(name)
+        self._add_user()
         included = self._extras.get("include")
         if isinstance(included, list) and _LOGPROBS in included:
             self._fields.setdefault("include", []).append(_LOGPROBS)
+
+
+def _known_extras(request: Request) -> dict[str, Any]:
+    """What this format's own clients sent beside the known fields, and what the chat format shares with it."""
+    extras = request.extras or {}
+    if request.family == FAMILY:
+        return extras
+    if request.family == "openai_chat":
+        return {name: extras[name] for name in _SHARED_EXTRAS if extras.get(name) is not None}
+    return {}
 
 
 def _mentions_json(item: Item) -> bool:
@@ -289,23 +279,3 @@ def _object_schema(tool: Tool) -> Item:
     if schema["type"] == "object":
         schema.setdefault("properties", {})
     return schema
-
-
-def _wanted_effort(reasoning: Reasoning, room: int) -> Effort | None:
-    """What the client asks for; a budget in tokens means the level whose share of the answer is nearest."""
-    if reasoning.enabled is False:
-        return "none"
-    if reasoning.effort is not None or reasoning.max_tokens is None or room <= 0:
-        return reasoning.effort
-    share = reasoning.max_tokens / room
-    return min(_SHARES, key=lambda effort: (abs(_SHARES[effort] - share), _SHARES[effort]))
-
-
-def _nearest(wanted: Effort, known: Collection[Effort]) -> Effort:
-    """The nearest level that the model knows, ties downwards."""
-    place = EFFORTS.index(wanted)
-    return min(known, key=lambda e: (abs(EFFORTS.index(e) - place), EFFORTS.index(e)))
-
-
-def _lowest(known: Collection[Effort]) -> Effort:
-    return min((effort for effort in known if effort != "none"), key=EFFORTS.index)

@@ -21,6 +21,8 @@ from gwd.core.target import Flags
 
 Block = dict[str, Any]
 FAMILY: Final = "openai_responses"
+# What the agents of another vendor put first in their system text; it changes with every call.
+_BILLING_LINE: Final = "x-anthropic-billing-header:"
 _OWN_FILES: Final = ("openai_responses", "openai_chat")
 
 
@@ -30,6 +32,7 @@ class Contents:
     def __init__(self, request: Request, flags: Flags) -> None:
         self._is_own_family = request.family == FAMILY
         self._has_own_files = request.family in _OWN_FILES
+        self._is_foreign_agent = request.family == "anthropic_messages"
         self._flags = flags
 
     def inputs(self, parts: Sequence[Part]) -> list[Block]:
@@ -37,8 +40,10 @@ class Contents:
         blocks = []
         for part in parts:
             match part:
-                case TextPart() if part.text:
-                    blocks.append(self._marked({"type": "input_text", "text": part.text}, part))
+                case TextPart():
+                    text = self.text(part)
+                    if text:
+                        blocks.append(self._marked({"type": "input_text", "text": text}, part))
                 case ImagePart():
                     blocks.append(self._image(part))
                 case FilePart():
@@ -46,6 +51,11 @@ class Contents:
                 case _:
                     pass
         return blocks
+
+    def text(self, part: TextPart) -> str:
+        if self._is_foreign_agent and part.text.startswith(_BILLING_LINE):
+            return part.text.partition("\n")[2]
+        return part.text
 
     def result(self, part: ToolResultPart) -> str | list[Block]:
         """What a tool answered: a text where there is nothing but text."""

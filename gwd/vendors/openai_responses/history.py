@@ -49,7 +49,7 @@ class History:
         texts = []
         while self._messages and self._is_instruction(self._messages[0]):
             message = self._messages.pop(0)
-            texts += [part.text for part in message.parts if isinstance(part, TextPart)]
+            texts += [self._contents.text(p) for p in message.parts if isinstance(p, TextPart)]
         return "\n\n".join(text for text in texts if text) or None
 
     def items(self) -> list[Item]:

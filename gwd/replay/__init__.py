@@ -1,7 +1,8 @@
 """replay: what makes a second time harmless: first replies by Idempotency-Key, and state clients do not send back.
 
-Owns: the tables `idempotency` and `signature`.
-Does not own: the actions that are replayed.
-Invariants: a first reply is stored in the transaction of its action, without secrets, and forgotten after its time.
+Owns: the tables `idempotency` and `signature`; the memory of output items that a responses client may refer to.
+Does not own: the actions that are replayed; parsing an item reference (the responses dialect does).
+Invariants: a first reply is stored in the transaction of its action, without secrets, and forgotten after its time;
+no key sees another key's items, and losing them is harmless.
 Speaks to: the store.
 """

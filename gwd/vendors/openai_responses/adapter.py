@@ -1,0 +1,34 @@
+"""The adapter object of the responses format."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gwd.core.errors import Fault
+from gwd.core.events import Event
+from gwd.core.request import Family, Request
+from gwd.core.target import Target, UpstreamCall
+from gwd.vendors.openai_responses.build import build
+from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
+from gwd.vendors.openai_responses.faults import fault_of
+
+
+class OpenaiResponses:
+    """Stateless; one instance serves every endpoint of this format."""
+
+    name = "openai_responses"
+    family: Family | None = "openai_responses"
+
+    def build(self, request: Request, target: Target) -> UpstreamCall:
+        return build(request, target)
+
+    def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
+        return decode(body, request, target)
+
+    def decoder(self, request: Request, target: Target) -> ResponsesStreamDecoder:
+        return ResponsesStreamDecoder(request, target)
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
+        return fault_of(status, headers, body)
+
+
+ADAPTER: Final = OpenaiResponses()

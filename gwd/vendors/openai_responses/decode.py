@@ -1,0 +1,316 @@
+"""Answers of a responses server, whole and streamed, to events."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from gwd.core.errors import Fault
+from gwd.core.events import Event, Failed, Finished, FinishReason, Started
+from gwd.core.request import Request
+from gwd.core.sse import Frame, SseError, SseSplitter
+from gwd.core.target import Target
+from gwd.core.usage import Usage, from_inclusive
+from gwd.vendors.base import UndecodableError
+from gwd.vendors.openai_responses.build import tool_names
+from gwd.vendors.openai_responses.faults import fault_inside
+from gwd.vendors.openai_responses.items import Items
+from gwd.vendors.openai_responses.parts import Parts, Slot
+from gwd.vendors.openai_responses.wire import EventWire, TextDelta
+
+_TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
+_EVENT: Final = msgspec.json.Decoder(EventWire).decode
+_SSE_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+_TERMINAL: Final = ("completed", "incomplete", "failed", "cancelled")
+
+
+def decode(body: bytes, request: Request, target: Target) -> list[Event]:
+    """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
+    decoder = ResponsesStreamDecoder(request, target)
+    if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_SSE_STARTS):
+        return _decode_frames(body, decoder)
+    return decoder.whole(body)
+
+
+def _decode_frames(body: bytes, decoder: "ResponsesStreamDecoder") -> list[Event]:
+    splitter = SseSplitter()
+    try:
+        frames = splitter.feed(body) + splitter.close()
+    except SseError as error:
+        raise UndecodableError(str(error)) from None
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.close()
+
+
+class ResponsesStreamDecoder:
+    """Decodes one answer, frame by frame."""
+
+    def __init__(self, request: Request, target: Target) -> None:
+        self.usage: Usage | None = None
+        self._target = target
+        self._parts = Parts()
+        self._items = Items(self._parts, tool_names(request))
+        self._has_started = False
+        self._is_over = False
+        self._text: Slot | None = None
+        self._text_at: tuple[str | None, int | None, int | None] = (None, None, None)
+        self._handlers: dict[str, Callable[[EventWire], None]] = {
+            "response.created": self._created,
+            "response.output_item.added": self._item_added,
+            "response.output_item.done": self._item_done,
+            "response.content_part.added": self._part_added,
+            "response.content_part.done": self._part_done,
+            "response.output_text.delta": self._text_delta,
+            "response.output_text.done": self._text_done,
+            "response.output_text.annotation.added": self._annotation,
+            "response.refusal.delta": self._refusal_delta,
+            "response.refusal.done": self._refusal_done,
+            "response.reasoning_summary_text.delta": self._summary_delta,
+            "response.reasoning_text.delta": self._reasoning_delta,
+            "response.function_call_arguments.delta": self._arguments_delta,
+            "response.function_call_arguments.done": self._arguments_done,
+            "response.custom_tool_call_input.delta": self._input_delta,
+            "response.completed": self._terminal,
+            "response.incomplete": self._terminal,
+            "response.failed": self._terminal,
+            "response.cancelled": self._terminal,
+            "error": self._error,
+        }
+
+    def feed(self, frame: Frame) -> list[Event]:
+        if self._is_over:
+            return []
+        try:
+            if frame.event == b"response.output_text.delta":
+                delta = _TEXT_DELTA(frame.data)
+                self._add_text(
+                    delta.delta,
+                    delta.item_id,
+                    delta.output_index,
+                    delta.content_index,
+                    delta.logprobs,
+                )
+            elif frame.data.strip() != b"[DONE]":
+                self._handle(_EVENT(frame.data))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UndecodableError(f"not an event of the responses format: {error}") from None
+        return self._take()
+
+    def close(self) -> list[Event]:
+        """Only a terminal event ends an answer of this format: without one it was cut off."""
+        if not self._is_over:
+            self._fail(
+                Fault(
+                    reason="upstream_error",
+                    message="the stream ended before the answer was complete",
+                )
+            )
+        return self._take()
+
+    def whole(self, body: bytes) -> list[Event]:
+        """A whole answer as one JSON object."""
+        try:
+            value = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise UndecodableError("the answer is not JSON") from None
+        if not isinstance(value, dict):
+            raise UndecodableError("the answer is not a JSON object")
+        if value.get("error") or value.get("type") == "error":
+            self._note(value)
+            self._fail(fault_inside(value))
+        elif (
+            isinstance(value.get("output"), list) and value.get("status", "completed") in _TERMINAL
+        ):
+            self._finish(value)
+        else:
+            raise UndecodableError("the answer is not a finished response object")
+        return self._take()
+
+    def _take(self) -> list[Event]:
+        events, self._parts.events = self._parts.events, []
+        return events
+
+    def _handle(self, event: EventWire) -> None:
+        handler = self._handlers.get(event.type)
+        if handler is not None:
+            handler(event)
+        elif event.error and not event.type:
+            self._fail(fault_inside({"error": event.error}))
+
+    def _start(self) -> None:
+        if not self._has_started:
+            self._has_started = True
+            self._parts.events.append(Started())
+
+    def _note(self, response: dict[str, Any]) -> None:
+        """What the envelope tells: the vendor's own id and model, once, and the usage when it is there."""
+        if not self._has_started:
+            self._has_started = True
+            upstream_id, model = response.get("id"), response.get("model")
+            self._parts.events.append(
+                Started(
+                    upstream_id if isinstance(upstream_id, str) else None,
+                    model if isinstance(model, str) else None,
+                )
+            )
+        self.usage = _usage_of(response.get("usage"), self._target) or self.usage
+
+    def _created(self, event: EventWire) -> None:
+        self._note(_dict(event.response))
+
+    def _item_added(self, event: EventWire) -> None:
+        self._start()
+        self._items.add(_dict(event.item), event.output_index)
+
+    def _item_done(self, event: EventWire) -> None:
+        self._start()
+        self._items.finish(_dict(event.item), event.output_index)
+
+    def _part_added(self, event: EventWire) -> None:
+        kind = _dict(event.part).get("type")
+        if kind in ("output_text", "refusal"):
+            self._slot(event, "refusal" if kind == "refusal" else "text")
+
+    def _part_done(self, event: EventWire) -> None:
+        part = _dict(event.part)
+        if part.get("type") == "output_text":
+            slot = self._slot(event, "text")
+            self._parts.complete(slot, part.get("text"))
+            if not slot.annotations and isinstance(part.get("annotations"), list):
+                slot.annotations += (a for a in part["annotations"] if isinstance(a, dict))
+            self._parts.close(slot)
+        elif part.get("type") == "refusal":
+            slot = self._slot(event, "refusal")
+            self._parts.complete(slot, part.get("refusal"))
+            self._parts.close(slot)
+
+    def _text_delta(self, event: EventWire) -> None:
+        if isinstance(event.delta, str):
+            self._add_text(
+                event.delta, event.item_id, event.output_index, event.content_index, event.logprobs
+            )
+
+    def _add_text(
+        self, text: str, item_id: Any, output_index: Any, content_index: Any, logprobs: Any
+    ) -> None:
+        at = (item_id, output_index, content_index)
+        slot = self._text
+        if slot is None or at != self._text_at or slot.is_closed:
+            self._start()
+            item = self._items.find_or_add("message", item_id, output_index)
+            slot = self._text = self._items.text_slot(item, content_index, "text")
+            self._text_at = at
+        self._parts.feed(slot, text, {"logprobs": logprobs} if logprobs else None)
+
+    def _text_done(self, event: EventWire) -> None:
+        self._parts.complete(self._slot(event, "text"), event.text)
+
+    def _annotation(self, event: EventWire) -> None:
+        if isinstance(event.annotation, dict):
+            self._slot(event, "text").annotations.append(event.annotation)
+
+    def _refusal_delta(self, event: EventWire) -> None:
+        if isinstance(event.delta, str):
+            self._parts.feed(self._slot(event, "refusal"), event.delta)
+
+    def _refusal_done(self, event: EventWire) -> None:
+        self._parts.complete(self._slot(event, "refusal"), event.refusal)
+
+    def _summary_delta(self, event: EventWire) -> None:
+        self._add_reasoning(event, "summary", event.summary_index)
+
+    def _reasoning_delta(self, event: EventWire) -> None:
+        self._add_reasoning(event, "raw", event.content_index)
+
+    def _add_reasoning(self, event: EventWire, kind: str, place: object) -> None:
+        if isinstance(event.delta, str):
+            self._start()
+            item = self._items.find_or_add("reasoning", event.item_id, event.output_index)
+            self._items.reasoning(item, event.delta, kind=kind, place=place)
+
+    def _arguments_delta(self, event: EventWire) -> None:
+        item = self._items.find(event.item_id, event.output_index)
+        if item is not None and 0 in item.slots and isinstance(event.delta, str):
+            self._parts.feed(item.slots[0], event.delta)
+
+    def _arguments_done(self, event: EventWire) -> None:
+        item = self._items.find(event.item_id, event.output_index)
+        if item is not None and 0 in item.slots:
+            self._parts.complete(item.slots[0], event.arguments)
+
+    def _input_delta(self, event: EventWire) -> None:
+        item = self._items.find(event.item_id, event.output_index)
+        if item is not None:
+            self._items.custom_input(item, event.delta)
+
+    def _terminal(self, event: EventWire) -> None:
+        response = _dict(event.response)
+        response.setdefault("status", event.type.removeprefix("response."))
+        self._finish(response)
+
+    def _error(self, event: EventWire) -> None:
+        error = event.error or {"code": event.code, "message": event.message}
+        self._fail(fault_inside(error))
+
+    def _slot(self, event: EventWire, kind: str) -> Slot:
+        self._start()
+        item = self._items.find_or_add("message", event.item_id, event.output_index)
+        return self._items.text_slot(item, event.content_index, kind)
+
+    def _finish(self, response: dict[str, Any]) -> None:
+        self._note(response)
+        status = response.get("status")
+        if status in ("failed", "cancelled"):
+            self._fail(fault_inside(response.get("error") or f"the vendor's answer is {status}"))
+            return
+        if self._parts.is_empty:
+            # Some servers stream nothing and send everything with the terminal event.
+            output = response.get("output")
+            for index, item in enumerate(output if isinstance(output, list) else ()):
+                self._items.finish(_dict(item), index)
+        self._parts.close_all()
+        reason, upstream_reason = self._reason(response)
+        tier = response.get("service_tier")
+        self._parts.events.append(
+            Finished(
+                reason,
+                upstream_reason=upstream_reason,
+                usage=self.usage,
+                extras={"service_tier": tier} if isinstance(tier, str) else None,
+            )
+        )
+        self._is_over = True
+
+    def _reason(self, response: dict[str, Any]) -> tuple[FinishReason, str]:
+        if response.get("status") == "incomplete":
+            why = _dict(response.get("incomplete_details")).get("reason")
+            word = why if isinstance(why, str) else "incomplete"
+            return ("content_filter" if word == "content_filter" else "length"), word
+        return ("tool_calls" if self._parts.calls else "stop"), "completed"
+
+    def _fail(self, fault: Fault) -> None:
+        self._parts.events.append(Failed(fault))
+        self._is_over = True
+
+
+def _usage_of(reported: object, target: Target) -> Usage | None:
+    """Token counts; cached and written are inside the input, reasoning is inside the output."""
+    counts = _dict(reported)
+    if counts.get("input_tokens") is None or counts.get("output_tokens") is None:
+        return None
+    inside_input = _dict(counts.get("input_tokens_details"))
+    reasoning = _dict(counts.get("output_tokens_details")).get("reasoning_tokens")
+    output = counts["output_tokens"]
+    if target.flags.reasoning_excluded and type(output) is int and type(reasoning) is int:
+        output += max(reasoning, 0)
+    return from_inclusive(
+        prompt=counts["input_tokens"],
+        completion=output,
+        cached=inside_input.get("cached_tokens"),
+        written=inside_input.get("cache_write_tokens"),
+        reasoning=reasoning,
+    )
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

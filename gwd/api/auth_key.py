@@ -12,16 +12,19 @@ from gwd.store import Connection
 
 def show(connection: Connection, call: Call) -> Answer:
     caller: Caller = call.caller
-    key = service.own(connection, caller)
+    key = service.own(connection, caller.organization_id, caller.key_id)
     record: dict[str, Any] = key_record(connection, call, key)
     is_management = caller.kind == "management"
-    applying = [] if is_management else budgets.applying(
-        connection,
-        caller.organization_id,
-        caller.workspace_id,
-        caller.family_id,
-        now_us=call.now_us,
-    )
+    applying = []
+    if not is_management:
+        standing = budgets.applicable(
+            connection,
+            caller.organization_id,
+            caller.workspace_id,
+            caller.family_id,
+            now_us=call.now_us,
+        )
+        applying = [budgets.key_record(status) for status in standing]
     return one(
         {
             **record,

@@ -8,6 +8,7 @@ from gwd.api.management import Answer, Call, listed, one
 from gwd.core.caller import Caller
 from gwd.core.errors import GenerationNotFound, MissingParameter
 from gwd.keys import admission
+from gwd.keys import service as keys
 from gwd.orgs import rights
 from gwd.store import Connection
 
@@ -24,9 +25,10 @@ def get(connection: Connection, call: Call) -> Answer:
     for prefix in _PREFIXES:
         text = text.removeprefix(prefix)
     row = activity.get(connection, call.organization_id, f"gen-{text}")
-    if not _may_see(call.caller, row):
+    if not _may_see(connection, call.caller, row):
         raise GenerationNotFound(
-            "no such generation; one that is still running appears when it is settled", retry_after_s=1
+            "no such generation; one that is still running appears when it is settled",
+            retry_after_s=1,
         )
     return one(activity.record(row, _key_name(connection, row.key_id)))
 
@@ -42,22 +44,28 @@ def list_(connection: Connection, call: Call) -> Answer:
     reach = rights.require(call.caller, "activity.read")
     if call.caller.workspace_id is not None:
         filters["workspace_id"] = call.caller.workspace_id
-    own = call.caller.user_id or "" if reach == "own" else None
+    own = None
+    if reach == "own":
+        own = keys.ids_of_user(connection, call.organization_id, call.caller.user_id or "")
     rows, total = activity.list_(
-        connection, call.organization_id, filters, limit=limit, offset=offset, of_user=own
+        connection, call.organization_id, filters, limit=limit, offset=offset, key_ids=own
     )
     names = {row.key_id: _key_name(connection, row.key_id) for row in rows}
     return listed([activity.record(row, names[row.key_id]) for row in rows], total)
 
 
-def _may_see(caller: Caller, row: GenerationRow) -> bool:
+def _may_see(connection: Connection, caller: Caller, row: GenerationRow) -> bool:
     """An inference key sees its workspace's records, a management key what its right reaches."""
-    if caller.kind == "inference":
+    if caller.kind == "inference" or caller.workspace_id is not None:
         return row.workspace_id == caller.workspace_id
-    reach = rights.allowed(caller, "activity.read")
-    return reach == "all" or (caller.workspace_id is not None and row.workspace_id == caller.workspace_id) or (
-        reach == "own"
-    )
+    match rights.allowed(caller, "activity.read"):
+        case "all":
+            return True
+        case "own":
+            own = keys.ids_of_user(connection, caller.organization_id, caller.user_id or "")
+            return row.key_id in own
+        case _:
+            return False
 
 
 def _key_name(connection: Connection, key_id: str) -> str | None:

@@ -26,7 +26,9 @@ from gwd.pipeline.ticket import Ticket, ticket_for
 SEND_STALL_S: Final = 60.0
 
 
-async def serve(request: Request, node: Node, dialect: Dialect, address: str) -> HTTPResponse | None:
+async def serve(
+    request: Request, node: Node, dialect: Dialect, address: str
+) -> HTTPResponse | None:
     """One inference request, from its bytes to the last byte of its answer."""
     request_id, generation_id = mint("req_"), mint("gen-")
     headers = request.headers
@@ -135,9 +137,7 @@ def error_response(
         headers = response_headers.base(request_id)
     else:
         served = head.served if head is not None else None
-        headers = response_headers.inference(
-            request_id, generation_id, rate, served, now_us=now_us
-        )
+        headers = response_headers.inference(request_id, generation_id, rate, served, now_us=now_us)
     headers |= response_headers.of_error(error)
     return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
 

@@ -139,8 +139,12 @@ async def perform(
     *,
     shape: type | None,
     action: str | None,
+    reads: bool = False,
 ) -> Reply:
-    """Run a handler: read its body strictly, replay or remember a keyed POST, write the audit line."""
+    """Run a handler: read its body strictly, replay or remember a keyed POST, write the audit line.
+
+    `reads` marks a POST that changes nothing and runs on a reader.
+    """
     data = unpacked(incoming.body, incoming.headers, max_bytes=MAX_MANAGEMENT_BYTES)
     call = Call(
         node=node,
@@ -150,7 +154,7 @@ async def perform(
         body=strict(data, shape) if shape is not None else None,
         now_us=node.clock.now_us(),
     )
-    if incoming.method in ("GET", "HEAD"):
+    if reads or incoming.method == "GET":
         answer = await node.store.read(handler, call)
         return Reply(status=answer.status, body=msgspec.json.encode(answer.body))
     name = incoming.headers.get("idempotency-key") if incoming.method == "POST" else None

@@ -5,6 +5,7 @@ import msgspec
 from gwd.api.auth import Authenticator
 from gwd.core.clock import Clock
 from gwd.credentials.vault import Vault
+from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
@@ -33,6 +34,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     authenticator: Authenticator
     line: Line
     state: PlanningState
+    limiter: RateLimiter
     refusals: RefusalCounter
     status: NodeStatus
 

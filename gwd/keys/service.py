@@ -217,6 +217,22 @@ def get(
     return key
 
 
+def own(connection: Connection, organization_id: str, key_id: str) -> Key:
+    """The key that a request was made with; everybody may read that one."""
+    row = connection.first(_live(organization_id).where(KeyTable.id == key_id))
+    if row is None:
+        raise NotFound("No such key.")
+    return _key(row)
+
+
+def ids_of_user(connection: Connection, organization_id: str, user_id: str) -> list[str]:
+    """All keys a person has or had: whose activity the person may see."""
+    query = KeyTable.select(KeyTable.id).where(
+        (KeyTable.organization_id == organization_id) & (KeyTable.user_id == user_id)
+    )
+    return [row.id for row in connection.run(query)]
+
+
 def list_keys(
     connection: Connection,
     organization_id: str,

@@ -36,7 +36,7 @@ class PlanningState:
         self._store = store
         self._vault = vault
         self._environment = environment
-        self._health = health
+        self.health = health
         self._clock = clock
         self._default_output_bound = default_output_bound
         self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
@@ -58,7 +58,7 @@ class PlanningState:
             vendor_keys=self._vendor_keys,
             organization=organization,
             allowed_models=allowed_models,
-            health=self._health,
+            health=self.health,
             now_us=self._clock.now_us(),
             now_s=self._clock.monotonic_s(),
             rng=self._rng,
@@ -72,7 +72,7 @@ class PlanningState:
         for key in keys:
             grouped[key.provider] = (*grouped.get(key.provider, ()), key)
         if self._catalog is None or catalog.revision != self._catalog.revision:
-            self._health.forget_credentials()
+            self.health.forget_credentials()
         self._catalog, self._vendor_keys = catalog, grouped
         return catalog
 

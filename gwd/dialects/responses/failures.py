@@ -29,7 +29,9 @@ def failure_of(failed: Failed) -> tuple[ErrorObject, str]:
     if failed.error is None:
         return _from_fault(failed.fault)
     error = failed.error
-    return ErrorObject(code=_vendor_code(error), message=error_object(error)["message"]), error.code
+    return ErrorObject(
+        code=_vendor_code(error), message=error_object(error, "")["message"]
+    ), error.code
 
 
 def _vendor_code(error: GatewayError) -> str:

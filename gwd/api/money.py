@@ -52,9 +52,7 @@ class VerifyInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def balance(connection: Connection, call: Call) -> Answer:
     return one(
-        ledger.balance_record(
-            ledger.balance(connection, call.organization_id, now_us=call.now_us)
-        )
+        ledger.balance_record(ledger.balance(connection, call.organization_id, now_us=call.now_us))
     )
 
 
@@ -129,15 +127,15 @@ def verify(connection: Connection, call: Call) -> Answer:
     body: VerifyInput = call.body
     everything = body.all and call.caller.role == "operator"
     if body.all and not everything:
-        raise Forbidden("only the operator verifies all organizations; leave `all` out", param="all")
+        raise Forbidden(
+            "only the operator verifies all organizations; leave `all` out", param="all"
+        )
     organization_id = None if everything else _organization(call, body.organization_id)
     found = ledger.verify(connection, organization_id)
     return one(found)
 
 
-def _add(
-    connection: Connection, call: Call, organization_id: str, credit: NewCredit
-) -> Answer:
+def _add(connection: Connection, call: Call, organization_id: str, credit: NewCredit) -> Answer:
     entry = ledger.add_credit(connection, organization_id, credit, now_us=call.now_us)
     return Answer(
         status=201,

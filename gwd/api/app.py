@@ -1,0 +1,284 @@
+"""The sanic application: built from the table of routes, with our error envelopes and no surprises of the framework."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+from urllib.parse import unquote
+
+from sanic import HTTPResponse, Request, Sanic
+from sanic.exceptions import MethodNotAllowed as SanicMethodNotAllowed
+from sanic.exceptions import NotFound as SanicNotFound
+from sanic.exceptions import PayloadTooLarge, RequestTimeout, SanicException
+from sanic.handlers import ErrorHandler
+
+from gwd.api import headers as response_headers
+from gwd.api import inference, models
+from gwd.api.auth import check_access
+from gwd.api.headers import JSON
+from gwd.api.management import Incoming, perform
+from gwd.api.node import Node
+from gwd.api.routes import ROUTES, VERIFY, Route
+from gwd.core import errors
+from gwd.core.errors import GatewayError, InternalError
+from gwd.core.ids import mint
+from gwd.dialects.base import Dialect
+from gwd.dialects.envelope import error_body
+
+BASE_PATHS: Final = ("/api/v1", "/v1")
+RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the framework's
+KEEP_ALIVE_S: Final = 75
+REQUEST_LIMIT_S: Final = 60
+BODY_SLACK: Final = 1024  # the framework's cap is above ours, so that ours gives the error
+
+Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
+
+log = logging.getLogger(__name__)
+_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def build(node: Node, dialects: dict[str, Dialect], *, name: str = "gwd") -> Sanic[Any, Any]:
+    """The application of a node. `dialects` by their path."""
+    app: Sanic[Any, Any] = Sanic(
+        name, configure_logging=False, error_handler=_Errors(dialects), loads=_no_loads
+    )
+    app.config.update(
+        ACCESS_LOG=False,
+        MOTD=False,
+        AUTO_EXTEND=False,
+        FALLBACK_ERROR_FORMAT="json",
+        KEEP_ALIVE_TIMEOUT=KEEP_ALIVE_S,
+        REQUEST_TIMEOUT=REQUEST_LIMIT_S,
+        RESPONSE_TIMEOUT=RESPONSE_LIMIT_S,
+        REQUEST_MAX_SIZE=node.settings.limits.request_body_max_bytes + BODY_SLACK,
+        INSPECTOR=False,
+        TOUCHUP=False,
+    )
+    _add_inference(app, node, dialects)
+    _add_models(app, node)
+    for route in ROUTES:
+        _add(app, route.method, route.path, _management(node, route))
+    _add(app, VERIFY.method, VERIFY.path, _verification(node, VERIFY))
+    _add_root(app, node)
+    return app
+
+
+def _add(app: Sanic[Any, Any], method: str, path: str, handler: Handler) -> None:
+    for base in BASE_PATHS:
+        name = _NAME.sub("_", f"{method}_{base}{path}")
+        app.add_route(handler, base + path, methods=[method], name=name)
+
+
+def _add_inference(app: Sanic[Any, Any], node: Node, dialects: dict[str, Dialect]) -> None:
+    for path, dialect in dialects.items():
+        _add(app, "POST", path, _inference(node, dialect))
+
+
+def _inference(node: Node, dialect: Dialect) -> Handler:
+    async def handle(request: Request) -> HTTPResponse | None:
+        return await inference.serve(request, node, dialect, _address(request))
+
+    return handle
+
+
+def _add_models(app: Sanic[Any, Any], node: Node) -> None:
+    """Public reading of the catalog."""
+
+    async def list_(request: Request) -> HTTPResponse:
+        return await _public(models.list_models(node, _query(request)))
+
+    async def get(request: Request, model: str) -> HTTPResponse:
+        return await _public(models.get_model(node, model))
+
+    _add(app, "GET", "/models", list_)
+    _add(app, "GET", "/models/<model:path>", get)
+
+
+async def _public(body: Awaitable[bytes]) -> HTTPResponse:
+    request_id = mint("req_")
+    try:
+        return HTTPResponse(await body, 200, response_headers.base(request_id), JSON)
+    except GatewayError as error:
+        return _failed(error, request_id)
+
+
+def _management(node: Node, route: Route) -> Handler:
+    async def handle(request: Request, **parameters: str) -> HTTPResponse:
+        request_id = mint("req_")
+        try:
+            incoming, caller = await _authenticated(request, node, route, request_id, parameters)
+            reply = await perform(
+                node, route.handler, incoming, caller, shape=route.shape, action=route.action
+            )
+        except GatewayError as error:
+            return _failed(error, request_id)
+        headers = response_headers.base(request_id) | {"cache-control": "no-store"}
+        if reply.replayed:
+            headers["idempotency-replayed"] = "true"
+        return HTTPResponse(reply.body, reply.status, headers, JSON)
+
+    return handle
+
+
+def _verification(node: Node, route: Route) -> Handler:
+    async def handle(request: Request) -> HTTPResponse:
+        request_id = mint("req_")
+        try:
+            incoming, caller = await _authenticated(request, node, route, request_id, {})
+            reply = await perform(
+                node, route.handler, incoming, caller, shape=route.shape, action=None, reads=True
+            )
+        except GatewayError as error:
+            return _failed(error, request_id)
+        return HTTPResponse(reply.body, reply.status, response_headers.base(request_id), JSON)
+
+    return handle
+
+
+async def _authenticated(
+    request: Request, node: Node, route: Route, request_id: str, parameters: dict[str, str]
+) -> tuple[Incoming, Any]:
+    address = _address(request)
+    row = await node.authenticator.find(request.headers, address)
+    caller = check_access(row, route.access, now_us=node.clock.now_us())
+    incoming = Incoming(
+        method=route.method,
+        path=request.path,
+        parameters={name: unquote(value) for name, value in parameters.items()},
+        query=_query(request),
+        headers=request.headers,
+        body=request.body,
+        address=address,
+        request_id=request_id,
+    )
+    return incoming, caller
+
+
+def _add_root(app: Sanic[Any, Any], node: Node) -> None:
+    """Health, the probes of agents, and preflight."""
+
+    async def healthz(_: Request) -> HTTPResponse:
+        return HTTPResponse(b"ok", 200)
+
+    async def readyz(_: Request) -> HTTPResponse:
+        ready = not node.status.draining and node.status.quarantine is None
+        return HTTPResponse(b"ready" if ready else b"not ready", 200 if ready else 503)
+
+    async def probe(_: Request) -> HTTPResponse:
+        return HTTPResponse(b"", 204)
+
+    async def preflight(request: Request, **_: str) -> HTTPResponse:
+        wanted = request.headers.get(
+            "access-control-request-headers", "authorization, content-type"
+        )
+        return HTTPResponse(
+            b"",
+            204,
+            {
+                "access-control-allow-methods": "GET, POST, OPTIONS",
+                "access-control-allow-headers": wanted,
+                "access-control-max-age": "86400",
+            },
+        )
+
+    app.add_route(healthz, "/healthz", methods=["GET"], name="healthz")
+    app.add_route(readyz, "/readyz", methods=["GET"], name="readyz")
+    for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
+        app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}")
+    origins = node.settings.server.cors_origins
+    public = [*_inference_paths(app), "/models", "/models/<model:path>"]
+    for path in dict.fromkeys(public):
+        _add(app, "OPTIONS", path, preflight)
+
+    async def allow_origin(request: Any, response: Any) -> None:
+        origin = request.headers.get("origin")
+        if origin is None or not _is_public(request.path):
+            return
+        if not origins or "*" in origins or origin in origins:
+            response.headers["access-control-allow-origin"] = origin if origins else "*"
+            response.headers["access-control-expose-headers"] = response_headers.EXPOSED
+
+    app.register_middleware(allow_origin, "response")
+
+
+def _inference_paths(app: Sanic[Any, Any]) -> list[str]:
+    paths = []
+    for route in app.router.routes:
+        path = f"/{route.path}"
+        if "POST" in route.methods and _is_public(path) and path.startswith(BASE_PATHS[0]):
+            paths.append(path.removeprefix(BASE_PATHS[0]))
+    return paths
+
+
+_PUBLIC: Final = (
+    "/chat/completions",
+    "/messages",
+    "/responses",
+    "/completions",
+    "/embeddings",
+    "/models",
+)
+
+
+def _is_public(path: str) -> bool:
+    for base in BASE_PATHS:
+        if path.startswith(base):
+            return path.removeprefix(base).startswith(_PUBLIC)
+    return False
+
+
+class _Errors(ErrorHandler):
+    """Whatever the framework raises, in the envelope of the path's dialect."""
+
+    def __init__(self, dialects: dict[str, Dialect]) -> None:
+        super().__init__()
+        self._dialects = dialects
+
+    def default(self, request: Request | None, exception: Exception) -> HTTPResponse:
+        request_id = mint("req_")
+        error = _translated(exception)
+        if isinstance(error, InternalError):
+            log.error("unexpected error", exc_info=exception, extra={"request_id": request_id})
+        path = request.path if request is not None else ""
+        for base in BASE_PATHS:
+            path = path.removeprefix(base)
+        for known, dialect in self._dialects.items():
+            if path == known or path.startswith(f"{known}/"):
+                headers = response_headers.base(request_id) | response_headers.of_error(error)
+                return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
+        return _failed(error, request_id)
+
+
+def _translated(exception: Exception) -> GatewayError:
+    match exception:
+        case GatewayError():
+            return exception
+        case SanicMethodNotAllowed():
+            return errors.MethodNotAllowed("this endpoint does not take that method")
+        case SanicNotFound():
+            return errors.NotFound("no such endpoint; the API's base path is /api/v1")
+        case PayloadTooLarge():
+            return errors.RequestTooLarge("the body is too large; send less")
+        case RequestTimeout():
+            return errors.RequestTimeout("the request took too long to arrive")
+        case SanicException() if exception.status_code < 500:
+            return errors.InvalidRequest("the request is not valid HTTP for this gateway")
+        case _:
+            return InternalError("unexpected")
+
+
+def _failed(error: GatewayError, request_id: str) -> HTTPResponse:
+    headers = response_headers.base(request_id) | response_headers.of_error(error)
+    return HTTPResponse(error_body(error, request_id), error.status, headers, JSON)
+
+
+def _query(request: Request) -> dict[str, str]:
+    return {name: values[0] for name, values in request.args.items()}
+
+
+def _address(request: Request) -> str:
+    return request.conn_info.client_ip if request.conn_info else ""
+
+
+def _no_loads(_: Any) -> Any:
+    raise AssertionError("bodies are read by gwd.api.bodies and the dialects")

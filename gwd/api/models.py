@@ -1,0 +1,234 @@
+"""GET /models and its kin: one record that satisfies the clients of every dialect (api.md 4.4, 4.5)."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from gwd.api.node import Node
+from gwd.catalog.prices import pricing_record
+from gwd.catalog.snapshot import Catalog, Endpoint, Model
+from gwd.core.clock import US_PER_S, iso
+from gwd.core.cost import Price
+from gwd.core.errors import InvalidValue, ModelNotFound
+from gwd.core.request import EFFORTS
+
+Record = dict[str, Any]
+MAX_LIMIT: Final = 1_000
+_REASONING: Final = frozenset(("reasoning", "reasoning_effort", "include_reasoning"))
+
+
+async def list_models(node: Node, query: dict[str, str]) -> bytes:
+    """The list; retired models are left out, aliases are rows of their own."""
+    catalog = await node.state.catalog()
+    now_us = node.clock.now_us()
+    records = [
+        model_record(model, catalog, node.base_url, now_us)
+        for model in catalog.models.values()
+        if model.life.state(now_us) != "retired"
+    ]
+    records += _alias_records(catalog, node.base_url, now_us)
+    records = [record for record in records if _wanted(record, query)]
+    total = len(records)
+    limit, offset = _page(query)
+    page = records[offset : offset + limit]
+    body: Record = {
+        "object": "list",
+        "data": page,
+        "has_more": offset + len(page) < total,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
+        "total_count": total,
+        "links": {"next": None},
+    }
+    if "client_version" in query:
+        body["models"] = [_codex_record(record, place) for place, record in enumerate(page)]
+    return msgspec.json.encode(body)
+
+
+async def get_model(node: Node, raw_name: str) -> bytes:
+    """One model by slug, alias or family alias; `…/endpoints` lists what serves it. Retired ones answer too."""
+    name = unquote(raw_name).strip("/")
+    catalog = await node.state.catalog()
+    now_us = node.clock.now_us()
+    wants_endpoints = name.endswith("/endpoints")
+    slug = name.removesuffix("/endpoints").partition(":")[0]
+    model = catalog.resolve(slug, now_us)
+    if model is None:
+        raise ModelNotFound(
+            f"no model `{slug[:100]}`; GET /models lists all",
+            param="model",
+            metadata={"requested_model": slug[:100], "suggestions": []},
+        )
+    record = model_record(model, catalog, node.base_url, now_us)
+    if wants_endpoints:
+        return msgspec.json.encode({"data": _endpoints_record(model, record, node, now_us)})
+    beside = ("id", "object", "created", "owned_by", "type", "display_name", "created_at")
+    return msgspec.json.encode({"data": record, **{field: record[field] for field in beside}})
+
+
+def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> Record:
+    """The record of the spec with what other clients' models need beside it."""
+    live = _priced(model.live_endpoints, now_us)
+    best = min(live, key=lambda pair: pair[1].prompt_pico + pair[1].completion_pico, default=None)
+    endpoint = best[0] if best else None
+    parameters = sorted({word for e, _ in live for word in e.supported_parameters})
+    created_us = model.released_at_us or model.created_at_us
+    output = endpoint.max_completion_tokens if endpoint else model.max_completion_tokens
+    context = endpoint.context_length if endpoint else model.context_length
+    modality = f"{'+'.join(model.input_modalities)}->"
+    modality += "embedding" if model.is_embedding else "+".join(model.output_modalities)
+    record: Record = {
+        "id": model.id,
+        "object": "model",
+        "type": "model",
+        "name": model.name,
+        "display_name": model.name,
+        "canonical_slug": model.id,
+        "description": model.description or "",
+        "created": created_us // US_PER_S,
+        "created_at": iso(created_us),
+        "owned_by": model.vendor,
+        "context_length": context,
+        "max_input_tokens": context,
+        "max_tokens": output,
+        "architecture": {
+            "modality": modality,
+            "input_modalities": model.input_modalities,
+            "output_modalities": model.output_modalities,
+            "tokenizer": "Other",
+            "instruct_type": None,
+        },
+        "pricing": pricing_record(best[1] if best else _listed_price(model, now_us)),
+        "top_provider": {
+            "context_length": context,
+            "max_completion_tokens": output,
+            "is_moderated": model.is_moderated,
+        },
+        "supported_parameters": parameters or list(model.supported_parameters),
+        "endpoints_available": len(live),
+        "per_request_limits": None,
+        "default_parameters": None,
+        "supported_voices": None,
+        "links": {"details": f"{base_url}/models/{model.id}/endpoints"},
+        "expiration_date": _day(model.life.retired_at_us),
+        "lifecycle": model.life.state(now_us),
+        "deprecated_at": _iso(model.life.deprecated_at_us),
+        "retired_at": _iso(model.life.retired_at_us),
+        "successor": model.life.successor,
+        "latest_alias": model.family_alias,
+    }
+    if _REASONING & set(record["supported_parameters"]):
+        record["reasoning"] = _reasoning(model.live_endpoints)
+    return record
+
+
+def _alias_records(catalog: Catalog, base_url: str, now_us: int) -> list[Record]:
+    names = [*catalog.aliases, *catalog.families]
+    records = []
+    for name in names:
+        model = catalog.resolve(name, now_us)
+        if model is not None and model.life.state(now_us) != "retired":
+            record = model_record(model, catalog, base_url, now_us)
+            records.append(
+                {**record, "id": name, "alias_target": {"slug": model.id, "name": model.name}}
+            )
+    return records
+
+
+def _endpoints_record(model: Model, record: Record, node: Node, now_us: int) -> Record:
+    shown = ("id", "name", "created", "description", "architecture")
+    return {
+        **{field: record[field] for field in shown},
+        "endpoints": [_endpoint_record(e, model, node, now_us) for e in model.endpoints],
+    }
+
+
+def _endpoint_record(endpoint: Endpoint, model: Model, node: Node, now_us: int) -> Record:
+    price = endpoint.price_at(now_us)
+    return {
+        "name": f"{endpoint.provider_name} | {model.id}",
+        "provider_name": endpoint.provider_name,
+        "tag": endpoint.tag,
+        "context_length": endpoint.context_length,
+        "max_completion_tokens": endpoint.max_completion_tokens,
+        "pricing": pricing_record(price),
+        "quantization": None,
+        "status": 0 if endpoint.is_live and price is not None else -1,
+        "uptime_last_30m": None,
+        "supported_parameters": sorted(endpoint.supported_parameters),
+        "is_healthy": not node.state.health.has_outage(endpoint.id, node.clock.monotonic_s()),
+    }
+
+
+def _codex_record(record: Record, place: int) -> Record:
+    efforts = record.get("reasoning", {}).get("supported_efforts", [])
+    return {
+        "slug": record["id"],
+        "display_name": record["name"],
+        "supported_reasoning_levels": [
+            {"effort": effort, "description": f"{effort} reasoning"} for effort in efforts
+        ],
+        "shell_type": "shell_command",
+        "visibility": "list",
+        "supported_in_api": True,
+        "priority": place,
+        "truncation_policy": {"mode": "tokens", "limit": 10_000},
+        "experimental_supported_tools": [],
+        "support_verbosity": "verbosity" in record["supported_parameters"],
+        "base_instructions": "",
+        "context_window": record["context_length"],
+        "input_modalities": [m for m in record["architecture"]["input_modalities"] if m != "file"],
+    }
+
+
+def _reasoning(endpoints: Iterable[Endpoint]) -> Record:
+    flags = [endpoint.flags for endpoint in endpoints]
+    efforts = {e for f in flags for e in f.supported_efforts or EFFORTS[1:6]}
+    forms = {f.thinking_form for f in flags}
+    return {
+        "mandatory": bool(flags) and all(f.mandatory_reasoning for f in flags),
+        "supported_efforts": [effort for effort in EFFORTS if effort in efforts],
+        "default_effort": None,
+        "supports_max_tokens": bool(forms & {"budget", "both"}),
+    }
+
+
+def _priced(endpoints: Iterable[Endpoint], now_us: int) -> list[tuple[Endpoint, Price]]:
+    return [(e, price) for e in endpoints if (price := e.price_at(now_us)) is not None]
+
+
+def _listed_price(model: Model, now_us: int) -> Price | None:
+    priced = _priced(model.endpoints, now_us)
+    return priced[0][1] if priced else None
+
+
+def _wanted(record: Record, query: dict[str, str]) -> bool:
+    wanted = query.get("output_modalities", "text")
+    outputs = record["architecture"]["output_modalities"]
+    if wanted != "all" and not set(wanted.split(",")) & set(outputs):
+        return False
+    parameters = query.get("supported_parameters")
+    if parameters and not set(parameters.split(",")) <= set(record["supported_parameters"]):
+        return False
+    text = query.get("q", "").lower()
+    return text in record["id"].lower() or text in record["name"].lower()
+
+
+def _page(query: dict[str, str]) -> tuple[int, int]:
+    numbers = []
+    for name, default in (("limit", MAX_LIMIT), ("offset", 0)):
+        text = query.get(name, str(default))
+        if not (text.isascii() and text.isdigit()):
+            raise InvalidValue(f"`{name}` must be a whole number", param=name)
+        numbers.append(int(text))
+    return min(max(1, numbers[0]), MAX_LIMIT), numbers[1]
+
+
+def _iso(at_us: int | None) -> str | None:
+    return None if at_us is None else iso(at_us)
+
+
+def _day(at_us: int | None) -> str | None:
+    return None if at_us is None else iso(at_us)[:10]

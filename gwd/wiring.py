@@ -1,0 +1,369 @@
+"""The node put together and taken apart: the only place that knows every room.
+
+`Node` order at start: lock, key ring, schema, recovery, invariants of what was recovered, then the socket. At the end:
+no new requests, running ones may finish, the rest end in-band, every settlement is waited for, then the store closes.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+import uvloop
+from sanic import Sanic
+
+from gwd import ledger
+from gwd.activity import service as activity
+from gwd.api import app as api
+from gwd.api.auth import Authenticator
+from gwd.api.node import Node, NodeStatus
+from gwd.core.clock import US_PER_S, Clock, SystemClock
+from gwd.core.errors import Draining
+from gwd.core.ids import mint
+from gwd.credentials import keyring
+from gwd.credentials.vault import Vault
+from gwd.dialects import chat_completions, completions, embeddings, messages, responses
+from gwd.dialects.base import Dialect
+from gwd.jobs.loop import every
+from gwd.keys.rate_limit import RateLimiter
+from gwd.keys.service import Issuing
+from gwd.management import setup
+from gwd.pipeline import recovery
+from gwd.pipeline.dispatch import Dispatcher
+from gwd.pipeline.health import Health
+from gwd.pipeline.inference import Line
+from gwd.pipeline.refusals import RefusalCounter
+from gwd.pipeline.state import PlanningState
+from gwd.pipeline.upstream import AiohttpUpstream, Timeouts
+from gwd.settings import Settings
+from gwd.store import Connection, Store
+from gwd.store.lock import InstanceLock
+from gwd.store.migrations import migrate
+from gwd.vendors import anthropic_messages, openai_chat, openai_embeddings, openai_responses
+from gwd.vendors.base import Adapter
+
+CHECKPOINT_S: Final = 1.0
+SWEEP_S: Final = 15.0
+SWEEP_SLACK_US: Final = 60 * US_PER_S
+RATE_WINDOW_US: Final = 61 * US_PER_S
+LAST_SETTLEMENTS_S: Final = 20.0
+BACKLOG: Final = 2_048
+
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    chat_completions.DIALECT,
+    messages.DIALECT,
+    responses.DIALECT,
+    completions.DIALECT,
+    embeddings.DIALECT,
+)
+ADAPTERS: Final[tuple[Adapter, ...]] = (
+    openai_chat.ADAPTER,
+    anthropic_messages.ADAPTER,
+    openai_responses.ADAPTER,
+    openai_embeddings.ADAPTER,
+)
+
+log = logging.getLogger("gwd")
+
+
+class RunningNode:
+    """A node that serves. `async with RunningNode(settings, environment) as node:` starts and stops it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        *,
+        clock: Clock | None = None,
+        name: str = "gwd",
+    ) -> None:
+        self.settings = settings
+        self.node: Node
+        self.store: Store
+        self._environment = environment
+        self._clock = clock or SystemClock()
+        self._name = name
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._ending = asyncio.Event()
+        self._lock: InstanceLock | None = None
+        self._upstream: AiohttpUpstream | None = None
+        self._server: Any = None
+        self._app: Sanic[Any, Any] | None = None
+        self.failure: BaseException | None = None
+
+    async def __aenter__(self) -> "RunningNode":
+        try:
+            await self._start()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._drain()
+        await self._close()
+
+    async def ended(self) -> None:
+        """Wait until somebody asks the node to stop."""
+        await self._ending.wait()
+
+    def end(self) -> None:
+        """Ask the node to stop."""
+        self._ending.set()
+
+    async def _start(self) -> None:
+        settings, clock = self.settings, self._clock
+        self._lock = InstanceLock(settings.directory / "gwd.lock")
+        ring = keyring.read(settings.keyring)
+        migrate(str(settings.database), clock)
+        self.store = Store(str(settings.database), on_failure=self._storage_failed)
+        await self.store.read(setup.check_ring, ring)
+        status = NodeStatus(started_us=clock.now_us())
+        boot_id = mint("boot_")
+        app_url = settings.server.app_url
+        recovered = await self.store.write(
+            recovery.recover, boot_id=boot_id, app_url=app_url, now_us=clock.now_us()
+        )
+        if recovered:
+            log.info("resolved %d reservations of an earlier run", recovered)
+            verified = await self.store.read(ledger.verify, boot_id=boot_id)
+            if not verified.ok:
+                status.quarantine = "the ledger does not add up"
+                log.error("the ledger does not add up: %s", verified.differences[:5])
+        self.node = self._assemble(ring, status, boot_id)
+        await self._seed_rate_windows()
+        await self.node.state.load()
+        self._start_jobs()
+        await self._listen()
+
+    def _assemble(self, ring: keyring.KeyRing, status: NodeStatus, boot_id: str) -> Node:
+        settings, clock, store = self.settings, self._clock, self.store
+        vault, health = Vault(ring), Health()
+        timeouts = Timeouts(
+            connect_s=settings.timeouts.connect_s,
+            first_event_s=settings.timeouts.first_event_s,
+            idle_s=settings.timeouts.idle_s,
+            total_s=settings.timeouts.total_s,
+            drain_s=settings.timeouts.drain_s,
+        )
+        self._upstream = AiohttpUpstream(
+            timeouts,
+            proxy=settings.upstream.proxy or None,
+            ca_file=settings.upstream.ca_file or None,
+        )
+        state = PlanningState(
+            store=store,
+            vault=vault,
+            environment=self._environment,
+            health=health,
+            clock=clock,
+            default_output_bound=settings.limits.default_output_bound,
+        )
+        ceiling = settings.limits.default_rate_limit_per_minute
+        line = Line(
+            store=store,
+            state=state,
+            dispatcher=Dispatcher(
+                adapters={adapter.name: adapter for adapter in ADAPTERS},
+                upstream=self._upstream,
+                health=health,
+                timeouts=timeouts,
+                clock=clock,
+            ),
+            clock=clock,
+            boot_id=boot_id,
+            in_flight_cap=settings.limits.in_flight_per_key,
+            app_url=settings.server.app_url,
+            spawn=self._spawn,
+            live={},
+        )
+        return Node(
+            settings=settings,
+            store=store,
+            clock=clock,
+            vault=vault,
+            issuing=Issuing(pepper=ring.pepper, rate_limit_ceiling=ceiling),
+            authenticator=Authenticator(
+                store=store, clock=clock, pepper=ring.pepper, rate_limit_ceiling=ceiling
+            ),
+            line=line,
+            state=state,
+            limiter=RateLimiter(),
+            refusals=RefusalCounter(store),
+            status=status,
+        )
+
+    async def _seed_rate_windows(self) -> None:
+        """What the last minute admitted still counts after a restart."""
+        now_us = self._clock.now_us()
+        admitted = await self.store.read(activity.admitted_since, now_us - RATE_WINDOW_US)
+        self.node.limiter.seed(
+            ((family, max(0, now_us - at_us) // US_PER_S, 1) for family, at_us in admitted),
+            self._clock.monotonic_s(),
+        )
+
+    def _start_jobs(self) -> None:
+        self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
+        self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
+
+    async def _checkpoint(self) -> None:
+        """Once a second: how far every running stream has come, and what the rate limit refused."""
+        self.node.refusals.flush()
+        progress = [
+            (generation_id, data)
+            for generation_id, generation in list(self.node.line.live.items())
+            if (data := generation.checkpoint()) is not None
+        ]
+        if progress:
+            await self.store.write(ledger.checkpoint, progress)
+
+    async def _sweep(self) -> None:
+        """Holds that no running request owns, and credit that is due to expire."""
+        now_us = self._clock.now_us()
+        oldest_us = now_us - int(self.settings.timeouts.total_s * US_PER_S) - SWEEP_SLACK_US
+        swept = await self.store.write(
+            recovery.sweep,
+            older_than_us=oldest_us,
+            live=frozenset(self.node.line.live),
+            app_url=self.settings.server.app_url,
+            now_us=now_us,
+        )
+        if swept:
+            log.warning("resolved %d reservations that nothing owned", swept)
+        await self.store.write(_expire_due, now_us=now_us)
+
+    async def _listen(self) -> None:
+        server = self.settings.server
+        self._app = api.build(
+            self.node, {dialect.path: dialect for dialect in DIALECTS}, name=self._name
+        )
+        family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((server.host, server.port))
+        self.port = listener.getsockname()[1]
+        self._server = await self._app.create_server(
+            sock=listener,
+            backlog=BACKLOG,
+            access_log=False,
+            return_asyncio_server=True,
+            ssl=_tls(server.tls_cert, server.tls_key),
+        )
+        await self._server.startup()
+        await self._server.start_serving()
+        _notify_systemd(self._environment, "READY=1")
+
+    async def _drain(self) -> None:
+        """Let running requests finish, end the rest with an error of their own, wait for every settlement."""
+        self.node.status.draining = True
+        _notify_systemd(self._environment, "STOPPING=1")
+        live = self.node.line.live
+        await _until_empty(live, self.settings.timeouts.drain_s)
+        for generation in list(live.values()):
+            generation.stop(Draining("the gateway is stopping; try again", retry_after_s=5))
+        await _until_empty(live, LAST_SETTLEMENTS_S)
+
+    async def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            for connection in list(self._server.connections):
+                connection.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if hasattr(self, "node"):
+            self.node.refusals.flush()
+        if self._upstream is not None:
+            await self._upstream.close()
+        if hasattr(self, "store"):
+            await self.store.close()
+        if self._app is not None:
+            Sanic.unregister_app(self._app)
+        if self._lock is not None:
+            self._lock.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """A supervised task: it is known, its failure is logged, shutdown waits for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task failed", exc_info=error)
+
+    def _storage_failed(self, cause: BaseException) -> None:
+        log.critical("the disk failed under the store: %s; stopping", cause)
+        self.failure = cause
+        self.end()
+
+
+def serve(settings: Settings, environment: Mapping[str, str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code."""
+    given = os.environ if environment is None else environment
+    configure_logging(settings.logging.level)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings, given))
+
+
+async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
+    running = RunningNode(settings, environment)
+    loop = asyncio.get_running_loop()
+    async with running:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, running.end)
+        log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
+        await running.ended()
+    return 1 if running.failure is not None else 0
+
+
+def configure_logging(level: str) -> None:
+    """One line an event on stderr; the libraries below speak only when something is wrong."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        force=True,
+    )
+    for noisy in ("sanic", "aiohttp", "asyncio", "httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+async def _until_empty(live: Mapping[str, object], limit_s: float) -> None:
+    waited_s = 0.0
+    while live and waited_s < limit_s:
+        await asyncio.sleep(0.05)
+        waited_s += 0.05
+
+
+def _expire_due(connection: Connection, *, now_us: int) -> None:
+    for organization_id in ledger.organizations_with_due_credit(connection, now_us=now_us):
+        ledger.expire(connection, organization_id, now_us=now_us)
+
+
+def _tls(certificate: str, key: str) -> ssl.SSLContext | None:
+    if not certificate:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def _notify_systemd(environment: Mapping[str, str], state: str) -> None:
+    """sd_notify: one datagram to the socket that the service manager named."""
+    address = environment.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        sender.connect(address)
+        sender.sendall(state.encode())

@@ -16,7 +16,7 @@ from gwd.demo.formats import Reply
 from gwd.demo.frames import Frame
 from gwd.demo.openai_common import answer_headers, check_bearer, unknown_model
 from gwd.demo.prompt_cache import Piece, PromptCache
-from gwd.demo.prompt_sizes import chat_pieces, text_in
+from gwd.demo.prompt_sizes import chat_pieces, text_in, total
 from gwd.demo.refusals import RefusedError, openai_body, openai_scripted
 from gwd.demo.traits import ModelTraits
 from gwd.demo.weave import weave
@@ -34,6 +34,14 @@ class ChatFormat:
 
     def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
         check_chat(body, traits)
+        size = total(chat_pieces(body))
+        if size > traits.context_length:
+            raise RefusedError(
+                f"This model's maximum context length is {traits.context_length} tokens. However, your "
+                f"messages resulted in {size} tokens. Please reduce the length of the messages.",
+                code="context_length_exceeded",
+                param="messages",
+            )
 
     def user_text(self, body: Json) -> str:
         for message in reversed(as_list(body.get("messages"))):
@@ -47,7 +55,7 @@ class ChatFormat:
         wanted = as_object(body.get("response_format"))
         stop = body.get("stop")
         effort = body.get("reasoning_effort") or "medium"
-        shows = traits.reasoning or traits.shown_reasoning != "none"
+        shows = traits.reasoning or traits.open_server
         return Ask(
             seed=seed_of(body),
             user_text=self.user_text(body),
@@ -67,7 +75,7 @@ class ChatFormat:
     def whole(self, reply: Reply) -> Json:
         answer = reply.answer
         message: Json = {"role": "assistant", "content": "".join(answer.text), "refusal": None}
-        if answer.reasoning and reply.traits.shown_reasoning != "none":
+        if answer.reasoning and reply.traits.open_server:
             message[reply.traits.shown_reasoning] = "".join(answer.reasoning)
         if answer.calls:
             message["content"] = "".join(answer.text) or None
@@ -261,7 +269,7 @@ def _logprobs(reply: Reply, pieces: tuple[str, ...] | list[str]) -> Json | None:
 
 
 def _prompt(pieces: list[Piece], cached: int) -> Counts:
-    return Counts(prompt=sum(piece.tokens for piece in pieces), completion=0, cached=cached)
+    return Counts(prompt=total(pieces), completion=0, cached=cached)
 
 
 def _outcomes(messages: list[Json]) -> tuple[ToolOutcome, ...]:

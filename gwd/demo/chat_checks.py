@@ -63,6 +63,9 @@ FIELDS = frozenset(
         "web_search_options",
     ]
 )
+_OPEN_SERVER_FIELDS = frozenset(
+    {"top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "reasoning"}
+)
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _MAX_TOOLS = 128
 _MAX_STOPS = 4
@@ -78,7 +81,7 @@ _NOT_FOR_REASONING = (
 
 def check_chat(body: Json, traits: ModelTraits) -> None:
     _check_fields(body, traits)
-    check_messages(body)
+    check_messages(body, open_server=traits.open_server)
     _check_numbers(body)
     _check_caps(body, traits)
     _check_for_reasoning(body, traits)
@@ -90,6 +93,8 @@ def check_chat(body: Json, traits: ModelTraits) -> None:
 
 def _check_fields(body: Json, traits: ModelTraits) -> None:
     known = FIELDS if traits.reasoning else FIELDS - {"reasoning_effort"}
+    if traits.open_server:
+        known = FIELDS | _OPEN_SERVER_FIELDS
     unknown = [name for name in body if name not in known]
     if unknown:
         plural = "s" if len(unknown) > 1 else ""

@@ -19,6 +19,7 @@ ROLES = ("system", "assistant", "user", "tool", "developer")
 _MAX_CALL_ID = 40
 _COMMON = frozenset({"role", "content", "name"})
 _ASSISTANT = _COMMON | {"tool_calls", "refusal", "audio", "annotations", "function_call"}
+_SHOWN_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 _PART_KEYS = {
     "text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
     "image_url": frozenset({"type", "image_url", "prompt_cache_breakpoint"}),
@@ -35,7 +36,7 @@ _PARTS_OF = {
 }
 
 
-def check_messages(body: Json) -> None:
+def check_messages(body: Json, *, open_server: bool = False) -> None:
     if "messages" not in body:
         raise missing("messages")
     messages = need_list(body["messages"], "messages")
@@ -55,15 +56,16 @@ def check_messages(body: Json) -> None:
         elif open_calls:
             raise _unanswered(open_calls, index)
         else:
-            _check_message(message, path)
+            _check_message(message, path, open_server=open_server)
             open_calls = [call["id"] for call in message.get("tool_calls") or []]
     if open_calls:
         raise _unanswered(open_calls, len(messages))
 
 
-def _check_message(message: Json, path: str) -> None:
+def _check_message(message: Json, path: str, *, open_server: bool) -> None:
     role = message["role"]
-    known_keys(message, _ASSISTANT if role == "assistant" else _COMMON, path)
+    allowed = _ASSISTANT if role == "assistant" else _COMMON
+    known_keys(message, allowed | _SHOWN_REASONING if open_server else allowed, path)
     if "tool_calls" in message:
         _check_calls(message["tool_calls"], f"{path}.tool_calls")
     content = message.get("content")

@@ -53,14 +53,15 @@ _THOUGHTS = (
 )
 _DIRECTIVE = re.compile(r"\[\[fault:.*?\]\]", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]{2,}")
-_COMMON = frozenset(
-    """
-    about all also and answer any are but can could does each for from had has have hello how into
-    its just like make not one our out please should some tell than that the their them then there
-    these they this those use was what when where which who why will with would write you your
-   
-    """.split()
-)
+# fmt: off
+_COMMON = frozenset((
+    "about", "all", "also", "and", "answer", "any", "are", "but", "can", "could", "does", "each",
+    "for", "from", "had", "has", "have", "hello", "how", "into", "its", "just", "like", "make",
+    "not", "one", "our", "out", "please", "should", "some", "tell", "than", "that", "the",
+    "their", "them", "then", "there", "these", "they", "this", "those", "use", "was", "what",
+    "when", "where", "which", "who", "why", "will", "with", "would", "write", "you", "your",
+))
+# fmt: on
 _MAX_TOPIC_WORDS = 3
 
 

@@ -147,7 +147,13 @@ class SimulatedVendor:
             "/v1/embeddings": EmbeddingsFormat(),
         }
         for number, (path, form) in enumerate(formats.items()):
-            app.add_route(self._handler(form), path, methods=["POST"], name=f"format-{number}")
+            app.add_route(
+                self._handler(form),
+                path,
+                methods=["POST"],
+                name=f"format-{number}",
+                strict_slashes=True,
+            )
         app.add_route(self._list_models, "/v1/models", methods=["GET"], name="models")
         app.add_route(self._one_model, "/v1/models/<name:path>", methods=["GET"], name="model")
         app.exception(SanicException)(self._no_such_route)

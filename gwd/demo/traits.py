@@ -21,7 +21,8 @@ class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
     """OpenAI formats: a reasoning model; it takes `max_completion_tokens` only, and no sampling parameters."""
 
     shown_reasoning: Literal["none", "reasoning_content", "reasoning"] = "none"
-    """Chat: the message field in which compatible servers show their reasoning."""
+    """Chat: the message field in which compatible servers show their reasoning; such a server takes it back in the
+    assistant's messages, and takes the sampling parameters of open-weight servers."""
 
     thinking: Literal["none", "budget", "adaptive", "both"] = "both"
     prefill: bool = True
@@ -31,6 +32,11 @@ class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
     forced_tools: bool = True
     mid_system: bool = False
     """Messages: takes a `system` role inside `messages`."""
+
+    @property
+    def open_server(self) -> bool:
+        """An OpenAI-compatible server of someone else."""
+        return self.shown_reasoning != "none"
 
 
 DEFAULT_MODELS = (

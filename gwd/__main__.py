@@ -106,6 +106,22 @@ def init(
 
 
 @app.command()
+def serve(
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+) -> None:
+    """Serve until SIGTERM; running requests finish first.
+
+    gwd serve --config /var/lib/gwd/gwd.toml --port 8080
+    """
+    from gwd import settings, wiring
+
+    raise typer.Exit(wiring.serve(settings.load(config, os.environ, host, port)))
+
+
+@app.command()
 def check(config: Config = DEFAULT_DIRECTORY) -> None:
     """Look over a stopped node: key ring, schema, file, and the whole ledger recomputed.
 

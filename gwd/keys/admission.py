@@ -168,7 +168,9 @@ def _role(connection: Connection, key: KeyState) -> tuple[Role | None, bool]:
     """The role a key has now, and whether its member is gone."""
     if key.kind == "inference" or key.user_id is None:
         return key.role, False
-    member_role = members.current_role(connection, key.organization_id, key.user_id)
+    member_role = members.role_within(
+        connection, key.organization_id, key.user_id, key.workspace_id
+    )
     if member_role is None:
         return key.role, True
     if key.role is None or key.role == "operator":

@@ -212,7 +212,7 @@ def add_members(
     lead: bool = False,
     now_us: int,
 ) -> list[str]:
-    """Add members of the organization; who is in already stays as they are. Gives back who was added."""
+    """Add members of the organization, as leads if asked for; gives back who was added or became lead."""
     workspace = get(connection, organization_id, ref)
     require_within(actor, workspace.id)
     _check_count(user_ids)
@@ -230,7 +230,7 @@ def add_members(
             )
         if connection.execute(
             "INSERT INTO workspace_member (workspace_id, user_id, is_lead, added_at) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
+            " ON CONFLICT DO UPDATE SET is_lead = 1 WHERE excluded.is_lead > is_lead",
             (workspace.id, user_id, int(lead), now_us),
         ):
             added.append(user_id)

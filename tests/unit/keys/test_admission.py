@@ -17,14 +17,8 @@ from gwd.core.errors import (
 )
 from gwd.keys import secret
 from gwd.keys.admission import KeyRow, admit, find_by_digest, require_usable
-from gwd.keys.service import (
-    CreateKey,
-    IssuedKey,
-    PatchKey,
-    delete,
-    disable_management_keys,
-    patch,
-)
+from gwd.keys.fields import CreateKey, PatchKey
+from gwd.keys.service import IssuedKey, delete, disable_management_keys, patch
 from gwd.orgs import members, organizations
 from gwd.orgs.organizations import CreatedOrganization, PatchAnyOrganization
 from gwd.orgs.settings import PatchSettings, patch_settings

@@ -3,7 +3,7 @@
 import pytest
 
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
-from gwd.keys.service import CreateKey
+from gwd.keys.fields import CreateKey
 from gwd.orgs import members, organizations, workspaces
 from gwd.orgs.members import NewMember
 from gwd.orgs.organizations import (

@@ -13,7 +13,10 @@ from gwd.core.caller import Caller, KeyKind, Role
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
 from gwd.keys import secret
-from gwd.keys.fields import CreateKey, KeyFilter, LimitReset, PatchKey, columns
+from gwd.keys.fields import CreateKey as CreateKey
+from gwd.keys.fields import KeyFilter as KeyFilter
+from gwd.keys.fields import LimitReset, columns
+from gwd.keys.fields import PatchKey as PatchKey
 from gwd.keys.tables import KeyTable
 from gwd.orgs import members, workspaces
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
@@ -61,6 +64,16 @@ class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"IssuedKey(key={self.key!r}, plaintext=***)"
+
+
+class ManagementKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A management key for a person, or for the operator of the node."""
+
+    organization_id: str
+    role: Role
+    user_id: str | None
+    workspace_id: str | None = None
+    name: str = "console"
 
 
 class Issuing(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +132,21 @@ def create(
         issuing=issuing,
         now_us=now_us,
     )
+
+
+def issue_management_key(
+    connection: Connection, new: ManagementKey, *, issuing: Issuing, now_us: int
+) -> IssuedKey:
+    """The management key that comes with a new owner, member or lead; the use case has checked who may have it."""
+    key_id = mint("mk_")
+    row = {
+        **msgspec.structs.asdict(new),
+        "id": key_id,
+        "family_id": key_id,
+        "kind": "management",
+        "creator_user_id": new.user_id,
+    }
+    return issue(connection, row, issuing=issuing, now_us=now_us)
 
 
 def issue(

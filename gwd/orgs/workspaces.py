@@ -228,13 +228,21 @@ def add_members(
                 "No such member in this organization; invite the person first.",
                 param=f"user_ids[{index}]",
             )
-        if connection.execute(
-            "INSERT INTO workspace_member (workspace_id, user_id, is_lead, added_at) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET is_lead = 1 WHERE excluded.is_lead > is_lead",
-            (workspace.id, user_id, int(lead), now_us),
-        ):
+        if enter(connection, workspace.id, user_id, is_lead=lead, now_us=now_us):
             added.append(user_id)
     return added
+
+
+def enter(
+    connection: Connection, workspace_id: str, user_id: str, *, is_lead: bool, now_us: int
+) -> bool:
+    """Put a member into a workspace, or make one who is in its lead; false if nothing changed."""
+    changed = connection.execute(
+        "INSERT INTO workspace_member (workspace_id, user_id, is_lead, added_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET is_lead = 1 WHERE excluded.is_lead > is_lead",
+        (workspace_id, user_id, int(is_lead), now_us),
+    )
+    return changed > 0
 
 
 def remove_members(

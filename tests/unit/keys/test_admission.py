@@ -312,3 +312,9 @@ def test_keys_of_a_suspended_organization_are_refused_but_not_the_operator(stage
     with pytest.raises(OrganizationSuspended):
         require_usable(found, now_us=NOW_US)
     require_usable(root, now_us=NOW_US)
+
+
+def test_keys_of_a_deleted_organization_are_unknown(stage: Stage):
+    key = stage.key()
+    organizations.delete(stage.connection, stage.made.organization.id, now_us=NOW_US)
+    assert stage.find(key) is None

@@ -313,9 +313,7 @@ def test_log_probabilities_and_annotations_are_passed_on():
     assert chunks[3]["choices"][0]["delta"]["annotations"] == [{"type": "url_citation"}]
 
 
-@pytest.mark.parametrize(
-    "text", ["a\u2028b", "\x00", "data: [DONE]\n\n", '"}]}', "😀"]
-)
+@pytest.mark.parametrize("text", ["a\u2028b", "\x00", "data: [DONE]\n\n", '"}]}', "😀"])
 def test_no_text_can_break_the_framing(text: str):
     events: list[Event] = [
         Started(),

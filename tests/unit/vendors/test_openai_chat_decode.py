@@ -203,6 +203,7 @@ def test_a_matched_stop_string_is_told():
             {"prompt_tokens": 10, "completion_tokens": 2, "cached_tokens": 4},
             Usage(input=6, cache_read=4, output=2),
         ),
+        ({"input_tokens": 10, "output_tokens": 2}, Usage(input=10, output=2)),
         ({"prompt_tokens": 10}, None),
         ({"completion_tokens": 10}, None),
         ({"prompt_tokens": "10", "completion_tokens": 2}, None),
@@ -277,6 +278,13 @@ def test_usage_in_the_middle_does_not_make_a_cut_stream_whole():
     frame["usage"] = {"prompt_tokens": 10, "completion_tokens": 1}
     *_, failed = streamed(frame)
     assert isinstance(failed, Failed)
+
+
+def test_an_empty_finish_reason_on_every_chunk_is_no_end():
+    *_, failed = streamed(chunk("", content="x"), chunk("", content="y"))
+    assert isinstance(failed, Failed)
+    *_, finished = streamed(chunk("", content="x"), chunk("stop", content="y"))
+    assert isinstance(finished, Finished)
 
 
 @pytest.mark.parametrize("data", [[], [DONE], [b""]])

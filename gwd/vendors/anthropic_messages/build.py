@@ -200,6 +200,8 @@ class _Draft:
         config.pop("effort", None)
         if thinking.effort is not None:
             config["effort"] = thinking.effort
+        elif "verbosity" in request.sent_parameters:
+            self.dropped.add("verbosity")
         format_ = output_format(request, self._target)
         if answer_tool(request, self._target) is not None:
             config.pop("format", None)

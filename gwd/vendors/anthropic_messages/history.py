@@ -89,14 +89,14 @@ class History:
         return turns
 
     def _assistant(self, message: Message) -> None:
-        turn = self._turn("assistant")
         for part in message.parts:
             if isinstance(part, ToolCallPart):
-                self._call(turn, part)
-            elif (block := self._blocks.assistant(part)) is not None:
-                turn.blocks.append(block)
+                self._call(part)
+            else:
+                self._append("assistant", [self._blocks.assistant(part)])
 
-    def _call(self, turn: Turn, part: ToolCallPart) -> None:
+    def _call(self, part: ToolCallPart) -> None:
+        turn = self._turn("assistant")
         call_id = self._unique(upstream_id(part.call_id))
         block, valid = self._blocks.call(part, call_id)
         turn.blocks.append(block)

@@ -18,22 +18,30 @@ from gwd.core.events import (
     collect,
 )
 from gwd.core.request import (
+    EFFORTS,
     Generate,
     ImagePart,
     Message,
+    OutputFormat,
     Part,
+    Reasoning,
     ReasoningPart,
     RefusalPart,
     Request,
+    Sampling,
     TextPart,
     Tool,
     ToolCallPart,
+    ToolChoice,
     ToolResultPart,
     UrlSource,
 )
 from gwd.core.sse import Frame
 from gwd.core.target import Flags
 from gwd.core.usage import Usage
+from gwd.demo.messages_checks import check_messages_request
+from gwd.demo.signatures import redact, sign
+from gwd.demo.traits import ModelTraits
 from gwd.pricing.cost import cost
 from gwd.vendors import openai_chat
 from gwd.vendors.anthropic_messages import ADAPTER
@@ -232,9 +240,14 @@ _PART: st.SearchStrategy[Part] = st.one_of(
     st.builds(
         ReasoningPart,
         text=_TEXTS,
-        signature=st.sampled_from([None, "cw=="]),
+        signature=st.none(),
         format=st.sampled_from(["unknown", "anthropic-claude-v1"]),
     ),
+    st.builds(
+        lambda text: ReasoningPart(text=text, signature=sign(text), format="anthropic-claude-v1"),
+        _TEXTS,
+    ),
+    st.just(ReasoningPart(redacted=redact("x"), format="anthropic-claude-v1")),
     st.builds(RefusalPart, text=_TEXTS),
 )
 _MESSAGES = st.lists(
@@ -248,65 +261,105 @@ _MESSAGES = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=300, deadline=None)
-@given(messages=_MESSAGES, mid_system=st.booleans(), thinking=st.booleans())
-def test_any_history_goes_out_as_the_vendor_wants_it(
-    messages: tuple[Message, ...], mid_system: bool, thinking: bool
+_WISHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "tool_choice": st.builds(
+            ToolChoice,
+            mode=st.sampled_from(["auto", "none", "required", "named"]),
+            name=st.just("a.b"),
+            parallel=st.sampled_from([None, True, False]),
+        ),
+        "reasoning": st.builds(
+            Reasoning,
+            enabled=st.sampled_from([None, True, False]),
+            effort=st.sampled_from([None, *EFFORTS]),
+            max_tokens=st.sampled_from([None, 1, 2000, 10**6]),
+            exclude=st.booleans(),
+        ),
+        "max_output_tokens": st.sampled_from([1, 1024, 1025, 3000, 10**6]),
+        "sampling": st.builds(
+            Sampling,
+            temperature=st.sampled_from([None, 0.2, 1.7]),
+            top_p=st.sampled_from([None, 0.5, 0.99]),
+            top_k=st.sampled_from([None, 5]),
+            stop=st.sampled_from([(), (" ",), ("END", "")]),
+        ),
+        "output": st.sampled_from(
+            [
+                OutputFormat(kind="json_object"),
+                OutputFormat(
+                    kind="json_schema",
+                    name="a name",
+                    schema={
+                        "type": "object",
+                        "properties": {"n": {"type": "integer", "minimum": 1}},
+                    },
+                ),
+            ]
+        ),
+        "verbosity": st.sampled_from(["low", "high"]),
+        "tools": st.sampled_from(
+            [
+                (),
+                (
+                    Tool(name="look", strict=True),
+                    Tool(name="a.b", cache="1h", parameters={"anyOf": []}),
+                ),
+            ]
+        ),
+    },
+)
+_MODELS = st.sampled_from(
+    [
+        (Flags(thinking_form="none"), ModelTraits(name="m", thinking="none")),
+        (Flags(thinking_form="budget"), ModelTraits(name="m", thinking="budget")),
+        (Flags(), ModelTraits(name="m", thinking="budget")),
+        (
+            Flags(thinking_form="both", native_json_schema=False),
+            ModelTraits(name="m", thinking="both", sampling="one"),
+        ),
+        (
+            Flags(
+                thinking_form="adaptive",
+                mid_system=True,
+                rejects_forced_tools=True,
+                rejects_sampling=True,
+                rejects_thinking_disabled=True,
+                supports_prefill=False,
+                native_json_schema=False,
+            ),
+            ModelTraits(
+                name="m",
+                thinking="adaptive",
+                mid_system=True,
+                forced_tools=False,
+                sampling="none",
+                prefill=False,
+            ),
+        ),
+    ]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(messages=_MESSAGES, wishes=_WISHES, model=_MODELS)
+def test_no_request_is_one_that_the_vendor_refuses(
+    messages: tuple[Message, ...], wishes: dict[str, Any], model: tuple[Flags, ModelTraits]
 ):
-    asked = golden.request(
-        body=Generate(messages=messages, tools=(Tool(name="look"), Tool(name="a.b")))
+    flags, traits = model
+    asked = golden.request(body=Generate(messages=messages, **wishes))
+    target = golden.target(
+        "anthropic_messages", flags=flags, upstream_model="m", max_completion_tokens=16_000
     )
-    flags = Flags(mid_system=mid_system, thinking_form="adaptive" if thinking else "none")
     try:
-        call = ADAPTER.build(asked, golden.target("anthropic_messages", flags=flags))
+        call = ADAPTER.build(asked, target)
     except InvalidRequest:
         return
     body = msgspec.json.decode(call.body)
-    turns = body["messages"]
-    spoken = [turn["role"] for turn in turns if turn["role"] != "system"]
-    assert spoken[0] == "user"
-    assert all(one["role"] != two["role"] for one, two in itertools.pairwise(turns))
-    seen: set[str] = set()
-    for place, turn in enumerate(turns):
-        assert turn["content"]
-        for item in turn["content"]:
-            assert item["type"] != "text" or item["text"].strip()
-        calls = [b["id"] for b in turn["content"] if b["type"] == "tool_use"]
-        results = [b["tool_use_id"] for b in turn["content"] if b["type"] == "tool_result"]
-        assert not seen.intersection(calls)
-        assert len(set(calls)) == len(calls)
-        seen.update(calls)
-        if turn["role"] == "assistant":
-            following = turns[place + 1]["content"] if calls else []
-            answered = [b.get("tool_use_id") for b in following[: len(calls)]]
-            assert sorted(answered) == sorted(calls)
-        else:
-            assert not calls
-            assert (
-                [b["type"] for b in turn["content"]].index("tool_result") == 0 if results else True
-            )
-    marks = _marks(body)
-    assert len(marks) <= 4
-    assert "1h" not in marks[marks.index("5m") :] if "5m" in marks else True
-
-
-def _marks(body: dict[str, Any]) -> list[str]:
-    """The lives of all cache marks in prompt order."""
-    found = []
-
-    def look(value: Any) -> None:
-        if isinstance(value, list):
-            for item in value:
-                look(item)
-        elif isinstance(value, dict):
-            look(value.get("content"))
-            if "cache_control" in value:
-                found.append(value["cache_control"].get("ttl", "5m"))
-
-    look(body.get("tools"))
-    look(body.get("system"))
-    look(body["messages"])
-    return found
+    check_messages_request(body, call.headers, traits, counts_only=False)
+    roles = [turn["role"] for turn in body["messages"]]
+    assert all(one != two for one, two in itertools.pairwise(roles))
 
 
 _VALUE = st.recursive(

@@ -77,15 +77,14 @@ class History:
             for call_id in turn.open_calls.values():
                 answer.results.append(_not_executed(call_id))
         turns = [turn for turn in self._turns if turn.content]
-        first = next((turn for turn in turns if turn.role != "system"), None)
-        if first is None:
+        if all(turn.role == "system" for turn in turns):
             raise InvalidRequest(
                 "`messages` holds nothing to answer: send a message with text", param="messages"
             )
-        if first.role == "assistant":
+        if turns[0].role != "user":
             opening = Turn("user")
             opening.blocks.append({"type": "text", "text": PLACEHOLDER})
-            turns.insert(turns.index(first), opening)
+            turns.insert(0, opening)
         return turns
 
     def _assistant(self, message: Message) -> None:

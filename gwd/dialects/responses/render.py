@@ -207,7 +207,7 @@ class ResponsesRenderer:
             case Failed():
                 if isinstance(self._item, MessageOutput):
                     self._keep_broken(self._item)
-                error, error_type = failure_of(self._end)
+                error, error_type = failure_of(self._end, self._reply.generation_id)
                 status: Status = "failed"
                 more: dict[str, Any] = {"error": error, "error_type": error_type}
             case Finished(reason="error"):

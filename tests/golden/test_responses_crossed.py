@@ -92,7 +92,9 @@ CROSSED = (
 
 
 def question(dialect: Dialect, path: Path) -> Request:
-    return msgspec.structs.replace(asked(path), dialect=dialect.name)
+    """The usual question, asked in this dialect."""
+    usual: Request = asked(path)
+    return msgspec.structs.replace(usual, dialect=dialect.name)
 
 
 @pytest.mark.parametrize(

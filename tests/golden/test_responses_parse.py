@@ -1,5 +1,6 @@
 """What the responses dialect refuses, drops and resolves; wrong input always names the field."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -195,6 +196,19 @@ def test_the_codex_session_header_is_the_session_where_no_other_is_given():
     assert parse({"session-id": "codex"}, session_id="body").tags.session_id == "body"
 
 
+class Held:
+    """Items that a caller was sent earlier."""
+
+    def __init__(self, items: dict[str, dict[str, Any]]) -> None:
+        self.items = items
+
+    def remember(self, items: Mapping[str, bytes]) -> None:
+        self.items.update({key: msgspec.json.decode(item) for key, item in items.items()})
+
+    def recall(self, item_id: str) -> dict[str, Any] | None:
+        return self.items.get(item_id)
+
+
 def test_a_reference_is_resolved_from_memory_or_skipped():
     """api.md 3.6: skipping keeps calls and results paired, refusing would break the client."""
     held: dict[str, dict[str, Any]] = {
@@ -209,7 +223,7 @@ def test_a_reference_is_resolved_from_memory_or_skipped():
         {"type": "function_call_output", "call_id": "c1", "output": "1"},
     ]
     body = msgspec.json.encode({"model": "m", "input": items})
-    found = generate(DIALECT.parse(body, {}, held.get))
+    found = generate(DIALECT.remembering(Held(held)).parse(body, {}))
     assert [type(part) for part in found.messages[1].parts] == [ReasoningPart, ToolCallPart]
     skipped = generate(DIALECT.parse(body, {}))
     assert [message.role for message in skipped.messages] == ["user", "tool"]

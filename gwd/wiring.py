@@ -41,6 +41,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
 from gwd.pipeline.upstream import AiohttpUpstream, Timeouts
+from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
 from gwd.store.lock import InstanceLock
@@ -196,6 +197,7 @@ class RunningNode:
             state=state,
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
+            items=InMemoryItems(clock),
             status=status,
         )
 

@@ -21,11 +21,11 @@ LONG_FILES = {
 # A library is a decision of one place; elsewhere its use is an accident.
 PLACES_OF_LIBRARIES = {
     "aiohttp": ("gwd/pipeline/upstream.py",),
-    "httpx": ("gwd/outbound/", "gwd/demo/", "gwctl/"),
+    "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
     "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
     "apsw": ("gwd/store/", "gwd/node/mistakes.py", "gwd/orgs/organizations.py"),
     "typer": ("gwd/__main__.py", "gwctl/"),
-    "tomllib": ("gwd/settings/",),
+    "tomllib": ("gwd/settings/", "gwd/node/price_book.py"),
     "cryptography": ("gwd/credentials/",),
 }
 

@@ -319,9 +319,9 @@ def serve(settings: Settings, environment: Mapping[str, str] | None = None) -> i
 async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
     running = RunningNode(settings, environment)
     loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, running.end)
     async with running:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, running.end)
         _settle_memory()
         log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
         await running.ended()

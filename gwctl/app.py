@@ -74,7 +74,7 @@ _SECTIONS = (
         (
             ("activity", "activity", "requests, served and refused"),
             ("audit", "audit", "who changed what"),
-            ("webhook", "webhook", "where alerts go, and their deliveries"),
+            ("webhook", "webhook+listen", "where alerts go, and their deliveries"),
             ("alert", "alert", "alerts raised, and their settings"),
         ),
     ),

@@ -86,6 +86,19 @@ class Output:
         if total is not None and total > len(rows):
             self.note(f"{len(rows)} of {total} shown; --all shows every one")
 
+    def following(self, row: Record, columns: Sequence[Column]) -> None:
+        """One record of a list that is never complete."""
+        if self.shape.machine:
+            self.data(row) if self.shape.jq else self._write(
+                f"{jsontext.dumps(self._picked(row))}\n"
+            )
+        elif self.table:
+            cells = [tables.cell(c.value(row), c.kind, utc_now()) for c in columns]
+            self._write("   ".join(cells) + "\n")
+        else:
+            self._write(tables.tab_separated([row], columns))
+        sys.stdout.flush()
+
     def record(self, record: Record) -> None:
         """One record: its fields, or its JSON, or its bare id with -q."""
         if self.shape.machine:
@@ -130,6 +143,10 @@ class Output:
     def line(self, line: str) -> None:
         """One line of data for a person."""
         self._write(f"{text.clean(line)}\n")
+
+    def block(self, block: str) -> None:
+        """Text that is already laid out line by line."""
+        self._write(text.clean(block))
 
     def stream(self, piece: str) -> None:
         """A piece of text as it arrives, without a newline."""

@@ -105,8 +105,8 @@ def _matches(resource: Resource, row: Record, reference: str) -> bool:
 
 def address(resource: Resource, record: Record) -> str:
     """The path of one record."""
-    key = record.get("slug") if resource.by_path and record.get("slug") else record.get("id")
-    return f"{resource.path}/{quote(str(key or record.get('user_id') or ''))}"
+    key = record.get("id") or record.get("slug") or record.get("user_id")
+    return f"{resource.path}/{quote(str(key or ''))}"
 
 
 def list_records(
@@ -135,7 +135,7 @@ def send(session: Session, method: str, path: str, body: object = None, *, what:
         session.out.note("Nothing was done.")
         return None
     if method == "POST":
-        return session.api.post(path, body, idempotency_key=session.idempotency_key)
+        return session.api.post(path, body, idempotency_key=session.next_idempotency_key())
     return session.api.request(method, path, body=body)
 
 

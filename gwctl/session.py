@@ -114,6 +114,7 @@ class Session:
         self.out.pager = lambda: self.settings.get("pager").value
         self.dry_run = False
         self.idempotency_key: str | None = None
+        self.posts = 0
         self.limit = 30
         self.everything = False
         self.found_changes = False
@@ -187,6 +188,14 @@ class Session:
         answer = self.out.ask(f"{question} (profile {self.settings.profile}) [y/N] ")
         if answer.lower() not in ("y", "yes"):
             raise refused
+
+    def next_idempotency_key(self) -> str | None:
+        """The given key for the first POST of a run, the key with a number for the others."""
+        if self.idempotency_key is None:
+            return None
+        self.posts += 1
+        suffix = f"-{self.posts}" if self.posts > 1 else ""
+        return f"{self.idempotency_key}{suffix}"
 
     def finish(self) -> int:
         """The exit code of a run that ended well."""

@@ -39,7 +39,7 @@ def add_delete(noun: Noun, resource: Resource, example: str) -> None:
     ) -> None:
         delete_record(session, resource, reference)
 
-    delete.__doc__ = f"Delete a {resource.noun}; asks for its name unless --yes is given."
+    delete.__doc__ = f"Delete {_one(resource)}; asks for its name unless --yes is given."
     noun.verb("delete", *_examples(noun, f"delete {example}", "", "--yes"), writes=True)(delete)
 
 
@@ -61,8 +61,12 @@ def _switch(resource: Resource, verb: str, change: Mapping[str, Any]) -> Callabl
     ) -> None:
         update_record(session, resource, reference, change)
 
-    switch.__doc__ = f"{verb.capitalize()} a {resource.noun}."
+    switch.__doc__ = f"{verb.capitalize()} {_one(resource)}."
     return switch
+
+
+def _one(resource: Resource) -> str:
+    return f"{'an' if resource.noun[0] in 'aeio' else 'a'} {resource.noun}"
 
 
 def _examples(noun: Noun, verb: str, *endings: str) -> Sequence[str]:

@@ -84,7 +84,7 @@ def _handler(session: Session, secret: str) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_: Any) -> None:
             """Quiet: what was received is printed, not logged."""
 
     return Receiver

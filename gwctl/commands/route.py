@@ -1,4 +1,4 @@
-"""`gwctl route explain`: which endpoints would serve a model, in which order, and why not others."""
+"""`gwctl route explain`: which endpoints would serve a model, in which order, and who not."""
 
 from decimal import Decimal
 from typing import Annotated, Any

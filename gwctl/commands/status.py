@@ -67,10 +67,8 @@ def _lines(session: Session, record: dict[str, Any]) -> list[str]:
     lines = [f"gwd {record.get('version')} at {url}{uptime}   profile {session.settings.profile}"]
     lines += _traffic(record)
     credit = record["credits"]
-    lines.append(
-        f"balance    {text.money(credit.get('balance')):<16}"
-        f" available {text.money(credit.get('available'))}   holds {text.money(credit.get('reserved'))}"
-    )
+    owned, free, held = (text.money(credit.get(n)) for n in ("balance", "available", "reserved"))
+    lines.append(f"balance    {owned}   available {free}   holds {held}")
     lines += _endpoints(record)
     for client, address in record["base_urls"].items():
         lines.append(f"{client:<10} {address}")
@@ -98,7 +96,6 @@ def _endpoints(record: dict[str, Any]) -> list[str]:
     lines = [f"endpoints  {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
     for endpoint in unwell[:5]:
         why = f" ({endpoint['reason']})" if endpoint.get("reason") else ""
-        lines.append(
-            f"           {endpoint.get('model')} {endpoint.get('tag')}: {endpoint.get('status')}{why}"
-        )
+        name = f"{endpoint.get('model')} {endpoint.get('tag')}"
+        lines.append(f"           {name}: {endpoint.get('status')}{why}")
     return lines

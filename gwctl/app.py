@@ -187,7 +187,7 @@ def _run(session: Session, words: list[str]) -> int:
             code = _invoke(group, rest, session)
         except _USAGE_ERROR as again:
             return _wrong_usage(again, session)
-    return code or session.finish()
+    return code or session.exit_code
 
 
 def _invoke(group: Any, rest: list[str], session: Session) -> int:
@@ -195,6 +195,8 @@ def _invoke(group: Any, rest: list[str], session: Session) -> int:
         result = group.main(args=rest, prog_name="gwctl", standalone_mode=False, obj=session)
     except _ABORT:
         raise KeyboardInterrupt from None
+    finally:
+        session.close()
     return result if isinstance(result, int) else 0
 
 

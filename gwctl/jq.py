@@ -131,13 +131,24 @@ class _Parser:
                 term = _pipe(term, self.index())
             elif self.take("?"):
                 term = _quiet(term)
-            elif self.at + 1 < len(self.tokens) and self.peek_dot_bracket():
+            elif (key := self.dotted_string()) is not None:
+                term = _pipe(term, _field(_literal(key)))
+            elif self.dot_bracket():
                 self.at += 1
             else:
                 return term
 
-    def peek_dot_bracket(self) -> bool:
-        return self.tokens[self.at].text == "." and self.tokens[self.at + 1].text == "["
+    def dot_bracket(self) -> bool:
+        """Whether `.[` follows: the same as `[` alone."""
+        return [token.text for token in self.tokens[self.at : self.at + 2]] == [".", "["]
+
+    def dotted_string(self) -> str | None:
+        """The key of a following `."key"`."""
+        following = self.tokens[self.at : self.at + 2]
+        if len(following) < 2 or following[0].text != "." or following[1].kind != "string":
+            return None
+        self.at += 2
+        return str(jsontext.loads(following[1].text))
 
     def index(self) -> Filter:
         """What stands between brackets: nothing, a slice, or an index or key."""

@@ -64,11 +64,11 @@ def _arithmetic(operator: str, first: Any, second: Any) -> Any:
         return first | second
     if rank(first) != 3 or rank(second) != 3:
         raise fault(f"cannot use {operator} on {kind(first)} and {kind(second)}")
-    one, two = Decimal(first), Decimal(second)
-    if operator == "/" and two == 0:
-        raise fault("division by zero")
-    result = {"+": one + two, "-": one - two, "*": one * two}.get(operator)
-    return one / two if result is None else result
+    if operator == "/":
+        if second == 0:
+            raise fault("division by zero")
+        return Decimal(first) / Decimal(second)
+    return {"+": first + second, "-": first - second}.get(operator, first * second)
 
 
 def rank(value: object) -> int:

@@ -197,9 +197,13 @@ class Session:
         suffix = f"-{self.posts}" if self.posts > 1 else ""
         return f"{self.idempotency_key}{suffix}"
 
-    def finish(self) -> int:
+    @property
+    def exit_code(self) -> int:
         """The exit code of a run that ended well."""
+        return CHANGES if self.found_changes else 0
+
+    def close(self) -> None:
+        """Close the connections that were opened."""
         for name in ("api", "anonymous", "unchecked"):
             if name in self.__dict__:
                 self.__dict__[name].close()
-        return CHANGES if self.found_changes else 0

@@ -129,7 +129,7 @@ def ago(value: object, now: datetime) -> str:
     moment = parse_time(value)
     if moment is None:
         return "-" if value in (None, "") else clean_line(str(value))
-    seconds = (now - moment).total_seconds()
+    seconds = round((now - moment).total_seconds())
     if abs(seconds) < 5:
         return "now"
     if abs(seconds) > 60 * 86_400:

@@ -109,7 +109,7 @@ def use(session: Session, name: Annotated[str, arg("PROFILE", "Name of a profile
     session.out.note(f"profile {name} is now used")
 
 
-@config.verb("path", "gwctl config path", '${EDITOR:-vi} "$(gwctl config path)"')
+@config.verb("path", "gwctl config path", "cat $(gwctl config path)")
 def path(session: Session) -> None:
     """Print where the profile file is (or would be)."""
     session.out.line(str(profile.config_path()))

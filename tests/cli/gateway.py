@@ -94,6 +94,7 @@ class FakeGateway:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 65536  # one segment per answer
 
             def respond(self) -> None:
                 parts = urlsplit(self.path)

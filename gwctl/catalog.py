@@ -89,7 +89,7 @@ def endpoint_state(record: Record) -> str:
 ENDPOINTS = Resource(
     noun="endpoint",
     path="/catalog/endpoints",
-    id_prefix="ep_",
+    id_prefix=("ep_",),
     names=("name", "tag"),
     columns=(
         Column("MODEL", "model"),

@@ -60,10 +60,17 @@ class Gateway:
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         return self.request("GET", path, query=query)
 
+    def probe(self, address: str) -> str:
+        """What a health page says, whether JSON or plain words; an error status raises."""
+        reply = self._send("GET", address, None, None, {}, None)
+        if not reply.is_success:
+            self._parsed(reply, "GET", address)
+        return reply.text.strip()
+
     def post(self, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:
         """POST with an Idempotency-Key, so that sending it twice cannot make two."""
         headers = {"idempotency-key": idempotency_key or f"gwctl-{uuid.uuid4()}"}
-        return self.request("POST", path, body=body, headers=headers)
+        return self.request("POST", path, body={} if body is None else body, headers=headers)
 
     def request(
         self,

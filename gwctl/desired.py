@@ -83,7 +83,7 @@ _ENDPOINT = (
 )
 _KEY = (
     "name workspace limit limit_reset allowed_models rate_limit_per_minute expires_at strict "
-    "include_byok_in_limit external_user alert_thresholds disabled"
+    "include_byok_in_limit in_flight_cap external_user alert_thresholds disabled"
 )
 _BUDGET = "scope interval kind limit include_byok alert_thresholds"
 _WEBHOOK = "name url type events enabled"

@@ -157,7 +157,7 @@ def from_error(
         exit_code=_BY_STATUS.get(status, FAILED),
         code=code,
         why=_reason(code, error, metadata, headers or {}),
-        do=_remedy(code, metadata, method, path),
+        do=_remedy(code, message, metadata, method, path),
         request_id=request_id,
     )
 
@@ -185,7 +185,7 @@ def _reason(
     return ", ".join(parts)
 
 
-def _remedy(code: str, metadata: Mapping[str, Any], method: str, path: str) -> str:
+def _remedy(code: str, message: str, metadata: Mapping[str, Any], method: str, path: str) -> str:
     if code == "budget_exceeded":
         scope = metadata.get("budget_scope", "organization")
         interval = metadata.get("budget_interval", "monthly")
@@ -193,6 +193,6 @@ def _remedy(code: str, metadata: Mapping[str, Any], method: str, path: str) -> s
         return f"gwctl budget set {target} --{interval} AMOUNT; gwctl budget list shows them all"
     if code in _REMEDIES:
         return _REMEDIES[code]
-    if code == "not_found" and path:
+    if code == "not_found" and "endpoint" in message:
         return f"if {method} {path} should exist, this gateway is older than gwctl: gwctl version"
     return ""

@@ -177,11 +177,11 @@ class Output:
             return
         red, reset = ("\x1b[31m", "\x1b[0m") if self.color(sys.stderr) else ("", "")
         print(f"{red}error:{reset} {what}", file=sys.stderr)
+        request = f"   (request {text.clean_line(error.request_id)})" if error.request_id else ""
         if why:
-            print(f"  why: {why}", file=sys.stderr)
-        request = f"(request {text.clean_line(error.request_id)})" if error.request_id else ""
-        if do or request:
-            print(f"  do:  {'   '.join(part for part in (do, request) if part)}", file=sys.stderr)
+            print(f"  why: {why}{'' if do else request}", file=sys.stderr)
+        if do:
+            print(f"  do:  {do}{request}", file=sys.stderr)
 
     def ask(self, question: str) -> str:
         """A visible question on stderr, answered on the terminal."""

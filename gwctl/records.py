@@ -22,14 +22,16 @@ class Resource:
     noun: str
     path: str
     columns: tuple[Column, ...]
-    id_prefix: str = ""
-    """References that start like this go straight into the path."""
+    id_prefix: tuple[str, ...] = ()
+    """References that start like one of these go straight into the path."""
     by_path: bool = False
     """The API takes the name itself in the path (slugs, model ids)."""
     names: tuple[str, ...] = ("name",)
     """Fields a reference may match when it is not an id."""
     lookup: Mapping[str, Any] = field(default_factory=dict)
     """Query sent while looking a name up."""
+    lookup_by: str = ""
+    """The parameter of that query that takes the name itself, where the API has one."""
     shown_once: str = ""
     """The field beside `data` that is shown once after creation."""
     live: Callable[[Record], bool] = lambda record: True
@@ -77,12 +79,12 @@ def fetch(
 
 def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]:
     """The record a person means by a name or an id; exit 3 when there is none."""
-    is_id = bool(resource.id_prefix) and reference.startswith(resource.id_prefix)
+    is_id = reference.startswith(resource.id_prefix)
     is_hash = len(reference) == 64 and all(c in "0123456789abcdef" for c in reference)
     if resource.by_path or is_id or is_hash:
-        found: dict[str, Any] = data(session.api.get(f"{resource.path}/{quote(reference)}"))
-        return found
-    rows, _ = fetch(session, resource.path, resource.lookup, everything=True)
+        return _get(session, resource, reference)
+    query = {**resource.lookup, **({resource.lookup_by: reference} if resource.lookup_by else {})}
+    rows, _ = fetch(session, resource.path, query, everything=True)
     matches = [row for row in rows if _matches(resource, row, reference)]
     if len(matches) > 1:
         matches = [row for row in matches if resource.live(row)] or matches
@@ -96,6 +98,16 @@ def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]
             code="ambiguous",
         )
     return dict(matches[0])
+
+
+def _get(session: Session, resource: Resource, identity: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = data(session.api.get(f"{resource.path}/{quote(identity)}"))
+    except CommandError as error:
+        if error.code == "not_found" and not error.do:
+            error.do = f"gwctl {resource.noun} list"
+        raise
+    return found
 
 
 def _matches(resource: Resource, row: Record, reference: str) -> bool:

@@ -20,7 +20,7 @@ _MONEY_FIELDS = {
     "threshold", "monthly_cap", "low_balance_threshold", "total_cost", "cost", "projected_spend",
     "budget_limit",
 }  # fmt: skip
-_GOOD = {"enabled", "active", "healthy", "succeeded", "delivered", "ok", "accepted", "yes"}
+_GOOD = {"enabled", "active", "healthy", "live", "succeeded", "delivered", "ok", "accepted"}
 _BAD = {"disabled", "failed", "refused", "retired", "at limit", "expired", "revoked", "down"}
 
 

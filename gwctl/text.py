@@ -91,6 +91,11 @@ def count(value: object) -> str:
     return f"{number:,f}" if number == number.to_integral_value() else f"{number:,.1f}"
 
 
+def counted(number: int, word: str) -> str:
+    """`1 change`, `2 changes`."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
 def percent(value: object) -> str:
     number = decimal(value)
     return "-" if number is None else f"{number:.0f} %"

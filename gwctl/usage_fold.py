@@ -10,7 +10,7 @@ from gwctl.text import decimal
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "api_key": ("key_name", "key_id"),
     "user": ("external_user", "user"),
-    "app": ("app", "app_id", "http_referer"),
+    "app": ("app", "title", "http_referer"),
 }
 
 

@@ -14,7 +14,7 @@ from gwctl.values import arg, body, flag, names, opt
 ALERTS = Resource(
     noun="alert",
     path="/notifications/events",
-    id_prefix="evt_",
+    id_prefix=("evt_",),
     columns=(
         Column("TIME", "created_at", "time"),
         Column("SEVERITY", "severity", "state"),

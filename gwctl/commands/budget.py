@@ -27,7 +27,7 @@ SCOPES = ("organization", "workspace", "key")
 BUDGETS = Resource(
     noun="budget",
     path="/budgets",
-    id_prefix="bud_",
+    id_prefix=("bud_",),
     names=("scope_name",),
     columns=(
         Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope")),

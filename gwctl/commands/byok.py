@@ -16,7 +16,7 @@ from gwctl.verbs import add_delete, add_show, add_switches
 BYOK = Resource(
     noun="byok",
     path="/byok",
-    id_prefix="pk_",
+    id_prefix=("pk_",),
     names=("name", "provider"),
     columns=(
         Column("PROVIDER", "provider"),

@@ -96,13 +96,12 @@ def purchase(
 def refund(
     session: Session,
     usd: Annotated[str, _AMOUNT],
-    note: Annotated[str | None, _NOTE] = None,
-    reference: Annotated[str | None, _REFERENCE] = None,
+    note: Annotated[str, _NOTE],
 ) -> None:
     """Take purchased credit back out of the balance."""
     if not session.dry_run:
         session.confirm_name("refund", usd)
-    wanted = {"amount": amount("USD", usd), "note": note, "reference": reference}
+    wanted = {"amount": amount("USD", usd), "note": note}
     _move(session, "/credits/refunds", wanted, f"refund {usd} USD", "refunded")
 
 

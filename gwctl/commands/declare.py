@@ -7,6 +7,7 @@ from typing import Annotated
 from gwctl import desired, plan
 from gwctl.plan import Change
 from gwctl.session import Session
+from gwctl.text import counted
 from gwctl.tree import Noun
 from gwctl.values import flag, opt
 
@@ -57,7 +58,7 @@ def apply(
     if not session.out.shape.quiet:
         _print(session, changes)
         left = len(changes) - len(todo)
-        session.out.line(f"{_count(len(todo), 'change')} made, {left} left alone.")
+        session.out.line(f"{counted(len(todo), 'change')} made, {left} left alone.")
 
 
 @top.verb("diff", "gwctl diff -f gw.toml", "gwctl diff -f gw.toml --json", writes=False)
@@ -78,17 +79,13 @@ def _show(session: Session, changes: Sequence[Change], *, ending: str) -> None:
         return
     _print(session, changes)
     left = len(changes) - len(todo)
-    session.out.line(f"{_count(len(todo), 'change')}, {left} left alone. {ending}".rstrip())
+    session.out.line(f"{counted(len(todo), 'change')}, {left} left alone. {ending}".rstrip())
 
 
 def _print(session: Session, changes: Sequence[Change]) -> None:
     for change in changes:
         for line in plan.lines(change):
             session.out.line(line)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 @top.verb("export", "gwctl export > gw.toml", "gwctl export --only keys --only budgets")

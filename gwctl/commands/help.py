@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Annotated
 
 from gwctl.client import own_version
-from gwctl.errors import EXIT_CODES, CommandError, usage
+from gwctl.errors import EXIT_CODES, NOT_ALLOWED, NOT_FOUND, CommandError, usage
 from gwctl.profile import ENVIRONMENT, config_path
+from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import arg
@@ -93,13 +94,22 @@ def version(session: Session) -> None:
         return
     session.out.line(f"gwctl {record['gwctl']}")
     if record["gateway"]:
-        session.out.line(f"gwd {record['gateway']} at {record['url']}")
+        known = record["gateway"] != "unknown"
+        session.out.line(f"gwd {record['gateway'] if known else ''} at {record['url']}")
 
 
 def gateway_version(session: Session) -> str:
-    """What /healthz, at the root of the host, says about the version."""
-    reply = session.anonymous.get(f"{root_url(session.settings.url())}/healthz")
-    return str(reply.get("version", "unknown")) if isinstance(reply, dict) else "unknown"
+    """The gateway's version as the operator sees it; `unknown` for other keys."""
+    session.anonymous.probe(f"{root_url(session.settings.url())}/healthz")
+    if not session.settings.secret("key"):
+        return "unknown"
+    try:
+        status = data(session.api.get("/operator/status"))
+    except CommandError as error:
+        if error.exit_code in (NOT_ALLOWED, NOT_FOUND):
+            return "unknown"
+        raise
+    return str(status.get("version", "unknown"))
 
 
 def root_url(url: str) -> str:

@@ -79,8 +79,9 @@ def _summary(record: Record) -> str:
 KEYS = Resource(
     noun="key",
     path="/keys",
-    id_prefix="key_",
+    id_prefix=("key_", "mk_"),
     lookup={"include_disabled": True, "include_expired": True},
+    lookup_by="name",
     shown_once="key",
     live=is_live,
     summary=_summary,
@@ -144,6 +145,7 @@ def create(
     rpm: Annotated[str | None, opt("--rpm", "N", "Requests a minute.")] = None,
     expires: Annotated[str | None, opt("--expires", "TIME", "7d, a date or a time.")] = None,
     workspace: Annotated[str | None, opt("--workspace", "SLUG", "Its workspace.")] = None,
+    in_flight: Annotated[str | None, opt("--in-flight", "N", "Most requests at once.")] = None,
     strict: Annotated[bool, flag("--strict", "Count open holds against the limit too.")] = False,
     include_byok: Annotated[
         bool, flag("--include-byok", "Count traffic on own provider keys against the limit.")
@@ -181,6 +183,7 @@ def create(
                 "rate_limit_per_minute": integer("--rpm", rpm),
                 "expires_at": expiry(expires),
                 "workspace_id": workspace_id(session, workspace),
+                "in_flight_cap": integer("--in-flight", in_flight),
                 "strict": strict or None,
                 "include_byok_in_limit": include_byok or None,
                 "external_user": external_user,
@@ -227,6 +230,9 @@ def update(
         str | None, opt("--rpm", "N", "Requests a minute; none for the default.")
     ] = None,
     expires: Annotated[str | None, opt("--expires", "TIME", "7d, a date; none: never.")] = None,
+    in_flight: Annotated[
+        str | None, opt("--in-flight", "N", "Most requests at once; none removes the cap.")
+    ] = None,
     strict: Annotated[
         bool | None, flag("--strict/--no-strict", "Count open holds against the limit too.")
     ] = None,
@@ -245,6 +251,7 @@ def update(
         "allowed_models": names(model),
         "rate_limit_per_minute": integer("--rpm", rpm),
         "expires_at": expiry(expires),
+        "in_flight_cap": integer("--in-flight", in_flight),
         "strict": strict,
         "include_byok_in_limit": include_byok,
         "alert_thresholds": thresholds(alerts),

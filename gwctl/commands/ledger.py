@@ -13,7 +13,7 @@ from gwctl.values import arg, opt
 LEDGER = Resource(
     noun="ledger entry",
     path="/credits/ledger",
-    id_prefix="led_",
+    id_prefix=("led_",),
     columns=(
         Column("TIME", "created_at", "time"),
         Column("TYPE", "type"),
@@ -93,7 +93,7 @@ def verify(session: Session) -> None:
             session.out.line(f"{text.count(result.get('checked'))} entries checked, all add up")
     if not sound:
         raise CommandError(
-            f"the ledger does not add up: {len(differences)} differences",
+            f"the ledger does not add up: {text.counted(len(differences), 'difference')}",
             code="ledger_differs",
             do="stop inference, keep a copy of the database, and run gwd check on the node",
         )

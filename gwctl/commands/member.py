@@ -42,7 +42,7 @@ MEMBERS = Resource(
 INVITATIONS = Resource(
     noun="invitation",
     path="/organization/invitations",
-    id_prefix="inv_",
+    id_prefix=("inv_",),
     names=("email",),
     live=lambda record: record.get("status") == "pending",
     shown_once="accept_url",
@@ -67,7 +67,7 @@ add_list(member, MEMBERS)
 
 @member.verb(
     "invite",
-    "gwctl member invite ada@example.com --role admin --workspace web",
+    "gwctl member invite ada@example.com --workspace web --lead",
     "LINK=$(gwctl member invite bob@example.com -q)",
     writes=True,
 )
@@ -80,10 +80,18 @@ def invite(
     workspace: Annotated[
         list[str] | None, opt("--workspace", "SLUG", "Workspace to join; repeatable.")
     ] = None,
+    lead: Annotated[
+        bool, flag("--lead", "The person leads that one workspace: an admin inside it.")
+    ] = False,
 ) -> None:
     """Invite a person; the link is shown once and valid for seven days."""
     ids = [workspace_id(session, reference) for reference in workspace or []]
-    wanted = {"email": email, "role": one_of("--role", role, ROLES), "workspace_ids": ids or None}
+    wanted = {
+        "email": email,
+        "role": one_of("--role", role, ROLES),
+        "workspace_ids": ids or None,
+        "is_lead": lead or None,
+    }
     create_record(session, INVITATIONS, body(wanted))
 
 
@@ -152,13 +160,16 @@ def accept(
     secret_file: Annotated[
         Path | None, opt("--secret-file", "FILE", "Read the link from a file.")
     ] = None,
+    first_name: Annotated[str | None, opt("--first-name", "NAME", "Your first name.")] = None,
+    last_name: Annotated[str | None, opt("--last-name", "NAME", "Your last name.")] = None,
 ) -> None:
     """Accept an invitation by its link or token; your management key is shown once."""
     token = token_of(read_secret("invitation link", stdin=secret_stdin, file=secret_file))
+    person = {"first_name": first_name, "last_name": last_name}
     if session.dry_run:
         send(session, "POST", "/invitations/accept", {"token": "…"}, what="accept an invitation")
         return
-    reply = session.anonymous.post("/invitations/accept", {"token": token})
+    reply = session.anonymous.post("/invitations/accept", {"token": token, **body(person)})
     record: Record = data(reply)
     summary = f"member {record.get('email', '')}   role {record.get('role', '')}"
     session.out.secret(

@@ -32,7 +32,7 @@ def list_models(
 ) -> None:
     """List models; without a management key the public list, which leaves out retired ones."""
     if not session.settings.secret("key"):
-        query = {"output_modalities": "all", "q": search}
+        query = {"output_modalities": "all", "q": search, "limit": 1000}
         rows = session.anonymous.get("/models", query)["data"]
         total: int | None = len(rows)
     elif search:

@@ -21,7 +21,7 @@ from gwctl.when import utc_now
 ORGANIZATIONS = Resource(
     noun="org",
     path="/organizations",
-    id_prefix="org_",
+    id_prefix=("org_",),
     names=("slug", "name"),
     shown_once="management_key",
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",

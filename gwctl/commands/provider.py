@@ -10,6 +10,7 @@ from gwctl.desired import Entry
 from gwctl.errors import usage
 from gwctl.records import act, address, data, existing, fetch, find, report, send
 from gwctl.session import Session
+from gwctl.text import counted
 from gwctl.tree import Noun
 from gwctl.values import arg, body, opt
 from gwctl.verbs import add_delete, add_list, add_show, add_switches
@@ -98,7 +99,7 @@ def _make(
         table: sum(1 for change in changes if change.kind.table == table)
         for table in ("providers", "models", "endpoints")
     }
-    made = ", ".join(f"{number} {table}" for table, number in counts.items() if number)
+    made = ", ".join(counted(number, table[:-1]) for table, number in counts.items() if number)
     session.out.line(f"{slug}: {made or 'nothing new'} added")
     session.out.note(f"try it: gwctl provider test {slug}")
 

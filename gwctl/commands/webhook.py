@@ -29,7 +29,7 @@ def _state(record: Record) -> str:
 DESTINATIONS = Resource(
     noun="webhook",
     path="/notifications/destinations",
-    id_prefix="dst_",
+    id_prefix=("dst_",),
     names=("name", "url", "address"),
     shown_once="signing_secret",
     summary=lambda record: (

@@ -24,7 +24,7 @@ WORKSPACES = Resource(
     noun="workspace",
     path="/workspaces",
     by_path=True,
-    id_prefix="ws_",
+    id_prefix=("ws_",),
     names=("slug", "name"),
     columns=(
         Column("SLUG", "slug"),
@@ -53,9 +53,7 @@ def create(
     name: Annotated[str, arg("NAME", "Name of the workspace.")],
     slug: Annotated[str | None, opt("--slug", "SLUG", "Short name; made from the name.")] = None,
     description: Annotated[str | None, opt("--description", "TEXT", "What it is for.")] = None,
-    lead: Annotated[
-        str | None, opt("--lead", "EMAIL", "Invite this person as its lead (role admin).")
-    ] = None,
+    lead: Annotated[str | None, opt("--lead", "EMAIL", "Invite this person to lead it.")] = None,
     key_limit: Annotated[
         str | None, opt("--key-limit", "USD", "Make a key for the team with this limit.")
     ] = None,
@@ -102,7 +100,7 @@ def _create_team(
         record = data(reply) if reply is not None else {"id": "(new)", "slug": slug}
     team: dict[str, object] = {"workspace": record}
     if lead is not None:
-        invitation = {"email": lead, "role": "admin", "workspace_ids": [record["id"]]}
+        invitation = {"email": lead, "is_lead": True, "workspace_ids": [record["id"]]}
         reply = send(
             session, "POST", "/organization/invitations", invitation, what=f"invite {lead}"
         )

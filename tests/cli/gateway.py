@@ -87,7 +87,7 @@ class FakeGateway:
         for path, collection in self.collections.items():
             if request.path == path or request.path.startswith(f"{path}/"):
                 return collection.answer(request, request.path[len(path) + 1 :])
-        return error(404, "not_found", f"{request.method} {request.path} does not exist")
+        return error(404, "not_found", "no such endpoint; the API's base path is /api/v1")
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         gateway = self

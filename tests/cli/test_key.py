@@ -246,7 +246,7 @@ def test_a_team_is_one_command_workspace_invitation_and_key(run: Run, gateway: F
     assert SECRET in out
     assert gateway.sent("POST", "/organization/invitations").body == {
         "email": "a@b.example",
-        "role": "admin",
+        "is_lead": True,
         "workspace_ids": ["ws_1"],
     }
     assert gateway.sent("POST", "/keys").body == {

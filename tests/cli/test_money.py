@@ -54,9 +54,9 @@ def test_a_grant_says_kind_amount_and_expiry(run: Run, gateway: FakeGateway) -> 
 
 def test_a_refund_is_confirmed(run: Run, gateway: FakeGateway) -> None:
     gateway.on("POST", "/credits/refunds", Answer({"data": {"id": "led_2"}}, 201))
-    assert run("credit", "refund", "5").code == 2
+    assert run("credit", "refund", "5", "--note", "unused").code == 2
     assert gateway.writes() == []
-    assert run("credit", "refund", "5", "--yes").code == 0
+    assert run("credit", "refund", "5", "--note", "unused", "--yes").code == 0
 
 
 def test_topup_is_shown_without_options_and_changed_with_them(

@@ -306,7 +306,7 @@ def test_alert_settings_are_one_row_per_category(run: Run, gateway: FakeGateway)
 
 def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None:
     root = gateway.url.removesuffix("/api/v1")
-    gateway.on("GET", "/healthz", {"version": "0.1.0"})
+    gateway.on("GET", "/healthz", Answer(raw=b"ok"))
     checks = [{"name": "sqlite", "ok": True, "message": "3.53"}, {"name": "disk", "ok": False}]
     gateway.on("GET", "/operator/doctor", {"data": {"checks": checks}})
     code, out, err = run("doctor")
@@ -318,7 +318,7 @@ def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None
 
 
 def test_server_check_tells_whether_requests_are_taken(run: Run, gateway: FakeGateway) -> None:
-    gateway.on("GET", "/healthz", {"status": "ok"})
+    gateway.on("GET", "/healthz", Answer(raw=b"ok"))
     gateway.on("GET", "/readyz", {"status": "ready"})
     assert run("server", "check").code == 0
     gateway.on("GET", "/readyz", error(503, "draining", "Draining."))
@@ -363,7 +363,7 @@ def test_route_explain_says_who_is_left_out_and_why(run: Run, gateway: FakeGatew
 
 def test_status_falls_back_to_what_a_member_may_see(run: Run, gateway: FakeGateway) -> None:
     gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
-    gateway.on("GET", "/healthz", {"version": "0.1.0"})
+    gateway.on("GET", "/healthz", Answer(raw=b"ok"))
     gateway.on("GET", "/credits", {"data": {"balance": 5, "available": 4, "reserved": 1}})
     code, out, _ = run("status")
     assert code == 0

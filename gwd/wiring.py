@@ -83,6 +83,7 @@ class RunningNode:
         *,
         clock: Clock | None = None,
         name: str = "gwd",
+        alone: bool = False,
     ) -> None:
         self.settings = settings
         self.node: Node
@@ -90,6 +91,7 @@ class RunningNode:
         self._environment = environment
         self._clock = clock or SystemClock()
         self._name = name
+        self._alone = alone
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ending = asyncio.Event()
         self._lock: InstanceLock | None = None
@@ -243,7 +245,10 @@ class RunningNode:
     async def _listen(self) -> None:
         server = self.settings.server
         self._app = api.build(
-            self.node, {dialect.path: dialect for dialect in DIALECTS}, name=self._name
+            self.node,
+            {dialect.path: dialect for dialect in DIALECTS},
+            name=self._name,
+            alone=self._alone,
         )
         family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -317,7 +322,7 @@ def serve(settings: Settings, environment: Mapping[str, str] | None = None) -> i
 
 
 async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
-    running = RunningNode(settings, environment)
+    running = RunningNode(settings, environment, alone=True)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, running.end)

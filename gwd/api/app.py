@@ -37,8 +37,14 @@ log = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
-def build(node: Node, dialects: dict[str, Dialect], *, name: str = "gwd") -> Sanic[Any, Any]:
-    """The application of a node. `dialects` by their path."""
+def build(
+    node: Node, dialects: dict[str, Dialect], *, name: str = "gwd", alone: bool = False
+) -> Sanic[Any, Any]:
+    """The application of a node. `dialects` by their path.
+
+    `alone` says that this is the only application of the process: then the framework may rewrite its own hot
+    functions for it (it can do so once).
+    """
     app: Sanic[Any, Any] = Sanic(
         name, configure_logging=False, error_handler=_Errors(dialects), loads=_no_loads
     )
@@ -52,6 +58,7 @@ def build(node: Node, dialects: dict[str, Dialect], *, name: str = "gwd") -> San
         RESPONSE_TIMEOUT=RESPONSE_LIMIT_S,
         REQUEST_MAX_SIZE=node.settings.limits.request_body_max_bytes + BODY_SLACK,
         INSPECTOR=False,
+        TOUCHUP=alone,
     )
     _add_inference(app, node, dialects)
     _add_models(app, node)

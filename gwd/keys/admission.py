@@ -11,7 +11,13 @@ import msgspec
 
 from gwd.core.caller import Caller, KeyKind, Role
 from gwd.core.clock import iso
-from gwd.core.errors import KeyDisabled, KeyExpired, KeyLimitExceeded, OrganizationSuspended
+from gwd.core.errors import (
+    KeyDisabled,
+    KeyExpired,
+    KeyLimitExceeded,
+    NotFound,
+    OrganizationSuspended,
+)
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import Window, period_end_us
 from gwd.keys.secret import unknown_key
@@ -76,7 +82,10 @@ def find_by_digest(
     if row is None or not hmac.compare_digest(row[9], digest):
         return None
     key = _state(row)
-    organization = settings(connection, key.organization_id)
+    try:
+        organization = settings(connection, key.organization_id)
+    except NotFound:  # the organization was deleted, and its keys with it
+        return None
     role, removed = _role(connection, key)
     default = default_rate_limit(organization.settings, rate_limit_ceiling)
     own = key.rate_limit_per_minute
@@ -168,7 +177,9 @@ def _role(connection: Connection, key: KeyState) -> tuple[Role | None, bool]:
     """The role a key has now, and whether its member is gone."""
     if key.kind == "inference" or key.user_id is None:
         return key.role, False
-    member_role = members.current_role(connection, key.organization_id, key.user_id)
+    member_role = members.role_within(
+        connection, key.organization_id, key.user_id, key.workspace_id
+    )
     if member_role is None:
         return key.role, True
     if key.role is None or key.role == "operator":

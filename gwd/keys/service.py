@@ -4,29 +4,24 @@ What a management key reaches is checked here for each key: members their own, a
 rest all of the organization. A key out of reach is the same NotFound as one that is not there.
 """
 
-from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from gwd.core.caller import Caller, KeyKind, Role
-from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
-from gwd.core.money import MoneyError, nano_from_usd
-from gwd.keys import models, secret
+from gwd.keys import secret
+from gwd.keys.fields import CreateKey as CreateKey
+from gwd.keys.fields import KeyFilter as KeyFilter
+from gwd.keys.fields import LimitReset, columns
+from gwd.keys.fields import PatchKey as PatchKey
 from gwd.keys.tables import KeyTable
-from gwd.orgs import checks, members, workspaces
+from gwd.orgs import members, workspaces
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
 from gwd.orgs.rights import Right, allowed, rank, require, require_grant
 from gwd.store import Connection
-
-LimitReset = Literal["daily", "weekly", "monthly"]
-
-DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
-MAX_THRESHOLDS: Final = 10
-MAX_IN_FLIGHT_CAP: Final = 10_000
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,54 +66,14 @@ class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
         return f"IssuedKey(key={self.key!r}, plaintext=***)"
 
 
-class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /keys.
+class ManagementKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A management key for a person, or for the operator of the node."""
 
-    `role` is for management keys: admin, or the caller's own if lower, when absent. `user_id` is the caller's member
-    when absent.
-    """
-
-    name: str
-    type: KeyKind = "inference"
-    role: Role | None = None
-    user_id: str | None = None
+    organization_id: str
+    role: Role
+    user_id: str | None
     workspace_id: str | None = None
-    limit: Decimal | None = None
-    limit_reset: LimitReset | None = None
-    include_byok_in_limit: bool = False
-    strict: bool = False
-    in_flight_cap: int | None = None
-    rate_limit_per_minute: int | None = None
-    allowed_models: list[str] | None = None
-    alert_thresholds: list[int] | None = None
-    expires_at: str | None = None
-    external_user: str | None = None
-
-
-class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /keys/{id or hash}: absent is unchanged, null clears. Usage is never touched."""
-
-    name: str | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    limit: Decimal | UnsetType | None = UNSET
-    limit_reset: LimitReset | UnsetType | None = UNSET
-    include_byok_in_limit: bool | UnsetType = UNSET
-    strict: bool | UnsetType = UNSET
-    in_flight_cap: int | UnsetType | None = UNSET
-    rate_limit_per_minute: int | UnsetType | None = UNSET
-    allowed_models: list[str] | UnsetType | None = UNSET
-    alert_thresholds: list[int] | UnsetType | None = UNSET
-    expires_at: str | UnsetType | None = UNSET
-    external_user: str | UnsetType | None = UNSET
-
-
-class KeyFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """The query of GET /keys; `workspace_id` may be an id or a slug, `name` is exact."""
-
-    include_disabled: bool = False
-    include_expired: bool = False
-    workspace_id: str | None = None
-    name: str | None = None
+    name: str = "console"
 
 
 class Issuing(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,15 +110,16 @@ def create(
         "expires_at": new.expires_at,
         "external_user": new.external_user,
     }
-    columns = _columns(limits, issuing.rate_limit_ceiling, now_us)
-    user_id = _owner(connection, organization_id, new, actor)
-    role = _role(connection, organization_id, new, user_id, actor)
+    checked = columns(limits, rate_limit_ceiling=issuing.rate_limit_ceiling, now_us=now_us)
+    user_id = _owner(organization_id, new, actor)
     workspace_id = _workspace(connection, organization_id, new, user_id, actor)
+    belongs_to = _role_of_owner(connection, organization_id, user_id, workspace_id)
+    role = _role(new, belongs_to, actor)
     key_id = mint("mk_" if new.type == "management" else "key_")
     return issue(
         connection,
         {
-            **columns,
+            **checked,
             "id": key_id,
             "family_id": key_id,
             "organization_id": organization_id,
@@ -178,14 +134,29 @@ def create(
     )
 
 
+def issue_management_key(
+    connection: Connection, new: ManagementKey, *, issuing: Issuing, now_us: int
+) -> IssuedKey:
+    """The management key that comes with a new owner, member or lead; the use case has checked who may have it."""
+    key_id = mint("mk_")
+    row = {
+        **msgspec.structs.asdict(new),
+        "id": key_id,
+        "family_id": key_id,
+        "kind": "management",
+        "creator_user_id": new.user_id,
+    }
+    return issue(connection, row, issuing=issuing, now_us=now_us)
+
+
 def issue(
-    connection: Connection, columns: dict[str, Any], *, issuing: Issuing, now_us: int
+    connection: Connection, row: dict[str, Any], *, issuing: Issuing, now_us: int
 ) -> IssuedKey:
     """Write the row of a key that was checked already, with a fresh secret."""
-    plaintext = secret.generate(columns["kind"])
+    plaintext = secret.generate(row["kind"])
     connection.run(
         KeyTable.insert(
-            **columns,
+            **row,
             label=secret.label(plaintext),
             hash=secret.public_hash(plaintext),
             digest=secret.digest(plaintext, issuing.pepper),
@@ -193,8 +164,8 @@ def issue(
             updated_at=now_us,
         )
     )
-    row = connection.first(KeyTable.select().where(KeyTable.id == columns["id"]))
-    return IssuedKey(key=_key(row), plaintext=plaintext)
+    written = connection.first(KeyTable.select().where(KeyTable.id == row["id"]))
+    return IssuedKey(key=_key(written), plaintext=plaintext)
 
 
 def get(
@@ -276,16 +247,16 @@ def patch(
         for name in changes.__struct_fields__
         if (value := getattr(changes, name)) is not UNSET
     }
-    columns = _columns(named, rate_limit_ceiling, now_us)
-    if key.rotated_to is not None and "expires_at" in columns:
-        end_us = columns["expires_at"]
+    checked = columns(named, rate_limit_ceiling=rate_limit_ceiling, now_us=now_us)
+    if key.rotated_to is not None and "expires_at" in checked:
+        end_us = checked["expires_at"]
         if end_us is None or (key.expires_at is not None and end_us > key.expires_at):
             raise InvalidValue(
                 "expires_at of a rotated key can only be brought forward; its successor carries on.",
                 param="expires_at",
             )
-    if columns:
-        connection.run(KeyTable.update(**columns, updated_at=now_us).where(KeyTable.id == key.id))
+    if checked:
+        connection.run(KeyTable.update(**checked, updated_at=now_us).where(KeyTable.id == key.id))
     return get(connection, organization_id, key.id, actor=actor)
 
 
@@ -330,9 +301,18 @@ def disable_management_keys(
 
 
 def lower_roles(
-    connection: Connection, organization_id: str, user_id: str, role: Role, *, now_us: int
+    connection: Connection,
+    organization_id: str,
+    user_id: str,
+    role: Role,
+    *,
+    but_in: list[str],
+    now_us: int,
 ) -> None:
-    """Lower a person's management keys to the role the person has now; none is raised."""
+    """Lower a person's management keys to the role they have now; none is raised.
+
+    `but_in` are the workspaces the person leads: keys bound to those keep what a lead has.
+    """
     above = [
         higher for higher in ("member", "billing", "admin", "owner") if rank(higher) > rank(role)
     ]
@@ -342,6 +322,7 @@ def lower_roles(
             & (KeyTable.user_id == user_id)
             & (KeyTable.kind == "management")
             & KeyTable.role.in_(above)
+            & (KeyTable.workspace_id.is_null() | KeyTable.workspace_id.not_in(but_in))
         )
     )
 
@@ -377,9 +358,7 @@ def _reached(organization_id: str, actor: Caller, right: Right) -> Any:
     return query
 
 
-def _owner(
-    connection: Connection, organization_id: str, new: CreateKey, actor: Caller
-) -> str | None:
+def _owner(organization_id: str, new: CreateKey, actor: Caller) -> str | None:
     """Whom the key belongs to."""
     at_home = actor.organization_id == organization_id
     if new.user_id is None:
@@ -388,22 +367,27 @@ def _owner(
         return new.user_id
     if allowed(actor, "keys.write") == "own":
         raise Forbidden("A member creates keys for themselves only.", param="user_id")
-    members.get(connection, organization_id, new.user_id)
     return new.user_id
 
 
-def _role(
-    connection: Connection,
-    organization_id: str,
-    new: CreateKey,
-    user_id: str | None,
-    actor: Caller,
+def _role_of_owner(
+    connection: Connection, organization_id: str, user_id: str | None, workspace_id: str | None
 ) -> Role | None:
+    """The most a key of this person may do where it lives."""
+    if user_id is None:
+        return None
+    role = members.role_within(connection, organization_id, user_id, workspace_id)
+    if role is None:
+        raise NotFound("No such member.", param="user_id")
+    return role
+
+
+def _role(new: CreateKey, belongs_to: Role | None, actor: Caller) -> Role | None:
+    """At most the actor's role, and at most that of the member the key belongs to."""
     if new.type == "inference":
         if new.role is not None:
             raise InvalidValue('role is for keys of type "management" only.', param="role")
         return None
-    belongs_to = None if user_id is None else _member_role(connection, organization_id, user_id)
     if new.role is None:
         return min(("admin", actor.role or "member", belongs_to or "owner"), key=rank)
     require_grant(actor, new.role)
@@ -418,10 +402,6 @@ def _role(
             param="user_id",
         )
     return new.role
-
-
-def _member_role(connection: Connection, organization_id: str, user_id: str) -> Role:
-    return members.get(connection, organization_id, user_id).role
 
 
 def _workspace(
@@ -450,73 +430,6 @@ def _workspace(
             "You are not a member of this workspace; ask an admin to add you.", param="workspace_id"
         )
     return workspace.id
-
-
-def _columns(named: dict[str, Any], rate_limit_ceiling: int, now_us: int) -> dict[str, Any]:
-    """The columns that input fields set, each checked."""
-    columns: dict[str, Any] = {}
-    for name, value in named.items():
-        match name:
-            case "name":
-                columns["name"] = checks.name(value)
-            case "limit":
-                columns["limit_nano"] = _limit_nano(value)
-            case "allowed_models":
-                columns["allowed_models"] = models.checked(value)
-            case "alert_thresholds":
-                columns["alert_thresholds"] = _thresholds(value)
-            case "expires_at":
-                columns["expires_at"] = _expiry_us(value, now_us)
-            case "external_user":
-                columns["external_user"] = checks.optional_text(value, param="external_user")
-            case "rate_limit_per_minute":
-                columns[name] = _in_range(value, rate_limit_ceiling, param=name)
-            case "in_flight_cap":
-                columns[name] = _in_range(value, MAX_IN_FLIGHT_CAP, param=name)
-            case _:
-                columns[name] = value
-    return columns
-
-
-def _limit_nano(amount: Decimal | None) -> int | None:
-    if amount is None:
-        return None
-    try:
-        return nano_from_usd(amount)
-    except MoneyError as error:
-        raise InvalidValue(f"limit {error}.", param="limit") from None
-
-
-def _expiry_us(text: str | None, now_us: int) -> int | None:
-    if text is None:
-        return None
-    try:
-        expires_at_us = us_from_iso(text)
-    except TimeError as error:
-        raise InvalidValue(f"expires_at {error}.", param="expires_at") from None
-    if expires_at_us <= now_us:
-        raise InvalidValue(
-            "expires_at lies in the past; name a later time, or disable the key to end it now.",
-            param="expires_at",
-        )
-    return expires_at_us
-
-
-def _thresholds(percents: list[int] | None) -> list[int]:
-    if percents is None:
-        return DEFAULT_THRESHOLDS
-    if len(percents) > MAX_THRESHOLDS or not all(1 <= percent <= 100 for percent in percents):
-        raise InvalidValue(
-            f"alert_thresholds takes at most {MAX_THRESHOLDS} percentages from 1 to 100.",
-            param="alert_thresholds",
-        )
-    return sorted(set(percents))
-
-
-def _in_range(value: int | None, highest: int, *, param: str) -> int | None:
-    if value is not None and not 1 <= value <= highest:
-        raise InvalidValue(f"{param} must be from 1 to {highest}.", param=param)
-    return value
 
 
 def _key(row: KeyTable) -> Key:

@@ -52,6 +52,24 @@ def current_role(connection: Connection, organization_id: str, user_id: str) -> 
     return None if row is None else row[0]
 
 
+def role_within(
+    connection: Connection, organization_id: str, user_id: str, workspace_id: str | None
+) -> MemberRole | None:
+    """The role a member has in one workspace: at least admin where they lead. Without one, in the organization."""
+    role = current_role(connection, organization_id, user_id)
+    if role is None or workspace_id is None or rank(role) >= rank("admin"):
+        return role
+    return "admin" if workspace_id in workspaces_led(connection, user_id) else role
+
+
+def workspaces_led(connection: Connection, user_id: str) -> list[str]:
+    """The workspaces a member leads."""
+    rows = connection.rows(
+        "SELECT workspace_id FROM workspace_member WHERE user_id = ? AND is_lead = 1", (user_id,)
+    )
+    return [row[0] for row in rows]
+
+
 def get(connection: Connection, organization_id: str, user_id: str) -> Member:
     """One member; foreign, removed and absent ones are the same NotFound."""
     row = connection.first(_present(organization_id).where(MemberRow.id == user_id))

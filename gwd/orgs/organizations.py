@@ -1,17 +1,16 @@
-"""Organizations: created with a workspace and an owner, looked up, renamed, suspended, removed while unused."""
+"""Organizations: created with a workspace and an owner, looked up, renamed, suspended, deleted."""
 
 from typing import Any, Final
 
 import msgspec
-import peewee
 from msgspec import UNSET, UnsetType
 
 from gwd.core.clock import iso
-from gwd.core.errors import AlreadyExists, Conflict, NotFound
+from gwd.core.errors import AlreadyExists, NotFound
 from gwd.core.ids import mint
 from gwd.orgs import checks
 from gwd.orgs.settings import bump_revision
-from gwd.orgs.tables import MemberRow, OrganizationRow, WorkspaceMemberRow, WorkspaceRow
+from gwd.orgs.tables import MemberRow, OrganizationRow, WorkspaceRow
 from gwd.store import Connection
 
 DEFAULT_WORKSPACE: Final = "default"
@@ -93,7 +92,7 @@ def create(connection: Connection, new: CreateOrganization, *, now_us: int) -> C
 
 def get(connection: Connection, organization_id: str) -> Organization:
     """One organization, by id."""
-    row = connection.first(OrganizationRow.select().where(OrganizationRow.id == organization_id))
+    row = connection.first(_live().where(OrganizationRow.id == organization_id))
     if row is None:
         raise NotFound("No such organization.")
     return _organization(connection, row)
@@ -103,7 +102,7 @@ def list_organizations(
     connection: Connection, *, limit: int, offset: int
 ) -> tuple[list[Organization], int]:
     """All organizations of the node, oldest first, for its operator."""
-    query = OrganizationRow.select().order_by(OrganizationRow.created_at, OrganizationRow.id)
+    query = _live().order_by(OrganizationRow.created_at, OrganizationRow.id)
     rows = connection.run(query.limit(limit).offset(offset))
     return [_organization(connection, row) for row in rows], connection.count(query)
 
@@ -129,22 +128,14 @@ def patch(
     return get(connection, organization_id)
 
 
-def delete(connection: Connection, organization_id: str) -> None:
-    """Remove an organization that was never used. One with keys or credit has a history: it can be suspended."""
-    get(connection, organization_id)
-    own = WorkspaceRow.select(WorkspaceRow.id).where(
-        WorkspaceRow.organization_id == organization_id
+def delete(connection: Connection, organization_id: str, *, now_us: int) -> Organization:
+    """Delete an organization: its keys die at once, its ledger and records stay. Gives back what was deleted."""
+    organization = get(connection, organization_id)
+    connection.run(
+        OrganizationRow.update(deleted_at=now_us).where(OrganizationRow.id == organization_id)
     )
-    try:
-        connection.run(WorkspaceMemberRow.delete().where(WorkspaceMemberRow.workspace_id.in_(own)))
-        for table in (WorkspaceRow, MemberRow):
-            connection.run(table.delete().where(table.organization_id == organization_id))
-        connection.run(OrganizationRow.delete().where(OrganizationRow.id == organization_id))
-    except peewee.IntegrityError:
-        raise Conflict(
-            "The organization has keys, credit or other records that must stay;"
-            " suspend it with PATCH {suspended: true} instead."
-        ) from None
+    bump_revision(connection, organization_id, now_us=now_us)
+    return organization
 
 
 def record(organization: Organization) -> dict[str, Any]:
@@ -161,13 +152,15 @@ def record(organization: Organization) -> dict[str, Any]:
 
 
 def _refuse_taken(connection: Connection, slug: str, *, but: str) -> None:
-    taken = OrganizationRow.select().where(
-        (OrganizationRow.slug == slug) & (OrganizationRow.id != but)
-    )
+    taken = _live().where((OrganizationRow.slug == slug) & (OrganizationRow.id != but))
     if connection.count(taken):
         raise AlreadyExists(
             f"An organization with the slug {slug} exists; choose another slug.", param="slug"
         )
+
+
+def _live() -> Any:
+    return OrganizationRow.select().where(OrganizationRow.deleted_at.is_null())
 
 
 def _organization(connection: Connection, row: OrganizationRow) -> Organization:

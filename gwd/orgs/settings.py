@@ -72,7 +72,8 @@ _encoder: Final = msgspec.json.Encoder()
 def settings(connection: Connection, organization_id: str) -> OrganizationState:
     """The organization's settings, revision and suspension, in one look-up."""
     row = connection.row(
-        "SELECT settings, revision, suspended FROM organization WHERE id = ?", (organization_id,)
+        "SELECT settings, revision, suspended FROM organization WHERE id = ? AND deleted_at IS NULL",
+        (organization_id,),
     )
     if row is None:
         raise NotFound("No such organization.")

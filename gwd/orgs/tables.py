@@ -14,6 +14,7 @@ class OrganizationRow(Table):
     suspended = peewee.BooleanField()
     created_at = peewee.IntegerField()
     updated_at = peewee.IntegerField()
+    deleted_at = peewee.IntegerField(null=True)
 
     class Meta:
         table_name = "organization"

@@ -212,7 +212,7 @@ def add_members(
     lead: bool = False,
     now_us: int,
 ) -> list[str]:
-    """Add members of the organization; who is in already stays as they are. Gives back who was added."""
+    """Add members of the organization, as leads if asked for; gives back who was added or became lead."""
     workspace = get(connection, organization_id, ref)
     require_within(actor, workspace.id)
     _check_count(user_ids)
@@ -228,13 +228,21 @@ def add_members(
                 "No such member in this organization; invite the person first.",
                 param=f"user_ids[{index}]",
             )
-        if connection.execute(
-            "INSERT INTO workspace_member (workspace_id, user_id, is_lead, added_at) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
-            (workspace.id, user_id, int(lead), now_us),
-        ):
+        if enter(connection, workspace.id, user_id, is_lead=lead, now_us=now_us):
             added.append(user_id)
     return added
+
+
+def enter(
+    connection: Connection, workspace_id: str, user_id: str, *, is_lead: bool, now_us: int
+) -> bool:
+    """Put a member into a workspace, or make one who is in its lead; false if nothing changed."""
+    changed = connection.execute(
+        "INSERT INTO workspace_member (workspace_id, user_id, is_lead, added_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET is_lead = 1 WHERE excluded.is_lead > is_lead",
+        (workspace_id, user_id, int(is_lead), now_us),
+    )
+    return changed > 0
 
 
 def remove_members(

@@ -1,7 +1,8 @@
 """The cast: one organization with people of every role, and the callers they are."""
 
 from gwd.core.caller import Caller, Role
-from gwd.keys.service import CreateKey, IssuedKey, Issuing, create
+from gwd.keys.fields import CreateKey
+from gwd.keys.service import IssuedKey, Issuing, create
 from gwd.orgs import members, organizations
 from gwd.orgs.members import MemberRole, NewMember
 from gwd.orgs.organizations import CreatedOrganization, CreateOrganization

@@ -12,11 +12,12 @@ TABLES = (
     "CREATE TABLE revision (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     # orgs
     """CREATE TABLE organization (
-        id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL,
         settings TEXT NOT NULL DEFAULT '{}', revision INTEGER NOT NULL DEFAULT 0,
         suspended INTEGER NOT NULL DEFAULT 0,
-        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER
     ) STRICT""",
+    "CREATE UNIQUE INDEX organization_slug ON organization (slug) WHERE deleted_at IS NULL",
     """CREATE TABLE workspace (
         id TEXT PRIMARY KEY, organization_id TEXT NOT NULL REFERENCES organization(id),
         name TEXT NOT NULL, slug TEXT NOT NULL, description TEXT, created_by TEXT,

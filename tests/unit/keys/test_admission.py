@@ -17,14 +17,8 @@ from gwd.core.errors import (
 )
 from gwd.keys import secret
 from gwd.keys.admission import KeyRow, admit, find_by_digest, require_usable
-from gwd.keys.service import (
-    CreateKey,
-    IssuedKey,
-    PatchKey,
-    delete,
-    disable_management_keys,
-    patch,
-)
+from gwd.keys.fields import CreateKey, PatchKey
+from gwd.keys.service import IssuedKey, delete, disable_management_keys, patch
 from gwd.orgs import members, organizations
 from gwd.orgs.organizations import CreatedOrganization, PatchAnyOrganization
 from gwd.orgs.settings import PatchSettings, patch_settings
@@ -318,3 +312,9 @@ def test_keys_of_a_suspended_organization_are_refused_but_not_the_operator(stage
     with pytest.raises(OrganizationSuspended):
         require_usable(found, now_us=NOW_US)
     require_usable(root, now_us=NOW_US)
+
+
+def test_keys_of_a_deleted_organization_are_unknown(stage: Stage):
+    key = stage.key()
+    organizations.delete(stage.connection, stage.made.organization.id, now_us=NOW_US)
+    assert stage.find(key) is None

@@ -8,8 +8,9 @@ from gwd import spend
 from gwd.core.errors import AlreadyRotated, Conflict, Forbidden, InvalidValue, KeyLimitExceeded
 from gwd.keys import secret
 from gwd.keys.admission import admit, find_by_digest
+from gwd.keys.fields import CreateKey, PatchKey
 from gwd.keys.rotation import OVERLAP_US, RotatedKey, RotateKey, rotate
-from gwd.keys.service import CreateKey, IssuedKey, PatchKey, patch
+from gwd.keys.service import IssuedKey, patch
 from gwd.orgs.organizations import CreatedOrganization
 from gwd.store import Connection
 from tests.support.people import ISSUING, caller, issued, organization, person

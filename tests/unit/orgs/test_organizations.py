@@ -3,7 +3,6 @@
 import pytest
 
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
-from gwd.keys.service import CreateKey
 from gwd.orgs import members, organizations, workspaces
 from gwd.orgs.members import NewMember
 from gwd.orgs.organizations import (
@@ -12,10 +11,10 @@ from gwd.orgs.organizations import (
     PatchAnyOrganization,
     PatchOrganization,
 )
-from gwd.orgs.settings import revision
+from gwd.orgs.settings import revision, settings
 from gwd.orgs.workspaces import CreateWorkspace, PatchWorkspace
 from gwd.store import Connection
-from tests.support.people import caller, issued, organization, person
+from tests.support.people import caller, organization, person
 from tests.support.store import NOW_US, connection
 
 __all__ = ["connection"]
@@ -80,15 +79,16 @@ def test_a_change_the_pipeline_reads_bumps_the_revision(connection, made):
     assert revision(connection, "org_absent") == -1
 
 
-def test_an_unused_organization_can_be_deleted_one_with_history_cannot(connection, made):
+def test_a_deleted_organization_is_gone_and_its_slug_is_free(connection, made):
     other = organization(connection, "Other")
-    new_workspace(connection, other)
-    organizations.delete(connection, other.organization.id)
+    organizations.delete(connection, other.organization.id, now_us=NOW_US)
     with pytest.raises(NotFound):
         organizations.get(connection, other.organization.id)
-    issued(connection, made, CreateKey(name="ci"))
-    with pytest.raises(Conflict, match="suspend"):
-        organizations.delete(connection, made.organization.id)
+    with pytest.raises(NotFound):
+        settings(connection, other.organization.id)
+    listed, total = organizations.list_organizations(connection, limit=9, offset=0)
+    assert (total, [one.id for one in listed]) == (1, [made.organization.id])
+    assert organization(connection, "Other").organization.id != other.organization.id
 
 
 def test_a_workspace_is_found_by_id_or_slug_within_its_organization(connection, made):

@@ -1,0 +1,132 @@
+"""The categories people subscribe to, and per organization who hears of each: GET and PATCH /notifications/alerts."""
+
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.alerts.tables import AlertSettingTable, DestinationTable
+from gwd.core.errors import InvalidValue, NotFound
+from gwd.store import Connection
+
+Category = Literal[
+    "low_balance",
+    "budget_threshold",
+    "key_limit",
+    "auto_topup",
+    "model_availability",
+    "price_change",
+    "model_deprecation",
+    "destination",
+    "provider_key",
+]
+EmailRole = Literal["member", "billing", "admin", "owner"]
+
+# Who gets an email unless the organization says otherwise (spec 6.2: owners and admins).
+EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
+    "low_balance": ("owner", "admin", "billing"),
+    "budget_threshold": ("owner", "admin"),
+    "key_limit": ("owner", "admin"),
+    "auto_topup": ("owner", "admin", "billing"),
+    "model_availability": (),
+    "price_change": (),
+    "model_deprecation": ("owner", "admin"),
+    "destination": ("owner",),
+    "provider_key": ("owner", "admin"),
+}
+
+
+class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """One category of one organization. Without `thresholds` every threshold is told, without `channels` all
+    destinations that subscribe get it."""
+
+    category: Category
+    enabled: bool = True
+    thresholds: list[int] | None = None
+    channels: list[str] | None = None
+    email_roles: list[EmailRole]
+
+
+class PatchAlertSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of PATCH /notifications/alerts for one category: absent is unchanged, null is the default."""
+
+    category: Category
+    enabled: bool | UnsetType = UNSET
+    thresholds: list[int] | UnsetType | None = UNSET
+    channels: list[str] | UnsetType | None = UNSET
+    email_roles: list[EmailRole] | UnsetType | None = UNSET
+
+
+def setting(connection: Connection, organization_id: str, category: Category) -> AlertSetting:
+    """What an organization wants of one category."""
+    row = connection.first(
+        AlertSettingTable.select().where(
+            (AlertSettingTable.organization_id == organization_id)
+            & (AlertSettingTable.category == category)
+        )
+    )
+    default = list(EMAIL_ROLES[category])
+    if row is None:
+        return AlertSetting(category=category, email_roles=default)
+    return AlertSetting(
+        category=category,
+        enabled=row.enabled,
+        thresholds=row.thresholds,
+        channels=row.channels,
+        email_roles=default if row.email_roles is None else row.email_roles,
+    )
+
+
+def list_settings(connection: Connection, organization_id: str) -> list[AlertSetting]:
+    """All categories, in the order of the page."""
+    return [setting(connection, organization_id, category) for category in EMAIL_ROLES]
+
+
+def patch_setting(
+    connection: Connection, organization_id: str, changes: PatchAlertSetting
+) -> AlertSetting:
+    """Change one category. Owners always get mail about a disabled destination (spec 6.3.4)."""
+    fields: dict[str, Any] = {
+        name: value
+        for name in ("enabled", "thresholds", "channels", "email_roles")
+        if (value := getattr(changes, name)) is not UNSET
+    }
+    _check(connection, organization_id, changes.category, fields)
+    if fields:
+        connection.run(
+            AlertSettingTable.insert(
+                organization_id=organization_id, category=changes.category, **fields
+            ).on_conflict(
+                conflict_target=[AlertSettingTable.organization_id, AlertSettingTable.category],
+                update=fields,
+            )
+        )
+    return setting(connection, organization_id, changes.category)
+
+
+def record(held: AlertSetting) -> dict[str, Any]:
+    """The setting as the API shows it."""
+    return msgspec.structs.asdict(held)
+
+
+def _check(
+    connection: Connection, organization_id: str, category: Category, fields: dict[str, Any]
+) -> None:
+    thresholds = fields.get("thresholds")
+    if thresholds is not None:
+        if not all(1 <= percent <= 100 for percent in thresholds):
+            raise InvalidValue("thresholds takes percentages from 1 to 100.", param="thresholds")
+        fields["thresholds"] = sorted(set(thresholds))
+    for index, destination_id in enumerate(fields.get("channels") or ()):
+        own = DestinationTable.select().where(
+            (DestinationTable.id == destination_id)
+            & (DestinationTable.organization_id == organization_id)
+        )
+        if not connection.count(own):
+            raise NotFound("No such destination.", param=f"channels[{index}]")
+    roles = fields.get("email_roles")
+    if category == "destination" and roles is not None and "owner" not in roles:
+        raise InvalidValue(
+            "Owners are always told by email that a destination was disabled; keep owner in email_roles.",
+            param="email_roles",
+        )

@@ -1,0 +1,36 @@
+"""Marks: what lets each cause speak once, and only louder again."""
+
+import msgspec
+
+from gwd.store import Connection
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """The name of a cause and how loud it is: a threshold in percent, or 1 where there is only one loudness."""
+
+    name: str
+    value: int = 1
+
+
+def mark_once(connection: Connection, mark: Mark, *, now_us: int) -> bool:
+    """Remember the mark; true if the cause has not spoken this loud before."""
+    changed = connection.execute(
+        "INSERT INTO alert_mark (name, value, marked_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
+        " SET value = excluded.value, marked_at = excluded.marked_at WHERE excluded.value > value",
+        (mark.name, mark.value, now_us),
+    )
+    return changed > 0
+
+
+def clear(connection: Connection, name: str) -> bool:
+    """Let a cause speak again; true if it had spoken."""
+    return connection.execute("DELETE FROM alert_mark WHERE name = ?", (name,)) > 0
+
+
+def forget_old(connection: Connection, *, prefix: str, marked_before_us: int) -> int:
+    """Drop marks of periods long past; gives back how many. Marks without a period must not be named."""
+    assert prefix, "an empty prefix would re-arm every alert"
+    return connection.execute(
+        "DELETE FROM alert_mark WHERE substr(name, 1, ?) = ? AND marked_at < ?",
+        (len(prefix), prefix, marked_before_us),
+    )

@@ -1,0 +1,197 @@
+"""Alerts: raised in the transaction of their cause, with one delivery for each place that should hear of it."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from gwd.alerts.categories import AlertSetting, Category, setting
+from gwd.alerts.marks import Mark, mark_once
+from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
+from gwd.core.clock import iso
+from gwd.core.ids import mint
+from gwd.orgs.members import emails_of_roles
+from gwd.orgs.settings import settings
+from gwd.store import Connection
+
+Severity = Literal["info", "warning", "critical"]
+
+
+class NewAlert(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened. `url` is absolute; `thresholds_crossed` are the percentages of an alert that has some."""
+
+    category: Category
+    type: str
+    severity: Severity
+    title: str
+    message: str
+    url: str
+    data: dict[str, Any]
+    thresholds_crossed: tuple[int, ...] = ()
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """An alert on record."""
+
+    id: str
+    organization_id: str
+    category: Category
+    type: str
+    severity: Severity
+    title: str
+    message: str
+    url: str
+    data: dict[str, Any]
+    created_at: int
+
+
+class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """The query of GET /notifications/events; `from_us` inclusive, `to_us` exclusive."""
+
+    category: Category | None = None
+    type: str | None = None
+    severity: Severity | None = None
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+def raise_(
+    connection: Connection,
+    organization_id: str,
+    alert: NewAlert,
+    *,
+    now_us: int,
+    once: Mark | None = None,
+) -> str | None:
+    """Write the alert and its deliveries; the id, or None if `once` says that it was told already.
+
+    A category that is switched off is still on record, but goes nowhere.
+    """
+    if once is not None and not mark_once(connection, once, now_us=now_us):
+        return None
+    event_id = mint("evt_")
+    connection.run(
+        AlertTable.insert(
+            id=event_id,
+            organization_id=organization_id,
+            category=alert.category,
+            type=alert.type,
+            severity=alert.severity,
+            title=alert.title,
+            message=alert.message,
+            url=alert.url,
+            data={"organization_id": organization_id, **alert.data},
+            created_at=now_us,
+        )
+    )
+    wanted = setting(connection, organization_id, alert.category)
+    if wanted.enabled and _told(wanted, alert.thresholds_crossed):
+        for destination_id in _destinations(connection, organization_id, alert, wanted):
+            enqueue(
+                connection, organization_id, event_id, destination_id=destination_id, now_us=now_us
+            )
+        for address in _addresses(connection, organization_id, alert, wanted):
+            enqueue(connection, organization_id, event_id, recipient=address, now_us=now_us)
+    return event_id
+
+
+def enqueue(
+    connection: Connection,
+    organization_id: str,
+    event_id: str,
+    *,
+    destination_id: str | None = None,
+    recipient: str | None = None,
+    now_us: int,
+) -> str:
+    """Put one delivery of an alert in the queue: to a destination, or by email to a person."""
+    assert (destination_id is None) != (recipient is None), "a delivery has one addressee"
+    delivery_id = mint("dlv_")
+    connection.run(
+        DeliveryTable.insert(
+            id=delivery_id,
+            event_id=event_id,
+            organization_id=organization_id,
+            destination_id=destination_id,
+            recipient=recipient,
+            status="pending",
+            next_attempt_at=now_us,
+            created_at=now_us,
+        )
+    )
+    return delivery_id
+
+
+def list_events(
+    connection: Connection,
+    organization_id: str,
+    wanted: AlertFilter,
+    *,
+    limit: int,
+    offset: int,
+) -> tuple[list[Alert], int]:
+    """The history of raised alerts, newest first."""
+    query = AlertTable.select().where(AlertTable.organization_id == organization_id)
+    for name in ("category", "type", "severity"):
+        value = getattr(wanted, name)
+        if value is not None:
+            query = query.where(getattr(AlertTable, name) == value)
+    if wanted.from_us is not None:
+        query = query.where(AlertTable.created_at >= wanted.from_us)
+    if wanted.to_us is not None:
+        query = query.where(AlertTable.created_at < wanted.to_us)
+    query = query.order_by(AlertTable.created_at.desc(), AlertTable.id)
+    rows = connection.run(query.limit(limit).offset(offset))
+    events = [
+        Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__}) for row in rows
+    ]
+    return events, connection.count(query)
+
+
+def record(alert: Alert) -> dict[str, Any]:
+    """The alert as the API shows it and as webhooks carry it (spec 2.11)."""
+    return {
+        "id": alert.id,
+        "type": alert.type,
+        "severity": alert.severity,
+        "title": alert.title,
+        "message": alert.message,
+        "url": alert.url,
+        "data": alert.data,
+        "organization_id": alert.organization_id,
+        "created_at": iso(alert.created_at),
+    }
+
+
+def _told(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:
+    return not crossed or wanted.thresholds is None or any(p in wanted.thresholds for p in crossed)
+
+
+def _destinations(
+    connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
+) -> list[str]:
+    """Enabled destinations that subscribe to the category; no subscription list means all."""
+    query = (
+        DestinationTable.select(DestinationTable.id, DestinationTable.events)
+        .where(
+            (DestinationTable.organization_id == organization_id)
+            & (DestinationTable.enabled == True)  # noqa: E712 - peewee builds SQL from it
+        )
+        .order_by(DestinationTable.created_at, DestinationTable.id)
+    )
+    return [
+        row.id
+        for row in connection.run(query)
+        if (not row.events or alert.category in row.events)
+        and (wanted.channels is None or row.id in wanted.channels)
+    ]
+
+
+def _addresses(
+    connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
+) -> list[str]:
+    """People by role; alerts with a threshold go by mail from the organization's percentage on (spec 6.2: 80)."""
+    if alert.thresholds_crossed:
+        lowest = settings(connection, organization_id).settings.alert_email_min_percent
+        if max(alert.thresholds_crossed) < lowest:
+            return []
+    return emails_of_roles(connection, organization_id, [*wanted.email_roles])

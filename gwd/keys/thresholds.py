@@ -1,0 +1,70 @@
+"""Alert thresholds of a key's limit: what one charge crossed, once per window and family."""
+
+from typing import Any
+
+import msgspec
+
+from gwd.core.clock import iso
+from gwd.core.money import usd_json
+from gwd.core.periods import period_end_us
+from gwd.keys.admission import KeyState, limit_spend_nano
+from gwd.spend.thresholds import Crossing, crossing, mark_name
+from gwd.store import Connection
+
+
+class KeyCrossing(msgspec.Struct, frozen=True, kw_only=True):
+    """A key whose limit a charge brought over a threshold. `limit_nano` is above zero."""
+
+    key: KeyState
+    limit_nano: int
+    spent_nano: int
+    at_us: int
+    crossing: Crossing
+
+
+def crossed(
+    connection: Connection, key: KeyState, *, charged_nano: int, byok_nano: int, at_us: int
+) -> KeyCrossing | None:
+    """What this charge crossed; called after it was counted, in the same transaction.
+
+    The mark names family, window and limit: a successor stays silent about what the old key told, and a raised
+    limit speaks anew.
+    """
+    limit_nano = key.limit_nano
+    counted_nano = charged_nano + byok_nano if key.include_byok_in_limit else charged_nano
+    if not limit_nano or not counted_nano or not key.alert_thresholds:
+        return None
+    spent_nano = limit_spend_nano(connection, key, at_us=at_us)
+    subject = f"key_limit:{key.family_id}:{limit_nano}"
+    over = crossing(
+        spent_nano - counted_nano,
+        spent_nano,
+        limit_nano,
+        key.alert_thresholds,
+        mark=mark_name(subject, key.limit_window, at_us),
+    )
+    if over is None:
+        return None
+    return KeyCrossing(
+        key=key, limit_nano=limit_nano, spent_nano=spent_nano, at_us=at_us, crossing=over
+    )
+
+
+def alert_data(found: KeyCrossing) -> dict[str, Any]:
+    """The `data` of alert.key_limit (api.md 9.2)."""
+    key = found.key
+    resets_at_us = period_end_us(key.limit_window, found.at_us)
+    percent_tenths = found.spent_nano * 1_000 // found.limit_nano
+    return {
+        "key_id": key.id,
+        "key_hash": key.hash,
+        "key_name": key.name,
+        "workspace_id": key.workspace_id,
+        "limit": usd_json(found.limit_nano),
+        "limit_reset": None if key.limit_window == "lifetime" else key.limit_window,
+        "usage": usd_json(found.spent_nano),
+        "percent_used": percent_tenths / 10,
+        "threshold_percent": found.crossing.threshold_percent,
+        "thresholds_crossed": list(found.crossing.thresholds_crossed),
+        "resets_at": None if resets_at_us is None else iso(resets_at_us),
+    }

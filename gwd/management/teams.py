@@ -1,0 +1,118 @@
+"""Workspaces under management: made with a lead and the lead's key, changed, deleted once no key lives in them."""
+
+import msgspec
+
+from gwd.core.errors import NotFound
+from gwd.keys import service as keys
+from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
+from gwd.management.change import Change, named, note
+from gwd.orgs import members, workspaces
+from gwd.orgs.rights import require
+from gwd.orgs.workspaces import CreateWorkspace, PatchWorkspace, Workspace
+from gwd.store import Connection
+
+
+class CreateTeam(CreateWorkspace, frozen=True, kw_only=True):
+    """The body of POST /workspaces; with `lead_user_id` the lead's management key comes along, once."""
+
+    lead_user_id: str | None = None
+
+
+class CreatedTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """A new workspace, and the key of its lead if it has one."""
+
+    workspace: Workspace
+    lead_key: IssuedKey | None
+
+
+def create(
+    connection: Connection, new: CreateTeam, *, change: Change, issuing: Issuing
+) -> CreatedTeam:
+    """A workspace; a lead gets an admin's key that is bound to it."""
+    require(change.actor, "workspaces.create")
+    organization_id, now_us = change.organization_id, change.now_us
+    workspace = workspaces.create(
+        connection, organization_id, new, created_by=change.actor.user_id, now_us=now_us
+    )
+    lead_key = None
+    lead = new.lead_user_id
+    if lead is not None:
+        if members.current_role(connection, organization_id, lead) is None:
+            raise NotFound("No such member.", param="lead_user_id")
+        workspaces.enter(connection, workspace.id, lead, is_lead=True, now_us=now_us)
+        lead_key = issue_management_key(
+            connection,
+            ManagementKey(
+                organization_id=organization_id,
+                role="admin",
+                user_id=lead,
+                workspace_id=workspace.id,
+            ),
+            issuing=issuing,
+            now_us=now_us,
+        )
+    details = {"name": workspace.name, "slug": workspace.slug, "lead_user_id": lead}
+    note(connection, change, "workspace.create", ("workspace", workspace.id), details)
+    return CreatedTeam(workspace=workspace, lead_key=lead_key)
+
+
+def patch(
+    connection: Connection, ref: str, changes: PatchWorkspace, *, change: Change
+) -> Workspace:
+    """Change a workspace; a lead its own only."""
+    require(change.actor, "workspaces.write")
+    workspace = workspaces.patch(
+        connection,
+        change.organization_id,
+        ref,
+        changes,
+        actor=change.actor,
+        now_us=change.now_us,
+    )
+    note(connection, change, "workspace.patch", ("workspace", workspace.id), named(changes))
+    return workspace
+
+
+def delete(connection: Connection, ref: str, *, change: Change) -> Workspace:
+    """Delete a workspace in which no key lives."""
+    require(change.actor, "workspaces.create")
+    organization_id, now_us = change.organization_id, change.now_us
+    workspace = workspaces.get(connection, organization_id, ref)
+    live = keys.count_live(connection, organization_id, workspace_id=workspace.id, now_us=now_us)
+    workspaces.delete(connection, organization_id, workspace.id, live_keys=live, now_us=now_us)
+    details = {"name": workspace.name, "slug": workspace.slug}
+    note(connection, change, "workspace.delete", ("workspace", workspace.id), details)
+    return workspace
+
+
+def add_members(
+    connection: Connection, ref: str, user_ids: list[str], *, change: Change
+) -> list[str]:
+    """Put members of the organization into a workspace; gives back who was added."""
+    require(change.actor, "workspaces.write")
+    workspace = workspaces.get(connection, change.organization_id, ref)
+    added = workspaces.add_members(
+        connection,
+        change.organization_id,
+        workspace.id,
+        user_ids,
+        actor=change.actor,
+        now_us=change.now_us,
+    )
+    details = {"user_ids": added}
+    note(connection, change, "workspace.add_members", ("workspace", workspace.id), details)
+    return added
+
+
+def remove_members(
+    connection: Connection, ref: str, user_ids: list[str], *, change: Change
+) -> list[str]:
+    """Take members out of a workspace; a lead's key bound to it has the member's own role from then on."""
+    require(change.actor, "workspaces.write")
+    workspace = workspaces.get(connection, change.organization_id, ref)
+    removed = workspaces.remove_members(
+        connection, change.organization_id, workspace.id, user_ids, actor=change.actor
+    )
+    details = {"user_ids": removed}
+    note(connection, change, "workspace.remove_members", ("workspace", workspace.id), details)
+    return removed

@@ -29,6 +29,7 @@ _ADD_LOT: Final = (
     " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _TAKE: Final = "UPDATE lot SET remaining_nano = remaining_nano - ? WHERE id = ?"
+_SET_EXPIRY: Final = "UPDATE account SET next_expiry_at = ? WHERE organization_id = ?"
 _FREE: Final = "SELECT pool_nano, last_at, next_expiry_at FROM account WHERE organization_id = ?"
 _LAST: Final = "SELECT last_at FROM account WHERE organization_id = ?"
 _PURCHASE: Final = (
@@ -154,9 +155,11 @@ def expire(connection: Connection, organization_id: str, *, now_us: int) -> tupl
     next_expiry_at = next_expiry_us(
         [lot for lot in lots if taken.get(lot.id, 0) < lot.remaining_nano]
     )
-    if parts or next_expiry_at != book.next_expiry_at:
+    if parts:
         book.next_expiry_at = next_expiry_at
         book.save(connection)
+    elif next_expiry_at != book.next_expiry_at:
+        connection.execute(_SET_EXPIRY, (next_expiry_at, organization_id))
     return book.entries()
 
 

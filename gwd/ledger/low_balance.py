@@ -1,20 +1,27 @@
-"""When the balance is low: pure arithmetic with one bit of memory per organization, kept by the caller."""
+"""When the balance is low, and how loud that is: pure arithmetic. The caller keeps what was already told.
 
-from typing import Literal
+The level serves as the loudness of the mark that lets an alert speak once: a low balance is told once, an empty one
+once more. Only added credit re-arms it, at 10 % above the threshold, so that a balance hovering there stays quiet.
+"""
 
-LowBalance = Literal["raise", "rearm", "keep"]
+from typing import Final, Literal
 
-
-def judge(owned_nano: int, threshold_nano: int, *, raised: bool) -> LowBalance:
-    """Raise once when the balance falls below the threshold; re-arm when it stands 10 % above it again.
-
-    The distance keeps a balance that hovers around the threshold from ringing at every request.
-    """
-    if not raised:
-        return "raise" if owned_nano < threshold_nano else "keep"
-    return "rearm" if owned_nano * 10 >= threshold_nano * 11 and owned_nano > 0 else "keep"
+Level = Literal[0, 1, 2]
+SEVERITY: Final[dict[Level, Literal["warning", "critical"]]] = {1: "warning", 2: "critical"}
 
 
-def severity(owned_nano: int) -> Literal["warning", "critical"]:
-    """Critical once nothing is left."""
-    return "critical" if owned_nano <= 0 else "warning"
+def level(owned_nano: int, threshold_nano: int) -> Level:
+    """0: enough; 1: below the threshold; 2: nothing left. A threshold of 0 asks for no warning before the end."""
+    if owned_nano <= 0:
+        return 2
+    return 1 if owned_nano < threshold_nano else 0
+
+
+def rearms(owned_nano: int, threshold_nano: int) -> bool:
+    """Whether credit stands clearly above the threshold again."""
+    return owned_nano > 0 and owned_nano * 10 >= threshold_nano * 11
+
+
+def mark_name(organization_id: str) -> str:
+    """The name under which the loudest told level is kept."""
+    return f"low_balance:{organization_id}"

@@ -49,6 +49,7 @@ def hold(
     *,
     now_us: int,
     family_id: str = KEY,
+    key_id: str = KEY,
     boot_id: str = BOOT,
     organization_id: str = ORGANIZATION,
 ) -> int | None:
@@ -57,7 +58,7 @@ def hold(
         generation_id=generation_id,
         organization_id=organization_id,
         workspace_id=WORKSPACE,
-        key_id=family_id,
+        key_id=key_id,
         family_id=family_id,
         amount_nano=amount_nano,
         boot_id=boot_id,

@@ -372,8 +372,7 @@ def test_a_new_budget_tells_what_is_already_crossed(connection: Connection) -> N
 def test_a_key_s_report_lists_what_its_requests_count_against(connection: Connection) -> None:
     make(connection, "key", "daily", "1")
     make(connection, "organization", "lifetime", "9")
-    statuses = budgets.applicable(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
-    shown = [budgets.key_record(status) for status in statuses]
+    shown = budgets.applying(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
     assert [(one["scope"], one["interval"]) for one in shown] == [
         ("organization", "lifetime"),
         ("key", "daily"),

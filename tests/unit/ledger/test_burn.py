@@ -13,7 +13,7 @@ from gwd.ledger.burn import (
     next_expiry_us,
     refundable_nano,
 )
-from gwd.ledger.low_balance import judge, severity
+from gwd.ledger.low_balance import SEVERITY, level, rearms
 
 KINDS = st.sampled_from(LOT_KINDS)
 
@@ -82,12 +82,19 @@ def test_the_next_expiry_is_the_earliest(credit: list[Lot]) -> None:
     assert next_expiry_us(credit) == (min(known) if known else None)
 
 
-def test_low_balance_rings_once_and_rearms_ten_percent_above() -> None:
-    raised = False
+def test_low_balance_is_told_once_and_again_when_empty() -> None:
+    told = 0
     heard = []
-    for owned in (12, 9, 8, 10, 9, 11, 9):
-        verdict = judge(owned, 10, raised=raised)
-        heard.append(verdict)
-        raised = verdict == "raise" or (raised and verdict != "rearm")
-    assert heard == ["keep", "raise", "keep", "keep", "keep", "rearm", "raise"]
-    assert (severity(1), severity(0), severity(-5)) == ("warning", "critical", "critical")
+    for owned in (12, 9, 8, 10, 11, 9, 0, -5, 10, 11, 3):
+        loud = level(owned, 10)
+        if loud > told:
+            told = loud
+            heard.append((owned, SEVERITY[loud]))
+        if rearms(owned, 10):
+            told = 0
+    assert heard == [(9, "warning"), (9, "warning"), (0, "critical"), (3, "warning")]
+
+
+def test_a_threshold_of_nothing_warns_at_the_end_alone() -> None:
+    assert [level(owned, 0) for owned in (1, 0, -1)] == [0, 2, 2]
+    assert [rearms(owned, 0) for owned in (1, 0, -1)] == [True, False, False]

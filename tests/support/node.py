@@ -1,0 +1,264 @@
+"""A real node for tests: server on a loopback port, SQLite file, simulated vendor upstream, a key that pays.
+
+After each test the ledger must add up and no hold may be open: that is part of every test that uses the fixture.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest_asyncio
+
+from gwd import ledger, settings
+from gwd.core.clock import Clock, SystemClock
+from gwd.demo import SimulatedVendor
+from gwd.management.setup import NewNode
+from gwd.node.init import initialize
+from gwd.wiring import RunningNode
+
+PRICES = {"prompt": "0.000002", "completion": "0.000008", "input_cache_read": "0.0000005"}
+CLAUDE_PRICES = {
+    "prompt": "0.000003",
+    "completion": "0.000015",
+    "input_cache_read": "0.0000003",
+    "input_cache_write": "0.00000375",
+    "input_cache_write_1h": "0.000006",
+}
+PARAMETERS = [
+    *("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "max_tokens"),
+    *("max_completion_tokens", "seed", "response_format", "structured_outputs", "stop", "tools"),
+    *("tool_choice", "parallel_tool_calls", "reasoning", "reasoning_effort", "include_reasoning"),
+    *("verbosity", "logprobs", "top_logprobs", "logit_bias"),
+]
+MODELS: dict[str, dict[str, Any]] = {
+    "demo/chat": {"adapter": "openai_chat", "upstream": "gpt-demo", "pricing": PRICES},
+    "demo/chat-b": {"adapter": "openai_chat", "upstream": "gpt-demo-mini", "pricing": PRICES},
+    "demo/claude": {
+        "adapter": "anthropic_messages",
+        "upstream": "claude-demo",
+        "pricing": CLAUDE_PRICES,
+        "flags": {"thinking_form": "budget", "supports_prefill": True},
+    },
+    "demo/claude-next": {
+        "adapter": "anthropic_messages",
+        "upstream": "claude-demo-next",
+        "pricing": CLAUDE_PRICES,
+        "flags": {
+            "thinking_form": "adaptive",
+            "supports_prefill": False,
+            "rejects_sampling": True,
+            "rejects_forced_tools": True,
+            "mid_system": True,
+        },
+    },
+    "demo/responses": {
+        "adapter": "openai_responses",
+        "upstream": "o-demo",
+        "pricing": PRICES,
+        "flags": {"developer_role": True},
+    },
+    "demo/embed": {
+        "adapter": "openai_embeddings",
+        "upstream": "embed-demo",
+        "pricing": {"prompt": "0.0000001"},
+        "embeddings": True,
+    },
+}
+
+
+class Gateway:
+    """A running node and what a test wants from it."""
+
+    def __init__(self, running: RunningNode, vendor: SimulatedVendor, management_key: str) -> None:
+        self.running = running
+        self.vendor = vendor
+        self.management_key = management_key
+        self.base_url = f"http://127.0.0.1:{running.port}/api/v1"
+        self.operator = httpx.AsyncClient(
+            base_url=self.base_url,
+            headers={"authorization": f"Bearer {management_key}"},
+            timeout=20,
+        )
+        self.key = ""
+        self.key_id = ""
+        self.client = httpx.AsyncClient(base_url=self.base_url, timeout=20)
+
+    @property
+    def store(self) -> Any:
+        return self.running.store
+
+    async def manage(
+        self, method: str, path: str, body: Any = None, *, status: int | None = None
+    ) -> Any:
+        """A management call as the operator; fails the test on an unexpected status."""
+        reply = await self.operator.request(method, path, json=body)
+        wanted = {200, 201} if status is None else {status}
+        assert reply.status_code in wanted, f"{method} {path}: {reply.status_code} {reply.text}"
+        return reply.json()
+
+    async def add_provider(
+        self, slug: str, adapter: str, base_url: str, key: str = "sk-demo-0000"
+    ) -> None:
+        await self.manage(
+            "POST",
+            "/catalog/providers",
+            {"slug": slug, "name": slug, "adapter": adapter, "base_url": base_url},
+        )
+        await self.manage("POST", "/catalog/credentials", {"provider": slug, "key": key})
+
+    async def add_model(self, slug: str, **changes: Any) -> None:
+        spec = {**MODELS.get(slug, {}), **changes}
+        is_embedding = spec.get("embeddings", False)
+        await self.manage(
+            "POST",
+            "/catalog/models",
+            {
+                "id": slug,
+                "name": slug,
+                "vendor": "Demo",
+                "context_length": 200_000,
+                "max_completion_tokens": 0 if is_embedding else 32_000,
+                "supported_parameters": spec.get("parameters", PARAMETERS),
+                "input_modalities": ["text"] if is_embedding else ["text", "image", "file"],
+                "output_modalities": ["embeddings"] if is_embedding else ["text"],
+                "pricing": spec["pricing"],
+            },
+        )
+
+    async def add_endpoint(self, slug: str, provider: str, upstream: str, **fields: Any) -> str:
+        made = await self.manage(
+            "POST",
+            "/catalog/endpoints",
+            {"model": slug, "provider": provider, "upstream_model": upstream, **fields},
+        )
+        endpoint_id: str = made["data"]["id"]
+        return endpoint_id
+
+    async def new_key(self, **fields: Any) -> tuple[str, str]:
+        """(plaintext, id) of a fresh inference key."""
+        made = await self.manage("POST", "/keys", {"name": "test", **fields})
+        return made["key"], made["data"]["id"]
+
+    async def balance(self) -> Decimal:
+        """What the organization owns, exactly."""
+        found = await self.store.read(
+            ledger.balance, await self.organization_id(), now_us=SystemClock().now_us()
+        )
+        return Decimal(found.owned_nano) / 1_000_000_000
+
+    async def organization_id(self) -> str:
+        data = (await self.manage("GET", "/auth/key"))["data"]
+        organization_id: str = data["organization_id"]
+        return organization_id
+
+    async def chat(self, content: str = "hello", **fields: Any) -> httpx.Response:
+        """One chat request with the test's key; `headers` goes to the request, the rest into the body."""
+        headers = fields.pop("headers", {})
+        body = {
+            "model": "demo/chat",
+            "messages": [{"role": "user", "content": content}],
+            **fields,
+        }
+        return await self.client.post("/chat/completions", json=body, headers=headers)
+
+    async def generation(self, reply: httpx.Response) -> Any:
+        """The record of a reply's generation, once it is settled."""
+        generation_id = reply.headers["x-gw-generation-id"]
+        for _ in range(100):
+            found = await self.operator.get("/generation", params={"id": generation_id})
+            if found.status_code == 200:
+                return found.json()["data"]
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{generation_id} was never settled")
+
+    async def at_rest(self) -> None:
+        """Wait until no generation runs."""
+        for _ in range(500):
+            if not self.running.node.line.live:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("generations are still running")
+
+    async def verify(self) -> None:
+        """The books add up and nothing is held."""
+        await self.at_rest()
+        found = await self.store.read(ledger.verify)
+        assert found.ok, found.differences
+        assert await self.store.read(_open_holds) == []
+
+
+def _open_holds(connection: Any) -> list[str]:
+    return [hold.generation_id for hold in ledger.open_reservations(connection)]
+
+
+class Nodes:
+    """Makes nodes in one directory, starts and stops them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environment: dict[str, str] = {}
+        self._count = 0
+
+    def init(self, credit: str | None = "10") -> str:
+        """A fresh node; its operator key."""
+        made = initialize(
+            self.directory / "node",
+            NewNode(
+                organization="Acme",
+                owner_email="owner@acme.example",
+                credit_usd=None if credit is None else Decimal(credit),
+            ),
+            SystemClock(),
+        )
+        return made.created.management_key
+
+    def running(self, clock: Clock | None = None, **environment: str) -> RunningNode:
+        """The node as it would be served, on a free port."""
+        self._count += 1
+        given = {**self.environment, **environment}
+        read = settings.load(self.directory / "node" / "gwd.toml", given, "127.0.0.1", free_port())
+        return RunningNode(read, given, clock=clock, name=f"gwd-test-{id(self)}-{self._count}")
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def fill_catalog(gateway: Gateway) -> None:
+    """One provider per format on the simulated vendor, and every model of MODELS."""
+    vendor = gateway.vendor
+    for adapter in sorted({spec["adapter"] for spec in MODELS.values()}):
+        base_url = vendor.url if adapter == "anthropic_messages" else vendor.openai_url
+        await gateway.add_provider(adapter.replace("_", "-"), adapter, base_url)
+    for slug, spec in MODELS.items():
+        await gateway.add_model(slug)
+        fields = {"flags": spec["flags"]} if "flags" in spec else {}
+        await gateway.add_endpoint(
+            slug, spec["adapter"].replace("_", "-"), spec["upstream"], **fields
+        )
+
+
+@pytest_asyncio.fixture
+async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
+    """A running node with a catalog on the simulated vendor, 10 USD, and one inference key in `client`."""
+    nodes = Nodes(tmp_path)
+    management_key = nodes.init()
+    async with SimulatedVendor() as vendor, nodes.running() as running:
+        made = Gateway(running, vendor, management_key)
+        await fill_catalog(made)
+        made.key, made.key_id = await made.new_key()
+        made.client.headers["authorization"] = f"Bearer {made.key}"
+        try:
+            yield made
+            await made.verify()
+        finally:
+            await made.client.aclose()
+            await made.operator.aclose()

@@ -120,6 +120,14 @@ async def check_url(url: str, rules: Rules, *, param: str, resolver: Resolve = r
         raise InvalidValue(f"{param}: {refused}", param=param) from None
 
 
+def check_shape(url: str, *, param: str) -> None:
+    """What can be told without a resolver: raises InvalidValue naming `param`."""
+    try:
+        _parsed(url)
+    except AddressRefused as refused:
+        raise InvalidValue(f"{param}: {refused}", param=param) from None
+
+
 def allowed(address: Address, rules: Rules) -> bool:
     """Whether a connection may go there; the operator's networks come before the list."""
     plain = _plain(address)

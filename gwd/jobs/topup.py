@@ -1,0 +1,108 @@
+"""Automatic top-up by the clock: claim what is due, call the payment hook, add the credit or plan the next try."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from gwd import topup
+from gwd.core.clock import US_PER_S, Clock, iso
+from gwd.core.money import usd_json
+from gwd.credentials.vault import CannotOpenError, Vault
+from gwd.management.topup import binding
+from gwd.outbound import Answer, OutboundClient
+from gwd.outbound.signature import headers
+from gwd.store import Connection, Store
+
+EVENT: Final = "topup.requested"
+RETRIED_STATUS: Final = frozenset((408, 409, 425, 429))
+
+Report = Callable[[Connection, topup.FailedAttempt], None]
+
+
+class TopUpJob:
+    """`report` runs in the transaction that notes a failure: the alert about it is written with it."""
+
+    def __init__(
+        self, store: Store, client: OutboundClient, vault: Vault, clock: Clock, *, report: Report
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._vault = vault
+        self._clock = clock
+        self._report = report
+
+    async def run(self) -> None:
+        """Try everything that is due, one after the other."""
+        claimed = await self._store.write(topup.claim_due, now_us=self._clock.now_us())
+        for attempt in claimed:
+            await self._try(attempt)
+
+    async def _try(self, attempt: topup.ClaimedAttempt) -> None:
+        try:
+            secret = self._vault.open(
+                attempt.sealed_secret, binding(attempt.organization_id, attempt.hook_url)
+            )
+        except CannotOpenError:
+            reason = "the hook's secret does not open with this node's key ring; set hook_url again"
+            await self._fail(attempt, reason, final=True)
+            return
+        body = _body(attempt)
+        now_s = self._clock.now_us() // US_PER_S
+        sent = headers(EVENT, attempt.id, secret, now_s, body) | {"idempotency-key": attempt.id}
+        answer = await self._client.post(attempt.hook_url, body=body, headers=sent)
+        if answer.succeeded:
+            await self._store.write(topup.succeed, attempt.id, now_us=self._clock.now_us())
+        else:
+            await self._fail(attempt, _reason(answer), final=_is_final(answer))
+
+    async def _fail(self, attempt: topup.ClaimedAttempt, reason: str, *, final: bool) -> None:
+        await self._store.write(
+            _note_failure,
+            attempt.id,
+            reason,
+            self._report,
+            final=final,
+            now_us=self._clock.now_us(),
+        )
+
+
+def _note_failure(
+    connection: Connection,
+    attempt_id: str,
+    reason: str,
+    report: Report,
+    *,
+    final: bool,
+    now_us: int,
+) -> None:
+    failed = topup.fail(connection, attempt_id, reason, final=final, now_us=now_us)
+    if failed is not None:
+        report(connection, failed)
+
+
+def _body(attempt: topup.ClaimedAttempt) -> bytes:
+    return msgspec.json.encode(
+        {
+            "id": attempt.id,
+            "type": EVENT,
+            "organization_id": attempt.organization_id,
+            "amount": usd_json(attempt.amount_nano),
+            "currency": "USD",
+            "attempt": attempt.tries,
+            "created_at": iso(attempt.created_at_us),
+        }
+    )
+
+
+def _reason(answer: Answer) -> str:
+    if answer.status is None:
+        return answer.error or "the hook did not answer"
+    return f"the hook answered {answer.status}"
+
+
+def _is_final(answer: Answer) -> bool:
+    """A clear no (402, 403 …) is not asked again; trouble on the way is."""
+    if answer.status is None:
+        return False
+    return 400 <= answer.status < 500 and answer.status not in RETRIED_STATUS

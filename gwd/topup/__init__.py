@@ -1,0 +1,34 @@
+"""topup: credit that is bought by itself when it runs low, through the operator's payment hook.
+
+Owns: each organization's settings for it and the attempts: when one is due, claimed, tried again, closed.
+Does not own: the call itself (jobs, through outbound), the hook's secret in the clear (management seals and opens it),
+the alert about a failure (whoever runs the job raises it).
+Invariants: one attempt at a time per organization; an attempt's id is the purchase's reference, so it adds credit once
+whatever is repeated; what succeeded or is pending in a month never exceeds the monthly cap; after a failed attempt
+nothing is tried for an hour unless the settings change.
+Speaks to: ledger, store, core.
+"""
+
+from gwd.topup.attempts import (
+    ClaimedAttempt,
+    FailedAttempt,
+    claim_due,
+    consider,
+    fail,
+    succeed,
+)
+from gwd.topup.settings import PatchTopUp, TopUp, get, patch, record
+
+__all__ = [
+    "ClaimedAttempt",
+    "FailedAttempt",
+    "PatchTopUp",
+    "TopUp",
+    "claim_due",
+    "consider",
+    "fail",
+    "get",
+    "patch",
+    "record",
+    "succeed",
+]

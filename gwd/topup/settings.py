@@ -1,0 +1,162 @@
+"""What an organization wants of automatic top-up: GET and PATCH /credits/auto-topup."""
+
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gwd.core.clock import iso
+from gwd.core.errors import InvalidValue
+from gwd.core.money import MoneyError, nano_from_usd, usd_json
+from gwd.store.connection import Connection
+
+_GET: Final = (
+    "SELECT enabled, threshold_nano, amount_nano, monthly_cap_nano, hook_url, sealed_secret, last_attempt_at,"
+    " last_attempt_status, last_attempt_error FROM auto_topup WHERE organization_id = ?"
+)
+_PUT: Final = (
+    "INSERT INTO auto_topup (organization_id, enabled, threshold_nano, amount_nano, monthly_cap_nano, hook_url,"
+    " sealed_secret, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (organization_id) DO UPDATE SET"
+    " enabled = excluded.enabled, threshold_nano = excluded.threshold_nano, amount_nano = excluded.amount_nano,"
+    " monthly_cap_nano = excluded.monthly_cap_nano, hook_url = excluded.hook_url,"
+    " sealed_secret = excluded.sealed_secret, updated_at = excluded.updated_at"
+)
+
+
+class TopUp(msgspec.Struct, frozen=True, kw_only=True):
+    """One organization's settings. `sealed_secret` signs calls of `hook_url` and changes with it."""
+
+    enabled: bool = False
+    threshold_nano: int | None = None
+    amount_nano: int | None = None
+    monthly_cap_nano: int | None = None
+    hook_url: str | None = None
+    sealed_secret: str | None = None
+    last_attempt_at_us: int | None = None
+    last_attempt_status: str | None = None
+    last_attempt_error: str | None = None
+
+
+class PatchTopUp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Absent is unchanged, null clears."""
+
+    enabled: bool | UnsetType = UNSET
+    threshold: Decimal | UnsetType | None = UNSET
+    amount: Decimal | UnsetType | None = UNSET
+    monthly_cap: Decimal | UnsetType | None = UNSET
+    hook_url: str | UnsetType | None = UNSET
+
+
+def get(connection: Connection, organization_id: str) -> TopUp:
+    """The settings; an organization that never set any has it switched off."""
+    row = connection.row(_GET, (organization_id,))
+    if row is None:
+        return TopUp()
+    return TopUp(
+        enabled=bool(row[0]),
+        threshold_nano=row[1],
+        amount_nano=row[2],
+        monthly_cap_nano=row[3],
+        hook_url=row[4],
+        sealed_secret=row[5],
+        last_attempt_at_us=row[6],
+        last_attempt_status=row[7],
+        last_attempt_error=row[8],
+    )
+
+
+def patch(
+    connection: Connection,
+    organization_id: str,
+    changes: PatchTopUp,
+    *,
+    sealed_secret: str | None,
+    now_us: int,
+) -> TopUp:
+    """Change the settings. `sealed_secret` is given when the hook changes: each address has a secret of its own.
+
+    Raises InvalidValue for amounts that cannot be, and for switching on what is incomplete.
+    """
+    before = get(connection, organization_id)
+    hook_url = before.hook_url if isinstance(changes.hook_url, UnsetType) else changes.hook_url
+    assert hook_url in (None, before.hook_url) or sealed_secret is not None
+    after = msgspec.structs.replace(
+        before,
+        enabled=before.enabled if isinstance(changes.enabled, UnsetType) else changes.enabled,
+        threshold_nano=_money(changes.threshold, before.threshold_nano, "threshold"),
+        amount_nano=_money(changes.amount, before.amount_nano, "amount"),
+        monthly_cap_nano=_money(changes.monthly_cap, before.monthly_cap_nano, "monthly_cap"),
+        hook_url=hook_url,
+        sealed_secret=None if hook_url is None else sealed_secret or before.sealed_secret,
+    )
+    _check(after)
+    connection.execute(
+        _PUT,
+        (
+            organization_id,
+            int(after.enabled),
+            after.threshold_nano,
+            after.amount_nano,
+            after.monthly_cap_nano,
+            after.hook_url,
+            after.sealed_secret,
+            now_us,
+        ),
+    )
+    return after
+
+
+def record(settings: TopUp) -> dict[str, Any]:
+    """The settings as the API shows them."""
+    return {
+        "enabled": settings.enabled,
+        "threshold": _usd(settings.threshold_nano),
+        "amount": _usd(settings.amount_nano),
+        "monthly_cap": _usd(settings.monthly_cap_nano),
+        "hook_url": settings.hook_url,
+        "last_attempt": None
+        if settings.last_attempt_at_us is None
+        else {
+            "at": iso(settings.last_attempt_at_us),
+            "status": settings.last_attempt_status,
+            "error": settings.last_attempt_error,
+        },
+    }
+
+
+def _check(settings: TopUp) -> None:
+    if settings.amount_nano == 0:
+        raise InvalidValue("amount must be more than 0 USD", param="amount")
+    cap_nano, amount_nano = settings.monthly_cap_nano, settings.amount_nano
+    if cap_nano is not None and amount_nano is not None and cap_nano < amount_nano:
+        raise InvalidValue(
+            "monthly_cap must be at least amount, or nothing could ever be bought; null removes it",
+            param="monthly_cap",
+        )
+    if not settings.enabled:
+        return
+    for name, value in (
+        ("threshold", settings.threshold_nano),
+        ("amount", settings.amount_nano),
+        ("hook_url", settings.hook_url),
+    ):
+        if value is None:
+            raise InvalidValue(
+                f"automatic top-up needs {name} before it can be enabled", param=name
+            )
+
+
+def _money(usd: Decimal | UnsetType | None, before_nano: int | None, param: str) -> int | None:
+    if isinstance(usd, UnsetType):
+        return before_nano
+    if usd is None:
+        return None
+    try:
+        return nano_from_usd(usd)
+    except MoneyError as error:
+        raise InvalidValue(f"{param} {error}", param=param) from None
+
+
+def _usd(nano: int | None) -> msgspec.Raw | None:
+    return None if nano is None else usd_json(nano)

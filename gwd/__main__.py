@@ -122,6 +122,26 @@ def serve(
 
 
 @app.command()
+def demo(
+    *,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_535, help="Port to listen on; 8080, or with --once a free one."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Send one streamed request, show what it cost, and end.")
+    ] = False,
+) -> None:
+    """Serve a throw-away gateway with a simulated vendor, 10 USD and a key, ready to paste into curl and SDKs.
+
+    Real vendors join for each of OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY that is set.
+    """
+    from gwd.node import demo as trial
+
+    raise typer.Exit(trial.run(port, once=once, environ=os.environ))
+
+
+@app.command()
 def check(config: Config = DEFAULT_DIRECTORY) -> None:
     """Look over a stopped node: key ring, schema, file, and the whole ledger recomputed.
 

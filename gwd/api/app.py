@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from sanic import HTTPResponse, Request, Sanic
 from sanic.exceptions import MethodNotAllowed as SanicMethodNotAllowed
 from sanic.exceptions import NotFound as SanicNotFound
-from sanic.exceptions import PayloadTooLarge, RequestTimeout, SanicException
+from sanic.exceptions import PayloadTooLarge, RequestCancelled, RequestTimeout, SanicException
 from sanic.handlers import ErrorHandler
 
 from gwd.api import headers as response_headers
@@ -54,7 +54,6 @@ def build(node: Node, dialects: dict[str, Dialect], *, name: str = "gwd") -> San
         RESPONSE_TIMEOUT=RESPONSE_LIMIT_S,
         REQUEST_MAX_SIZE=node.settings.limits.request_body_max_bytes + BODY_SLACK,
         INSPECTOR=False,
-        TOUCHUP=False,
     )
     _add_inference(app, node, dialects)
     _add_models(app, node)
@@ -239,6 +238,8 @@ class _Errors(ErrorHandler):
     def default(self, request: Request | None, exception: Exception) -> HTTPResponse:
         request_id = mint("req_")
         error = _translated(exception)
+        if isinstance(exception, RequestCancelled):
+            return HTTPResponse(b"", 499)  # the client has left; nobody reads this
         if isinstance(error, InternalError):
             log.error("unexpected error", exc_info=exception, extra={"request_id": request_id})
         path = request.path if request is not None else ""

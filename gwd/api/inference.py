@@ -17,11 +17,13 @@ from gwd.core.errors import Draining, GatewayError, InvalidRequest, LedgerQuaran
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text
+from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Refused
 from gwd.pipeline import inference as line
 from gwd.pipeline.inference import Generation, Head
 from gwd.pipeline.ticket import Ticket, ticket_for
+from gwd.replay.items import KeyItems
 
 SEND_STALL_S: Final = 60.0
 
@@ -63,6 +65,8 @@ def _start(
     body = unpacked(
         request.body, request.headers, max_bytes=node.settings.limits.request_body_max_bytes
     )
+    if isinstance(dialect, Responses):
+        dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
     try:
         parsed = dialect.parse(body, request.headers)
     except RecursionError:

@@ -10,6 +10,7 @@ from gwd.keys.service import Issuing
 from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
+from gwd.replay.items import ItemMemory
 from gwd.settings import Settings
 from gwd.store import Store
 
@@ -36,6 +37,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     state: PlanningState
     limiter: RateLimiter
     refusals: RefusalCounter
+    items: ItemMemory
     status: NodeStatus
 
     @property

@@ -1,5 +1,7 @@
 """Which errors of a command are the machine's or its owner's to mend, and their one line; the rest are ours."""
 
+import errno
+
 import apsw
 
 from gwd.core.errors import GatewayError
@@ -8,6 +10,7 @@ from gwd.credentials.references import UnresolvedReferenceError
 from gwd.management.setup import WrongKeyRingError
 from gwd.node.check import NoDatabaseError
 from gwd.node.init import DirectoryTakenError
+from gwd.node.price_book import NoPriceBookError
 from gwd.settings import SettingsError
 from gwd.store.connection import OldSqliteError
 from gwd.store.lock import AlreadyRunningError
@@ -19,6 +22,7 @@ _EXPLAINED = (
     KeyRingError,
     NewerSchemaError,
     NoDatabaseError,
+    NoPriceBookError,
     OldSqliteError,
     SettingsError,
     UnresolvedReferenceError,
@@ -33,6 +37,8 @@ def text_of(error: Exception) -> str | None:
             return error.message
         case _ if isinstance(error, _EXPLAINED):
             return str(error)
+        case OSError(errno=errno.EADDRINUSE):
+            return "the port is in use; choose another with --port"
         case OSError():
             place = f"{error.filename}: " if error.filename else ""
             return f"{place}{error.strerror or error}"

@@ -25,6 +25,20 @@ class ItemMemory(Protocol):
         ...
 
 
+class KeyItems:
+    """The memory as one key sees it."""
+
+    def __init__(self, memory: ItemMemory, key_id: str) -> None:
+        self._memory = memory
+        self._key_id = key_id
+
+    def remember(self, items: Mapping[str, bytes]) -> None:
+        self._memory.remember(self._key_id, items)
+
+    def recall(self, item_id: str) -> dict[str, Any] | None:
+        return self._memory.recall(self._key_id, item_id)
+
+
 class _Held(msgspec.Struct, frozen=True):
     item: bytes
     until_s: float

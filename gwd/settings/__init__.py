@@ -3,11 +3,11 @@
 Environment beats file: `GWD_<SECTION>_<NAME>`, or `GWD_<SECTION>_<NAME>_FILE` for a file that holds the value.
 A name in `GWD_<SECTION>_…` that is no setting stops the start as a misspelt key of the file does.
 Owns: names, types, defaults, the rules between settings. Does not own: what rooms do with the values they are handed.
-Speaks to: wiring and the commands, which alone see it.
+Speaks to: the commands, wiring and the handlers of the api; no room below ever sees it.
 """
 
 from gwd.settings.merge import load, smtp_password
-from gwd.settings.sections import SECTIONS, Limits, Settings, StoreFiles, as_toml
+from gwd.settings.sections import SECTIONS, Limits, Settings, StoreFiles, Timeouts, as_toml
 from gwd.settings.source import SettingsError
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "StoreFiles",
+    "Timeouts",
     "as_toml",
     "load",
     "smtp_password",

@@ -323,7 +323,11 @@ def _sent(body: Generate) -> frozenset[str]:
 
 def _extras(raw: dict[str, Any], tools: list[dict[str, Any]] | None) -> Extras | None:
     """Fields for an upstream of this family. The whole tools list is among them if it names a tool the vendor runs."""
-    extras = {name: value for name, value in raw.items() if name not in _READ and value is not None}
+    extras = {
+        name: value
+        for name, value in raw.items()
+        if name not in _READ and name not in _ROUTER_FIELDS and value is not None
+    }
     if tools and any(map(_is_hosted, tools)):
         extras["tools"] = tools
     return extras or None

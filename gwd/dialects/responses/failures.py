@@ -24,14 +24,13 @@ _REASONS: Final[dict[FaultReason, str]] = {
 }
 
 
-def failure_of(failed: Failed) -> tuple[ErrorObject, str]:
+def failure_of(failed: Failed, request_id: str) -> tuple[ErrorObject, str]:
     """The error of a failed response, and our own precise code for it."""
     if failed.error is None:
         return _from_fault(failed.fault)
     error = failed.error
-    return ErrorObject(
-        code=_vendor_code(error), message=error_object(error, "")["message"]
-    ), error.code
+    message = error_object(error, request_id)["message"]
+    return ErrorObject(code=_vendor_code(error), message=message), error.code
 
 
 def _vendor_code(error: GatewayError) -> str:

@@ -34,9 +34,11 @@ class Namespaces:
         found = self._flat.get(member)
         if found is not None:
             return found
-        flat = _joined(member)
-        if flat in self._taken:
-            flat = _shortened(flat, member)
+        flat = joined = _joined(member)
+        attempt = 0
+        while flat in self._taken:
+            attempt += 1
+            flat = _shortened(joined, member, attempt)
         self._flat[member] = flat
         self._taken.add(flat)
         return flat
@@ -62,6 +64,6 @@ def _joined(member: Member) -> str:
     return joined if len(joined) <= MAX_NAME else _shortened(joined, member)
 
 
-def _shortened(joined: str, member: Member) -> str:
-    identity = f"{member.namespace}\0{member.name}".encode("utf-8", "surrogatepass")
+def _shortened(joined: str, member: Member, attempt: int = 0) -> str:
+    identity = f"{member.namespace}\0{member.name}\0{attempt}".encode("utf-8", "surrogatepass")
     return f"{joined[: MAX_NAME - 9]}_{hashlib.sha256(identity).hexdigest()[:8]}"

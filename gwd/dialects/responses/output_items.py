@@ -157,6 +157,8 @@ class ReasoningOutput:
         self.part_is_open = True
 
     def delta(self, text: str, extras: dict[str, Any] | None) -> None:
+        if not text:
+            return
         if not self._texts:
             self._open_text()
         self._texts.append(text)

@@ -1,6 +1,6 @@
 """Events to the responses event sequence, and to the whole response object made of the same items."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, assert_never
 
 import msgspec
@@ -51,6 +51,7 @@ from gwd.dialects.responses.wire import (
 )
 
 Status = Literal["completed", "incomplete", "failed"]
+ItemKeeper = Callable[[dict[str, bytes]], None]
 _encode = msgspec.json.Encoder().encode
 _BROKEN_FINISH: Final = ErrorObject(
     code="server_error", message="the vendor ended its answer with an error"
@@ -60,7 +61,9 @@ _BROKEN_FINISH: Final = ErrorObject(
 class ResponsesRenderer:
     """One generation. An item stays open until the next one starts or the answer ends, so that its status is known."""
 
-    def __init__(self, request: Request, reply: Reply, clock: Clock) -> None:
+    def __init__(
+        self, request: Request, reply: Reply, clock: Clock, keep: ItemKeeper | None = None
+    ) -> None:
         assert isinstance(request.body, Generate)
         self._body = request.body
         self._include_cost = request.include_cost
@@ -72,6 +75,7 @@ class ResponsesRenderer:
         self._hide_reasoning = self._body.reasoning is not None and self._body.reasoning.exclude
         self._reply = reply
         self._clock = clock
+        self._keep_items = keep
         self._writer = EventWriter()
         self._opened = False
         self._item: OutputItem | None = None
@@ -102,7 +106,9 @@ class ResponsesRenderer:
 
     def whole(self, completion: Completion, settled: Settled) -> bytes:
         self.feed(_replayed(completion))
-        return _encode(self._final(settled))
+        response = self._final(settled)
+        self._remember(response)
+        return _encode(response)
 
     def _turn(self, event: Event) -> None:
         self._open()
@@ -198,7 +204,13 @@ class ResponsesRenderer:
     def _settle(self, settled: Settled) -> None:
         response = self._final(settled)
         assert response.status != "in_progress"
+        self._remember(response)
         self._writer.event(f"response.{response.status}", {"response": response})
+
+    def _remember(self, response: ResponseObject) -> None:
+        """A client may refer to the items of an answer that it got whole."""
+        if self._keep_items is not None and response.status != "failed":
+            self._keep_items(self.emitted_items)
 
     def _final(self, settled: Settled) -> ResponseObject:
         """The terminal object."""
@@ -207,7 +219,7 @@ class ResponsesRenderer:
             case Failed():
                 if isinstance(self._item, MessageOutput):
                     self._keep_broken(self._item)
-                error, error_type = failure_of(self._end)
+                error, error_type = failure_of(self._end, self._reply.generation_id)
                 status: Status = "failed"
                 more: dict[str, Any] = {"error": error, "error_type": error_type}
             case Finished(reason="error"):

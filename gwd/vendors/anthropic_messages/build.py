@@ -91,10 +91,8 @@ class _Draft:
         self._finish_prefill(turns)
         body: dict[str, Any] = {"model": target.upstream_model, "max_tokens": self._max_tokens}
         extras = self._extras()
-        limit_marks(
-            _in_prompt_order(choice.tools, system, turns),
-            reserved=1 if extras.get("cache_control") else 0,
-        )
+        # A mark at the top level stands for one on the last block.
+        limit_marks([*_in_prompt_order(choice.tools, system, turns), extras])
         if system:
             body["system"] = system
         body["messages"] = [turn.as_wire() for turn in turns]
@@ -200,6 +198,8 @@ class _Draft:
         config.pop("effort", None)
         if thinking.effort is not None:
             config["effort"] = thinking.effort
+        elif "verbosity" in request.sent_parameters:
+            self.dropped.add("verbosity")
         format_ = output_format(request, self._target)
         if answer_tool(request, self._target) is not None:
             config.pop("format", None)

@@ -6,15 +6,14 @@ from typing import Any, Final
 MAX_MARKS: Final = 4
 
 
-def limit_marks(blocks: Iterable[dict[str, Any]], *, reserved: int = 0) -> None:
-    """Keep the last marks in prompt order, four less `reserved`; blocks are changed in place.
+def limit_marks(blocks: Iterable[dict[str, Any]]) -> None:
+    """Keep the last four marks in prompt order; blocks are changed in place.
 
     A one-hour mark behind a five-minute one is refused by the vendor; it lives five minutes then, which never costs
     more than the client asked for.
     """
     marked = [block for block in blocks if isinstance(block.get("cache_control"), dict)]
-    allowed = max(MAX_MARKS - reserved, 0)
-    for block in marked[: max(len(marked) - allowed, 0)]:
+    for block in marked[: max(len(marked) - MAX_MARKS, 0)]:
         del block["cache_control"]
     short_seen = False
     for block in marked:

@@ -77,26 +77,25 @@ class History:
             for call_id in turn.open_calls.values():
                 answer.results.append(_not_executed(call_id))
         turns = [turn for turn in self._turns if turn.content]
-        first = next((turn for turn in turns if turn.role != "system"), None)
-        if first is None:
+        if all(turn.role == "system" for turn in turns):
             raise InvalidRequest(
                 "`messages` holds nothing to answer: send a message with text", param="messages"
             )
-        if first.role == "assistant":
+        if turns[0].role != "user":
             opening = Turn("user")
             opening.blocks.append({"type": "text", "text": PLACEHOLDER})
-            turns.insert(turns.index(first), opening)
+            turns.insert(0, opening)
         return turns
 
     def _assistant(self, message: Message) -> None:
-        turn = self._turn("assistant")
         for part in message.parts:
             if isinstance(part, ToolCallPart):
-                self._call(turn, part)
-            elif (block := self._blocks.assistant(part)) is not None:
-                turn.blocks.append(block)
+                self._call(part)
+            else:
+                self._append("assistant", [self._blocks.assistant(part)])
 
-    def _call(self, turn: Turn, part: ToolCallPart) -> None:
+    def _call(self, part: ToolCallPart) -> None:
+        turn = self._turn("assistant")
         call_id = self._unique(upstream_id(part.call_id))
         block, valid = self._blocks.call(part, call_id)
         turn.blocks.append(block)

@@ -165,7 +165,7 @@ def _choice(body: Generate, target: Target, names: ToolNames) -> dict[str, Any] 
 
 
 def _answer(name: str, schema: dict[str, Any], description: str | None) -> Block:
-    text = f"{description} {_ANSWER_TOOL}" if description else _ANSWER_TOOL
+    text = f"{description}\n{_ANSWER_TOOL}" if description else _ANSWER_TOOL
     return {"name": name, "description": text, "input_schema": input_schema(schema)}
 
 

@@ -46,11 +46,10 @@ class UsageTracker:
             return None
         written_5m, written_1h = counts.get("written_5m", 0), counts.get("written_1h", 0)
         total = counts.get("written", 0)
-        if type(total) is int and type(written_5m) is int and type(written_1h) is int:
-            # Writes the vendor did not split by time to live are short-lived ones.
-            written_5m += max(0, total - written_5m - written_1h)
-        else:
+        if not all(type(count) is int and count >= 0 for count in (total, written_5m, written_1h)):
             return None
+        # Writes the vendor did not split by time to live are short-lived ones.
+        written_5m += max(0, total - written_5m - written_1h)
         return from_exclusive(
             input_=counts.get("input"),
             output=counts.get("output"),

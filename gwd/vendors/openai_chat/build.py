@@ -190,7 +190,7 @@ class _Builder:
             return
         if "reasoning" in words or "reasoning_effort" in words:
             body["reasoning_effort"] = effort
-        elif effort != "none" and reasoning.enabled is not False:
+        elif reasoning.effort != "none" and reasoning.enabled is not False:
             self.dropped.append("reasoning")
 
     def _extras(self, body: Json) -> None:

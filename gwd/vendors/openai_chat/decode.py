@@ -105,7 +105,7 @@ class ChatStreamDecoder:
                     delta is not None
                     and type(delta.content) is str
                     and delta.content
-                    and choice.finish_reason is None
+                    and not choice.finish_reason
                     and choice.logprobs is None
                     and delta.tool_calls is None
                     and self._assembly.text_is_open()
@@ -178,7 +178,7 @@ class ChatStreamDecoder:
             self._delta(delta, choice.logprobs, whole=False)
         if choice.error:
             return events + self._drain() + self._failed(fault_inside(choice.error))
-        if choice.finish_reason is not None:
+        if choice.finish_reason:  # some servers send an empty one on every chunk
             self._finish = choice
         return events + self._drain()
 

@@ -62,7 +62,8 @@ def counts_of(reported: object) -> Counts | None:
     """None where the prompt or the completion was not counted at all: missing is not zero."""
     if not isinstance(reported, dict):
         return None
-    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    prompt = _first(reported.get("prompt_tokens"), reported.get("input_tokens"))
+    completion = _first(reported.get("completion_tokens"), reported.get("output_tokens"))
     if prompt is None or completion is None:
         return None
     inside_prompt = _details(reported, "prompt_tokens_details")

@@ -76,7 +76,8 @@ class Parts:
                 return
             if head.opening.kind == "tool_call" and head.length == 0:
                 self.events.append(PartDelta(self._index, "{}"))
-            extras = {"annotations": head.annotations} if head.annotations else None
+            annotations = [_nested(annotation) for annotation in head.annotations]
+            extras = {"annotations": annotations} if annotations else None
             self.events.append(PartEnded(self._index, head.signature, extras))
             self._queue.pop(0)
             self._index += 1
@@ -99,3 +100,11 @@ class Parts:
         for text, extras in head.pending:
             self.events.append(PartDelta(self._index, text, extras))
         head.pending.clear()
+
+
+def _nested(annotation: dict[str, Any]) -> dict[str, Any]:
+    """A citation as the chat format nests it: the form in which annotations travel between formats."""
+    if annotation.get("type") != "url_citation" or "url_citation" in annotation:
+        return annotation
+    fields = {name: value for name, value in annotation.items() if name != "type"}
+    return {"type": "url_citation", "url_citation": fields}

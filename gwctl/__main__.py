@@ -1,0 +1,7 @@
+"""`python -m gwctl` is `gwctl`."""
+
+import sys
+
+from gwctl.app import main
+
+sys.exit(main())

@@ -1,0 +1,217 @@
+"""The entry point: parses the line, runs the command and turns failures into exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.main import get_group
+
+from gwctl.errors import DONE, INTERRUPTED, USAGE, CommandError, usage
+from gwctl.session import Flags, Session, split_flags
+from gwctl.tree import SETTINGS, Root, misspelt
+
+# typer carries its own copy of click; these two are its public names for what it raises.
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+_ABORT: type[BaseException] = typer.Abort
+
+HELP_TOPICS = ("exit-codes", "environment", "formatting")
+
+_SECTIONS = (
+    (
+        "Use",
+        (
+            ("status", "status", "how the gateway is doing, on one page"),
+            ("login", "login", "store the address and a key in a profile"),
+            ("logout", "login", "forget the keys of a profile"),
+            ("whoami", "login", "which key, role and organization is used"),
+            ("doctor", "server", "check the gateway and this machine for known trouble"),
+            ("version", "help", "versions of gwctl and of the gateway"),
+            ("completion", "help", "completion script for bash, zsh or fish"),
+            ("help", "help", "help on a command or topic (exit-codes, environment, formatting)"),
+        ),
+    ),
+    (
+        "Try it",
+        (
+            ("chat", "chat", "send a prompt and stream the answer"),
+            ("embed", "chat", "embed a text"),
+            ("route", "route", "explain which endpoints would serve a model"),
+            ("launch", "launch", "start claude or codex against the gateway"),
+        ),
+    ),
+    (
+        "Access",
+        (
+            ("key", "key", "API keys: limits, models, rotation"),
+            ("org", "org", "the organization and its settings"),
+            ("workspace", "workspace", "workspaces; create one for a team in one command"),
+            ("member", "member", "members, roles and invitations"),
+        ),
+    ),
+    (
+        "Money",
+        (
+            ("credit", "credit", "balance, grants, purchases, refunds, top-up"),
+            ("ledger", "ledger", "every movement of credit, and its verification"),
+            ("budget", "budget", "hard and soft budgets with forecasts"),
+            ("usage", "usage", "what was used, by model, key, user, app or session"),
+        ),
+    ),
+    (
+        "Models",
+        (
+            ("model", "model", "the catalog: models, prices, lifecycle"),
+            ("prices", "prices", "compare and apply the shipped price book"),
+            ("provider", "provider", "upstream services and their credentials"),
+            ("endpoint", "endpoint", "models served by providers: health, draining"),
+            ("byok", "byok", "provider keys of your own"),
+        ),
+    ),
+    (
+        "Watch",
+        (
+            ("activity", "activity", "requests, served and refused"),
+            ("audit", "audit", "who changed what"),
+            ("webhook", "webhook+listen", "where alerts go, and their deliveries"),
+            ("alert", "alert", "alerts raised, and their settings"),
+        ),
+    ),
+    (
+        "Declare",
+        (
+            ("apply", "declare", "make the gateway match gw.toml"),
+            ("diff", "declare", "what apply would change"),
+            ("export", "declare", "write gw.toml from the running gateway"),
+        ),
+    ),
+    (
+        "Daemon",
+        (
+            ("server", "server", "check and reload the daemon"),
+            ("config", "config", "profiles and settings of gwctl"),
+        ),
+    ),
+)  # fmt: skip
+
+
+class GwctlRoot(Root):
+    sections = _SECTIONS
+    plurals = {f"{name}s": name for _, rows in _SECTIONS for name, _, _ in rows} | {
+        "activities": "activity",
+        "price": "prices",
+    }
+
+
+app = typer.Typer(
+    cls=GwctlRoot,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings=SETTINGS,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """The command line of a gwd gateway."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words and "GWCTL_COMPLETE" in os.environ:
+        return _complete(os.environ["GWCTL_COMPLETE"])
+    session = Session(Flags(json=any(word.startswith("--json") for word in words)))
+    try:
+        session = _parsed(words)
+        code = _run(session, words)
+        sys.stdout.flush()
+    except CommandError as error:
+        session.out.error(error)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        session.out.note("")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, a closed pager) has seen enough: not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = DONE
+    return code
+
+
+def print_help(session: Session, words: Sequence[str]) -> None:
+    """The help of a command, as `gwctl help key create` shows it."""
+    session.out.line(_help_text(get_group(app), list(words)))
+
+
+def _help_text(group: Any, words: list[str]) -> str:
+    context = group.make_context("gwctl", [], resilient_parsing=True)
+    command = group
+    for word in words:
+        found = command.get_command(context, word) if hasattr(command, "get_command") else None
+        if found is None:
+            known = command.list_commands(context) if hasattr(command, "list_commands") else []
+            raise misspelt(context.command_path, word, [*known, *HELP_TOPICS])
+        context = found.make_context(word, [], parent=context, resilient_parsing=True)
+        command = found
+    return str(command.get_help(context))
+
+
+def _complete(words: str) -> int:
+    from gwctl.completion import answers
+
+    Session(Flags()).out.line("\n".join(answers(get_group(app), words)))
+    return DONE
+
+
+def _parsed(words: list[str]) -> Session:
+    flags, _ = split_flags(words)
+    return Session(flags)
+
+
+def _run(session: Session, words: list[str]) -> int:
+    group = get_group(app)
+    _, rest = split_flags(words)
+    try:
+        code = _invoke(group, rest, session)
+    except _USAGE_ERROR as error:
+        if not (session.flags.doubtful and type(error).__name__ == "MissingParameter"):
+            return _wrong_usage(error, session)
+        # `key show --json ci`: the word after --json was the command's argument after all.
+        flags, rest = split_flags(words, take_doubtful=False)
+        session = Session(flags)
+        try:
+            code = _invoke(group, rest, session)
+        except _USAGE_ERROR as again:
+            return _wrong_usage(again, session)
+    return code or session.exit_code
+
+
+def _invoke(group: Any, rest: list[str], session: Session) -> int:
+    try:
+        result = group.main(args=rest, prog_name="gwctl", standalone_mode=False, obj=session)
+    except _ABORT:
+        raise KeyboardInterrupt from None
+    finally:
+        session.close()
+    return result if isinstance(result, int) else 0
+
+
+def _wrong_usage(error: Any, session: Session) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        if error.ctx.parent is None:
+            session.out.line(error.format_message())
+            return DONE
+        session.out.note(error.format_message())
+        return USAGE
+    path = error.ctx.command_path if error.ctx else "gwctl"
+    message = str(error.format_message()).rstrip(".")
+    session.out.error(usage(message[:1].lower() + message[1:], do=f"{path} --help"))
+    return USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

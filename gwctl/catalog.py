@@ -1,0 +1,114 @@
+"""The catalog's records as commands and files share them: models, providers, endpoints, keys."""
+
+from typing import Any
+
+from gwctl import text, when
+from gwctl.records import Resource
+from gwctl.tables import Column, Record
+from gwctl.values import body, price
+
+
+def model_state(record: Record) -> str:
+    """Derived from the clock, as the gateway does."""
+    now = when.utc_now()
+    retired, deprecated = (text.parse_time(record.get(n)) for n in ("retired_at", "deprecated_at"))
+    if retired is not None and retired <= now:
+        return "retired"
+    return "deprecated" if deprecated is not None and deprecated <= now else "active"
+
+
+MODELS = Resource(
+    noun="model",
+    path="/catalog/models",
+    by_path=True,
+    names=("id",),
+    columns=(
+        Column("MODEL", "id"),
+        Column("CONTEXT", "context_length", "count"),
+        Column("IN", "pricing.prompt", "price"),
+        Column("OUT", "pricing.completion", "price"),
+        Column(
+            "ENDPOINTS",
+            lambda row: (
+                len(row["endpoints"])
+                if isinstance(row.get("endpoints"), list)
+                else row.get("endpoints_available")
+            ),
+        ),
+        Column("STATE", model_state, "state"),
+        Column("SUCCESSOR", "successor"),
+    ),
+)
+
+# option name, field of `pricing`, what it is
+PRICES = (
+    ("--prompt", "prompt", "input tokens"),
+    ("--completion", "completion", "output tokens"),
+    ("--cache-read", "input_cache_read", "tokens read from the prompt cache"),
+    ("--cache-write", "input_cache_write", "tokens written to the prompt cache (5 minutes)"),
+    ("--cache-write-1h", "input_cache_write_1h", "tokens written to the prompt cache (1 hour)"),
+    ("--reasoning", "internal_reasoning", "reasoning tokens"),
+)
+_PER_REQUEST = (("--request", "request"), ("--image", "image"))
+
+PROVIDERS = Resource(
+    noun="provider",
+    path="/catalog/providers",
+    by_path=True,
+    names=("slug",),
+    columns=(
+        Column("SLUG", "slug"),
+        Column("NAME", "name"),
+        Column("ADAPTER", "adapter"),
+        Column("BASE URL", "base_url"),
+        Column("STATE", lambda row: "disabled" if row.get("disabled") else "enabled", "state"),
+    ),
+)
+
+CREDENTIALS = Resource(
+    noun="credential",
+    path="/catalog/credentials",
+    names=("name", "label"),
+    columns=(
+        Column("PROVIDER", "provider"),
+        Column("NAME", "name"),
+        Column("KEY", lambda row: row.get("key_ref") or row.get("label")),
+        Column("STATE", lambda row: "disabled" if row.get("disabled") else "enabled", "state"),
+        Column("EXPIRES", "expires_at", "time"),
+        Column("ID", "id", "id"),
+    ),
+)
+
+
+def endpoint_state(record: Record) -> str:
+    if record.get("disabled"):
+        return "disabled"
+    return str(record.get("status") or "enabled")
+
+
+ENDPOINTS = Resource(
+    noun="endpoint",
+    path="/catalog/endpoints",
+    id_prefix=("ep_",),
+    names=("name", "tag"),
+    columns=(
+        Column("MODEL", "model"),
+        Column("TAG", lambda row: row.get("tag") or row.get("provider")),
+        Column("UPSTREAM MODEL", "upstream_model"),
+        Column("WEIGHT", "weight"),
+        Column("STATE", endpoint_state, "state"),
+        Column("ID", "id", "id"),
+    ),
+)
+
+
+def pricing_body(given: dict[str, str | None]) -> dict[str, Any]:
+    """`pricing` from options: per million for tokens, as they are for requests and images."""
+    result: dict[str, Any] = {}
+    for option, field, _ in PRICES:
+        result[field] = price(option, given.get(field))
+    for option, field in _PER_REQUEST:
+        per_million = price(option, given.get(field))
+        number = text.decimal(per_million)
+        result[field] = None if number is None else text.plain((number * 1_000_000).normalize())
+    return body(result)

@@ -1,0 +1,284 @@
+"""The HTTP client: one request in, parsed JSON or a CommandError out; streams for chat."""
+
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gwctl import jsontext
+from gwctl.errors import NOT_ALLOWED, UNREACHABLE, CommandError, from_reply
+from gwctl.text import mask, mask_keys
+from gwctl.waiting import waiting
+
+if TYPE_CHECKING:
+    import httpx
+
+_SECRET_FIELDS = {"key", "secret", "signing_secret", "management_key", "token", "accept_url"}
+_SECRET_HEADERS = {"authorization", "x-api-key", "cookie", "proxy-authorization"}
+
+
+def own_version() -> str:
+    try:
+        return version("gwd")
+    except PackageNotFoundError:
+        return _checkout_version()
+
+
+def _checkout_version() -> str:
+    """The version of a checkout that is run without being installed."""
+    import tomllib
+
+    project = Path(__file__).resolve().parent.parent / "pyproject.toml"
+    try:
+        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
+    except (OSError, KeyError, ValueError):
+        return "unknown"
+
+
+class Gateway:
+    """The gateway as gwctl sees it: a base address, a key and requests."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str,
+        timeout_s: float,
+        debug: Callable[[str], None] | None = None,
+        show_waiting: bool = True,
+    ) -> None:
+        self.url = url
+        self.key = key
+        self.timeout_s = timeout_s
+        self.debug = debug
+        self.show_waiting = show_waiting
+        self._client: httpx.Client | None = None
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        return self.request("GET", path, query=query)
+
+    def probe(self, address: str) -> str:
+        """What a health page says, whether JSON or plain words; an error status raises."""
+        reply = self._send("GET", address, None, None, {}, None)
+        if not reply.is_success:
+            self._parsed(reply, "GET", address)
+        return reply.text.strip()
+
+    def post(self, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:
+        """POST with an Idempotency-Key, so that sending it twice cannot make two."""
+        headers = {"idempotency-key": idempotency_key or f"gwctl-{uuid.uuid4()}"}
+        return self.request("POST", path, body={} if body is None else body, headers=headers)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """The parsed body of a good reply; anything else is a CommandError."""
+        with waiting(f"{method} {path}", show=self.show_waiting):
+            reply = self._send(method, path, query, body, dict(headers or {}), key)
+        return self._parsed(reply, method, path)
+
+    @contextmanager
+    def stream(
+        self, path: str, body: object, *, key: str, headers: Mapping[str, str]
+    ) -> Iterator[Iterator[bytes]]:
+        """POST and hand over the reply's bytes as they arrive."""
+        httpx = _httpx()
+        request = self._build("POST", path, None, body, dict(headers), key)
+        try:
+            with waiting(f"POST {path}", show=self.show_waiting):
+                reply = self._open().send(request, stream=True)
+            try:
+                if reply.status_code >= 400:
+                    reply.read()
+                    self._show_reply(reply)
+                    self._parsed(reply, "POST", path)
+                self._show_reply(reply, body=False)
+                yield reply.iter_bytes()
+            finally:
+                reply.close()
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from None
+
+    def _open(self) -> "httpx.Client":
+        if self._client is None:
+            httpx = _httpx()
+            self._client = httpx.Client(
+                timeout=httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 10)),
+                headers={"user-agent": f"gwctl/{own_version()}", "accept": "application/json"},
+                follow_redirects=False,
+            )
+        return self._client
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def _build(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: object,
+        headers: dict[str, str],
+        key: str | None,
+    ) -> "httpx.Request":
+        credential = self.key if key is None else key
+        if credential:
+            if not credential.isascii() or not credential.isprintable():
+                raise CommandError(
+                    "the key holds characters that no key has",
+                    exit_code=NOT_ALLOWED,
+                    code="invalid_api_key",
+                    do="gwctl config list --show-origin tells where it comes from",
+                )
+            headers["authorization"] = f"Bearer {credential}"
+        content = None
+        if body is not None:
+            content = jsontext.dumps(body).encode()
+            headers["content-type"] = "application/json"
+        params = {k: _query_text(v) for k, v in (query or {}).items() if v is not None}
+        url = f"{self.url}{path}" if path.startswith("/") else path
+        request = self._open().build_request(
+            method, url, params=params, content=content, headers=headers
+        )
+        if self.debug is not None:
+            self.debug(f"> {method} {mask_keys(str(request.url))}")
+            for name, value in request.headers.items():
+                self.debug(f"> {name}: {_masked_header(name, value)}")
+            if content is not None:
+                self.debug(f"> {masked_body(content)}")
+        return request
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: object,
+        headers: dict[str, str],
+        key: str | None,
+    ) -> "httpx.Response":
+        httpx = _httpx()
+        request = self._build(method, path, query, body, headers, key)
+        try:
+            reply = self._open().send(request)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+            # The connection broke and the answer is lost. Reading again is harmless, and so is
+            # a POST that carries its Idempotency-Key.
+            if method not in ("GET", "POST"):
+                raise self._unreachable(error) from None
+            try:
+                reply = self._open().send(request)
+            except httpx.TransportError as again:
+                raise self._unreachable(again) from None
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise self._unreachable(error) from None
+        self._show_reply(reply)
+        return reply
+
+    def _parsed(self, reply: "httpx.Response", method: str, path: str) -> Any:
+        try:
+            body = jsontext.loads(reply.content) if reply.content else None
+        except ValueError:
+            body = None if reply.is_success and not reply.content else _NOT_JSON
+        if not reply.is_success or body is _NOT_JSON:
+            raise from_reply(reply.status_code, body, reply.headers, method=method, path=path)
+        return body
+
+    def _show_reply(self, reply: "httpx.Response", *, body: bool = True) -> None:
+        if self.debug is None:
+            return
+        self.debug(f"< {reply.status_code} {reply.reason_phrase}")
+        for name, value in reply.headers.items():
+            self.debug(f"< {name}: {_masked_header(name, value)}")
+        if body and reply.content:
+            self.debug(f"< {masked_body(reply.content)}")
+
+    def _unreachable(self, error: Exception) -> CommandError:
+        return CommandError(
+            f"the gateway at {self.url} cannot be reached",
+            exit_code=UNREACHABLE,
+            code="unreachable",
+            why=f"{type(error).__name__}: {mask_keys(str(error)) or 'no details'}",
+            do="is gwd running? gwctl config list --show-origin tells where the address comes from",
+        )
+
+
+_NOT_JSON = object()
+
+
+def _httpx() -> Any:
+    """httpx, imported when the first request is made: help and completion stay fast."""
+    import httpx
+
+    return httpx
+
+
+def _query_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _masked_header(name: str, value: str) -> str:
+    if name.lower() not in _SECRET_HEADERS:
+        return mask_keys(value)
+    scheme, _, credential = value.rpartition(" ")
+    return f"{scheme} {mask(credential)}".strip()
+
+
+def masked_body(content: bytes) -> str:
+    """A body for --debug: secret fields and every gateway key in it are masked."""
+    try:
+        value = jsontext.loads(content)
+    except ValueError:
+        return mask_keys(content[:2000].decode("utf-8", "replace"))
+    return mask_keys(jsontext.dumps(_masked(value)))
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: mask(item) if name in _SECRET_FIELDS and isinstance(item, str) else _masked(item)
+            for name, item in value.items()
+        }
+    return [_masked(item) for item in value] if isinstance(value, list) else value
+
+
+def quote(segment: str) -> str:
+    """A name as one path segment; the slash of a model slug stays."""
+    from urllib.parse import quote as percent_encode
+
+    if not segment or re.fullmatch(r"\.+", segment):
+        raise CommandError(f"{segment!r} is not a name", exit_code=2, code="usage")
+    return percent_encode(segment, safe="/~:@")
+
+
+def sse_data(chunks: Iterator[bytes]) -> Iterator[str]:
+    """The data of each server-sent event; comments are skipped, lines end at \\n or \\r\\n only."""
+    pending = b""
+    data: list[str] = []
+    for chunk in chunks:
+        pending += chunk
+        *lines, pending = pending.split(b"\n")
+        for raw in lines:
+            line = raw.rstrip(b"\r")
+            if line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" ").decode("utf-8", "replace"))
+            elif not line and data:
+                yield "\n".join(data)
+                data = []
+    if pending.startswith(b"data:"):
+        data.append(pending[5:].strip().decode("utf-8", "replace"))
+    if data:
+        yield "\n".join(data)

@@ -1,0 +1,1 @@
+"""One module per noun. Each declares its verbs on a Noun and lists its nouns in NOUNS."""

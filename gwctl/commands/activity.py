@@ -1,0 +1,172 @@
+"""`gwctl activity`: every request, served and refused."""
+
+import time
+from typing import Annotated, Any
+
+from gwctl import when
+from gwctl.commands.ledger import period
+from gwctl.commands.usage import comma_separated
+from gwctl.errors import usage
+from gwctl.records import data, fetch
+from gwctl.session import Session
+from gwctl.tables import Column
+from gwctl.tree import Noun
+from gwctl.values import arg, flag, opt
+
+PATH = "/generations"
+# What `--status error` means: everything that did not end as the client wanted.
+_ERROR = ("failed", "incomplete", "refused")
+_STATUSES = ("in_progress", "succeeded", "incomplete", "failed", "cancelled", "refused", "error")
+
+
+COLUMNS = (
+    Column("TIME", "created_at", "time"),
+    Column("ID", "id", "id"),
+    Column("MODEL", lambda row: row.get("model") or row.get("requested_model")),
+    Column("STATUS", "status", "state"),
+    Column("IN", "tokens_prompt", "count"),
+    Column("OUT", "tokens_completion", "count"),
+    Column("COST", "total_cost", "money"),
+    Column("TIME TAKEN", "latency", "ms"),
+    Column("KEY", lambda row: row.get("key_name") or row.get("key_id")),
+    Column(
+        "WHY",
+        lambda row: (
+            (row.get("error") or {}).get("code")
+            or ("insured" if row.get("insured") else row.get("finish_reason"))
+        ),
+    ),
+)
+
+activity = Noun("activity", "Requests, served and refused.")
+NOUNS = [activity]
+
+_KEY = opt("--key", "NAME", "Only this key (name or id).")
+_MODEL = opt("--model", "MODEL", "Only this model.")
+_STATUS = opt("--status", "STATUS", "succeeded, failed, refused, …; error for all that went wrong.")
+_LAST = opt("--last", "SPAN", "Only the last 1h, 7d, …")
+_FROM = opt("--from", "TIME", "From this time on.")
+_TO = opt("--to", "TIME", "Before this time.")
+
+
+def _filters(
+    session: Session, *, key: str | None, model: str | None, more: dict[str, Any]
+) -> dict[str, Any]:
+    from gwctl.commands.key import KEYS
+    from gwctl.records import find
+
+    key_id = str(find(session, KEYS, key)["id"]) if key is not None else None
+    return {"key_id": key_id, "model": model, **more}
+
+
+def _rows(
+    session: Session, query: dict[str, Any], status: str | None, *, limit: int, everything: bool
+) -> tuple[list[Any], int | None]:
+    """Records of one status, or of each that counts as an error, newest first."""
+    if status is not None and status not in _STATUSES:
+        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
+    if status != "error":
+        return fetch(session, PATH, {**query, "status": status}, limit=limit, everything=everything)
+    rows: list[Any] = []
+    total = 0
+    for one in _ERROR:
+        found, count = fetch(
+            session, PATH, {**query, "status": one}, limit=limit, everything=everything
+        )
+        rows += found
+        total += count or len(found)
+    rows.sort(key=lambda row: str(row.get("created_at")), reverse=True)
+    return (rows if everything else rows[:limit]), total
+
+
+@activity.verb(
+    "list",
+    "gwctl activity list --last 1h --status error --json id,model,status --jq '.[].id'",
+    "gwctl activity list --key ci --model openai/gpt-5",
+    lists=True,
+)
+def list_activity(
+    session: Session,
+    key: Annotated[str | None, _KEY] = None,
+    model: Annotated[str | None, _MODEL] = None,
+    status: Annotated[str | None, _STATUS] = None,
+    user: Annotated[str | None, opt("--user", "ID", "Only this end user.")] = None,
+    in_session: Annotated[str | None, opt("--session", "ID", "Only this session.")] = None,
+    app: Annotated[str | None, opt("--app", "NAME", "Only this application.")] = None,
+    last: Annotated[str | None, _LAST] = None,
+    start: Annotated[str | None, _FROM] = None,
+    end: Annotated[str | None, _TO] = None,
+) -> None:
+    """List requests, newest first; refusals are records too."""
+    more = {"user": user, "session_id": in_session, "app": app, **period(last, start, end)}
+    query = _filters(session, key=key, model=model, more=more)
+    rows, total = _rows(session, query, status, limit=session.limit, everything=session.everything)
+    session.out.records(rows, COLUMNS, total=total, noun="request")
+
+
+@activity.verb("show", "gwctl activity show gen-6vR2abc", "gwctl activity show gen-6vR2abc --json")
+def show(
+    session: Session, generation: Annotated[str, arg("GENERATION", "A generation id (gen-…).")]
+) -> None:
+    """Show one request with everything that is known of it."""
+    record = data(session.api.get("/generation", {"id": generation}))
+    if session.out.table:
+        record = {name: value for name, value in record.items() if value not in (None, [], "")}
+    session.out.record(record)
+
+
+@activity.verb(
+    "tail",
+    "gwctl activity tail --status error",
+    "gwctl activity tail --json id,model,total_cost",
+)
+def tail(
+    session: Session,
+    key: Annotated[str | None, _KEY] = None,
+    model: Annotated[str | None, _MODEL] = None,
+    status: Annotated[str | None, _STATUS] = None,
+    interval: Annotated[int, opt("--interval", "SECONDS", "How often to ask; 2.")] = 2,
+) -> None:
+    """Print requests as they end, until interrupted."""
+    query = _filters(session, key=key, model=model, more={})
+    since = when.utc_now()
+    seen: set[str] = set()
+    while True:
+        # Records appear when they are settled, up to minutes after they began: look back that far.
+        window = when.iso(max(since, when.utc_now() - when.span("15m")))
+        rows, _ = _rows(session, {**query, "from": window}, status, limit=100, everything=False)
+        for row in reversed(rows):
+            if row.get("id") in seen or row.get("status") == "in_progress":
+                continue
+            seen.add(str(row["id"]))
+            session.out.following(row, COLUMNS)
+        time.sleep(max(interval, 1))
+
+
+@activity.verb(
+    "export",
+    "gwctl activity export --last 30d --csv > activity.csv",
+    "gwctl activity export --from 2026-11-01 --to 2026-12-01 --jsonl",
+)
+def export(
+    session: Session,
+    csv: Annotated[bool, flag("--csv", "Comma separated values (the default).")] = False,
+    key: Annotated[str | None, _KEY] = None,
+    model: Annotated[str | None, _MODEL] = None,
+    status: Annotated[str | None, _STATUS] = None,
+    last: Annotated[str | None, _LAST] = None,
+    start: Annotated[str | None, _FROM] = None,
+    end: Annotated[str | None, _TO] = None,
+) -> None:
+    """Write all requests of a time as CSV, or as JSON with --json or --jsonl."""
+    if csv and session.out.shape.machine:
+        raise usage("--csv and --json exclude each other", do="give one of them")
+    query = _filters(session, key=key, model=model, more=dict(period(last, start, end)))
+    rows, _ = _rows(session, query, status, limit=0, everything=True)
+    if session.out.shape.machine:
+        session.out.data(rows)
+        return
+    names = sorted({name for row in rows for name in row})
+    first = [n for n in ("created_at", "id", "model", "status", "total_cost") if n in names]
+    names = first + [name for name in names if name not in first]
+    session.out.block(comma_separated(rows, names))

@@ -1,0 +1,105 @@
+"""`gwctl apply`, `diff`, `export`: the gateway as a file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from gwctl import desired, plan
+from gwctl.plan import Change
+from gwctl.session import Session
+from gwctl.text import counted
+from gwctl.tree import Noun
+from gwctl.values import flag, opt
+
+top = Noun("", "The gateway as a file.")
+NOUNS = [top]
+
+_FILE = opt("--file", "FILE", "gw.toml or catalog.toml.", "-f")
+_PRUNE = flag("--prune", "Delete what the file's tables do not hold.")
+
+
+@top.verb(
+    "apply",
+    "gwctl apply -f gw.toml --dry-run",
+    "gwctl apply -f gw.toml --prune --yes",
+    writes=True,
+)
+def apply(
+    session: Session,
+    file: Annotated[Path, _FILE],
+    prune: Annotated[bool, _PRUNE] = False,
+) -> None:
+    """Make the gateway match a file; the second time nothing changes.
+
+    Only the kinds of record whose tables stand in the file are touched. New keys are printed once.
+    """
+    changes = plan.make(session, desired.read(file), prune=prune)
+    todo = [change for change in changes if change.action != "leave"]
+    if session.dry_run:
+        _show(session, changes, ending="Nothing was done.")
+        return
+    deleted = [change.name for change in todo if change.action == "delete"]
+    if deleted:
+        session.out.note(f"--prune deletes: {', '.join(deleted)}")
+        session.confirm_name("delete what is not in the file, type", "prune")
+    results = plan.apply(session, changes)
+    if session.out.shape.machine:
+        session.out.data(results)
+        return
+    for result in results:
+        for once in ("key", "signing_secret"):
+            if once not in result:
+                continue
+            if session.out.shape.quiet:
+                session.out.line(result[once])
+            else:
+                title = f"{result['kind'].capitalize()} {result['name']} created."
+                session.out.secret(title, once, result[once], {})
+    if not session.out.shape.quiet:
+        _print(session, changes)
+        left = len(changes) - len(todo)
+        session.out.line(f"{counted(len(todo), 'change')} made, {left} left alone.")
+
+
+@top.verb("diff", "gwctl diff -f gw.toml", "gwctl diff -f gw.toml --json", writes=False)
+def diff(
+    session: Session,
+    file: Annotated[Path, _FILE],
+    prune: Annotated[bool, _PRUNE] = False,
+) -> None:
+    """Show what apply would change, field by field; exit 8 when there is something."""
+    _show(session, plan.make(session, desired.read(file), prune=prune), ending="")
+
+
+def _show(session: Session, changes: Sequence[Change], *, ending: str) -> None:
+    todo = [change for change in changes if change.action != "leave"]
+    session.found_changes = bool(todo)
+    if session.out.shape.machine:
+        session.out.data([plan.as_json(change) for change in changes])
+        return
+    _print(session, changes)
+    left = len(changes) - len(todo)
+    session.out.line(f"{counted(len(todo), 'change')}, {left} left alone. {ending}".rstrip())
+
+
+def _print(session: Session, changes: Sequence[Change]) -> None:
+    for change in changes:
+        for line in plan.lines(change):
+            session.out.line(line)
+
+
+@top.verb("export", "gwctl export > gw.toml", "gwctl export --only keys --only budgets")
+def export(
+    session: Session,
+    only: Annotated[
+        list[str] | None, opt("--only", "TABLE", "providers, models, keys, …; repeatable.")
+    ] = None,
+) -> None:
+    """Write gw.toml from the running gateway; secrets as references or not at all."""
+    from gwctl.export import document, entries
+
+    found = entries(session, only or [])
+    if session.out.shape.machine:
+        session.out.data(found)
+    else:
+        session.out.block(document(found))

@@ -1,0 +1,135 @@
+"""`gwctl endpoint`: models served by providers; health, switching off and draining."""
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from gwctl.catalog import ENDPOINTS, endpoint_state, pricing_body
+from gwctl.errors import usage
+from gwctl.records import act, create_record, data, fetch
+from gwctl.session import Session
+from gwctl.tables import Column
+from gwctl.tree import Noun
+from gwctl.values import arg, assignments, body, names, opt
+from gwctl.verbs import add_delete, add_show, add_switches
+
+endpoint = Noun("endpoint", "Models served by providers: health, draining.")
+NOUNS = [endpoint]
+
+_HEALTH = (
+    Column("MODEL", "model"),
+    Column("TAG", lambda row: row.get("tag") or row.get("provider")),
+    Column("STATE", endpoint_state, "state"),
+    Column("COOLING DOWN UNTIL", "cooldown_until", "time"),
+    Column("REASON", "reason"),
+    Column("ATTEMPTS", "attempts", "count"),
+    Column("FAILED", "failures", "count"),
+    Column("FIRST TOKEN", "p50_ttft_ms", "ms"),
+)
+
+
+@endpoint.verb(
+    "list",
+    "gwctl endpoint list --model openai/gpt-5",
+    "gwctl endpoint list --provider openai --json id,model,status",
+    lists=True,
+)
+def list_endpoints(
+    session: Session,
+    model: Annotated[str | None, opt("--model", "MODEL", "Only endpoints of this model.")] = None,
+    provider: Annotated[str | None, opt("--provider", "SLUG", "Only of this provider.")] = None,
+) -> None:
+    """List endpoints."""
+    query = {"model": model, "provider": provider}
+    rows, total = fetch(
+        session, ENDPOINTS.path, query, limit=session.limit, everything=session.everything
+    )
+    session.out.records(rows, ENDPOINTS.columns, total=total, noun="endpoint")
+
+
+add_show(endpoint, ENDPOINTS, "ep_6vR2abc")
+
+
+@endpoint.verb(
+    "add",
+    "gwctl endpoint add acme/fast --provider acme --upstream-model fast-1",
+    "gwctl endpoint add openai/gpt-5 --provider azure --tag azure/eu --upstream-model gpt-5",
+    writes=True,
+)
+def add(
+    session: Session,
+    model: Annotated[str, arg("MODEL", "The model it serves.")],
+    provider: Annotated[str, opt("--provider", "SLUG", "The provider that serves it.")],
+    upstream_model: Annotated[
+        str | None, opt("--upstream-model", "NAME", "The provider's own name of the model.")
+    ] = None,
+    tag: Annotated[str | None, opt("--tag", "TAG", "slug or slug/region.")] = None,
+    base_url: Annotated[
+        str | None, opt("--base-url", "URL", "Instead of the provider's own.")
+    ] = None,
+    weight: Annotated[
+        str | None, opt("--weight", "N", "Share of the traffic, against its price.")
+    ] = None,
+    prompt: Annotated[str | None, opt("--prompt", "USD", "Price of a million inputs.")] = None,
+    completion: Annotated[
+        str | None, opt("--completion", "USD", "Price of a million outputs.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, opt("--parameter", "NAME", "Supported parameter; repeatable.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, opt("--flag", "NAME=VALUE", "Endpoint flag; repeatable.")
+    ] = None,
+) -> None:
+    """Add an endpoint; its prices are the model's unless given."""
+    wanted: dict[str, Any] = {
+        "model": model,
+        "provider": provider,
+        "upstream_model": upstream_model or model.partition("/")[2] or model,
+        "tag": tag,
+        "base_url": base_url,
+        "weight": _weight(weight),
+        "pricing": pricing_body({"prompt": prompt, "completion": completion}) or None,
+        "supported_parameters": names(parameter),
+        "flags": assignments(settings or []) or None,
+    }
+    create_record(session, ENDPOINTS, body(wanted))
+
+
+def _weight(text: str | None) -> Decimal | None:
+    if text is None:
+        return None
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise usage(f"--weight {text!r} is not a number", do="for example --weight 0.5") from None
+
+
+add_switches(endpoint, ENDPOINTS, "ep_6vR2abc", on={"disabled": False}, off={"disabled": True})
+
+
+@endpoint.verb(
+    "drain",
+    "gwctl endpoint drain ep_6vR2abc",
+    "gwctl endpoint drain openai/eu --dry-run",
+    writes=True,
+)
+def drain(
+    session: Session, reference: Annotated[str, arg("ENDPOINT", "Endpoint id or tag.")]
+) -> None:
+    """Send no new requests to an endpoint; those in flight end by themselves."""
+    act(session, ENDPOINTS, reference, "drain", done="takes no new requests")
+
+
+@endpoint.verb(
+    "health", "gwctl endpoint health", "gwctl endpoint health --json model,tag,status,reason"
+)
+def health(session: Session) -> None:
+    """Show which endpoints are healthy, cooling down or failing."""
+    status = data(session.api.get("/operator/status"))
+    rows = status.get("endpoints") if isinstance(status, dict) else None
+    if not isinstance(rows, list):
+        rows, _ = fetch(session, ENDPOINTS.path, everything=True)
+    session.out.records(rows, _HEALTH, noun="endpoint")
+
+
+add_delete(endpoint, ENDPOINTS, "ep_6vR2abc")

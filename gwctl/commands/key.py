@@ -1,0 +1,309 @@
+"""`gwctl key`: API keys with their limits, models and rotation."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from gwctl import text, when
+from gwctl.errors import usage
+from gwctl.records import (
+    Resource,
+    address,
+    create_record,
+    existing,
+    fetch,
+    find,
+    list_records,
+    print_secret,
+    send,
+    update_record,
+)
+from gwctl.session import Session
+from gwctl.tables import Column, Record
+from gwctl.tree import Noun
+from gwctl.values import RESETS, amount, arg, body, expiry, flag, integer, names, one_of, opt
+from gwctl.verbs import add_delete, add_show, add_switches
+
+
+def is_live(record: Record) -> bool:
+    """Not disabled, not replaced by rotation, not expired: the one a name means."""
+    ends = text.parse_time(record.get("expires_at"))
+    return not (
+        record.get("disabled")
+        or record.get("rotated_to")
+        or (ends is not None and ends <= when.utc_now())
+    )
+
+
+def state(record: Record) -> str:
+    if record.get("disabled"):
+        return "disabled"
+    ends = text.parse_time(record.get("expires_at"))
+    if ends is not None and ends <= when.utc_now():
+        return "expired"
+    if record.get("rotated_to"):
+        return "rotating"
+    left = text.decimal(record.get("limit_remaining"))
+    return "at limit" if left is not None and left <= 0 else "enabled"
+
+
+def _limit(record: Record) -> str:
+    if record.get("limit") is None:
+        return ""
+    return f"{text.money(record['limit'])} {record.get('limit_reset') or ''}".strip()
+
+
+def _left(record: Record) -> Any:
+    limit, left = text.decimal(record.get("limit")), text.decimal(record.get("limit_remaining"))
+    if limit is None or left is None:
+        return None
+    return left * 100 / limit if limit else 0
+
+
+def _summary(record: Record) -> str:
+    limit = "no limit"
+    if record.get("limit") is not None:
+        resets = str(record.get("limit_resets_at") or "")[:10]
+        suffix = f" (UTC, resets {resets})" if resets else ""
+        limit = f"limit {_limit(record)}{suffix}"
+    models = ", ".join(record.get("allowed_models") or []) or "all"
+    parts = [
+        f"name {record.get('name')}",
+        f"id {record.get('id')}",
+        limit,
+        f"models {models}",
+        f"{record.get('rate_limit_per_minute')} a minute",
+    ]
+    return "   ".join(parts if record.get("type") != "management" else parts[:2])
+
+
+KEYS = Resource(
+    noun="key",
+    path="/keys",
+    id_prefix=("key_", "mk_"),
+    lookup={"include_disabled": True, "include_expired": True},
+    lookup_by="name",
+    shown_once="key",
+    live=is_live,
+    summary=_summary,
+    columns=(
+        Column("NAME", "name"),
+        Column("ID", "id", "id"),
+        Column("USED", "usage", "money"),
+        Column("LIMIT", _limit),
+        Column("LEFT", _left, "percent"),
+        Column("RPM", "rate_limit_per_minute"),
+        Column("STATE", state, "state"),
+        Column("LAST USED", "last_used_at", "time"),
+    ),
+)
+
+key = Noun("key", "API keys: limits, models, rotation.")
+NOUNS = [key]
+
+
+@key.verb(
+    "list",
+    "gwctl key list --workspace web",
+    "gwctl key list --json id,name,limit_remaining --jq '.[].id'",
+    lists=True,
+)
+def list_keys(
+    session: Session,
+    workspace: Annotated[str | None, opt("--workspace", "SLUG", "Only this workspace.")] = None,
+    name: Annotated[str | None, opt("--name", "NAME", "Only keys of this name.")] = None,
+    inactive: Annotated[bool, flag("--inactive", "Also disabled and expired keys.")] = False,
+) -> None:
+    """List keys with what they used and what is left."""
+    query = {
+        "workspace_id": workspace_id(session, workspace),
+        "name": name,
+        "include_disabled": inactive or None,
+        "include_expired": inactive or None,
+    }
+    list_records(session, KEYS, query)
+
+
+add_show(key, KEYS, "ci")
+
+
+@key.verb(
+    "create",
+    "gwctl key create ci --limit 50 --reset monthly --model 'openai/*' --rpm 120",
+    "KEY=$(gwctl key create ci --if-absent -q)",
+    writes=True,
+)
+def create(
+    session: Session,
+    name: Annotated[str, arg("NAME", "Name of the key.")],
+    limit: Annotated[str | None, opt("--limit", "USD", "Spend limit.")] = None,
+    reset: Annotated[
+        str | None, opt("--reset", "WINDOW", "daily, weekly or monthly (UTC); lifetime otherwise.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, opt("--model", "SLUG", "Allowed model, alias or vendor/*; repeatable.")
+    ] = None,
+    rpm: Annotated[str | None, opt("--rpm", "N", "Requests a minute.")] = None,
+    expires: Annotated[str | None, opt("--expires", "TIME", "7d, a date or a time.")] = None,
+    workspace: Annotated[str | None, opt("--workspace", "SLUG", "Its workspace.")] = None,
+    in_flight: Annotated[str | None, opt("--in-flight", "N", "Most requests at once.")] = None,
+    strict: Annotated[bool, flag("--strict", "Count open holds against the limit too.")] = False,
+    include_byok: Annotated[
+        bool, flag("--include-byok", "Count traffic on own provider keys against the limit.")
+    ] = False,
+    external_user: Annotated[
+        str | None, opt("--external-user", "ID", "Your own id of the user of this key.")
+    ] = None,
+    kind: Annotated[
+        str | None, opt("--type", "TYPE", "inference (the default) or management.")
+    ] = None,
+    role: Annotated[
+        str | None, opt("--role", "ROLE", "Role of a management key; at most yours.")
+    ] = None,
+    user: Annotated[str | None, opt("--user", "ID", "Member a management key is for.")] = None,
+    if_absent: Annotated[
+        bool, flag("--if-absent", "Do nothing when a live key of this name exists.")
+    ] = False,
+) -> None:
+    """Create a key; its secret is shown once, alone on stdout with -q.
+
+    With --if-absent an existing key is left as it is: exit 0, and nothing on stdout with -q,
+    because a secret is never shown twice.
+    """
+    if if_absent and _present(session, name):
+        return
+    create_record(
+        session,
+        KEYS,
+        body(
+            {
+                "name": name,
+                "limit": amount("--limit", limit),
+                "limit_reset": one_of("--reset", reset, RESETS),
+                "allowed_models": names(model),
+                "rate_limit_per_minute": integer("--rpm", rpm),
+                "expires_at": expiry(expires),
+                "workspace_id": workspace_id(session, workspace),
+                "in_flight_cap": integer("--in-flight", in_flight),
+                "strict": strict or None,
+                "include_byok_in_limit": include_byok or None,
+                "external_user": external_user,
+                "type": one_of("--type", kind, ("inference", "management")),
+                "role": one_of("--role", role, ("member", "billing", "admin", "owner")),
+                "user_id": user,
+            }
+        ),
+    )
+
+
+def _present(session: Session, name: str) -> bool:
+    """Whether --if-absent has nothing to do; prints the key that is there."""
+    record = existing(session, KEYS, name)
+    if record is None or not is_live(record):
+        return False
+    hint = f"gwctl key rotate {name} makes a new secret"
+    session.out.note(f"key {name} exists; its secret was shown once ({hint})")
+    if session.out.shape.machine:
+        session.out.record(record)
+    elif not session.out.shape.quiet:
+        session.out.line(_summary(record))
+    return True
+
+
+@key.verb(
+    "update",
+    "gwctl key update ci --limit 100",
+    "gwctl key update ci --model none --expires none",
+    writes=True,
+)
+def update(
+    session: Session,
+    reference: Annotated[str, arg("NAME", "Key name, id or hash.")],
+    name: Annotated[str | None, opt("--name", "NAME", "New name.")] = None,
+    limit: Annotated[str | None, opt("--limit", "USD", "Spend limit; none removes it.")] = None,
+    reset: Annotated[
+        str | None, opt("--reset", "WINDOW", "daily, weekly, monthly; none for lifetime.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, opt("--model", "SLUG", "Allowed models, all of them; none allows all.")
+    ] = None,
+    rpm: Annotated[
+        str | None, opt("--rpm", "N", "Requests a minute; none for the default.")
+    ] = None,
+    expires: Annotated[str | None, opt("--expires", "TIME", "7d, a date; none: never.")] = None,
+    in_flight: Annotated[
+        str | None, opt("--in-flight", "N", "Most requests at once; none removes the cap.")
+    ] = None,
+    strict: Annotated[
+        bool | None, flag("--strict/--no-strict", "Count open holds against the limit too.")
+    ] = None,
+    include_byok: Annotated[
+        bool | None, flag("--include-byok/--no-include-byok", "Count own provider keys too.")
+    ] = None,
+    alerts: Annotated[
+        str | None, opt("--alerts", "PERCENTS", "Alert thresholds, for example 50,80,100.")
+    ] = None,
+) -> None:
+    """Change a key; what is not named stays as it is."""
+    changes: Mapping[str, Any] = {
+        "name": name,
+        "limit": amount("--limit", limit),
+        "limit_reset": one_of("--reset", reset, RESETS, clear=True),
+        "allowed_models": names(model),
+        "rate_limit_per_minute": integer("--rpm", rpm),
+        "expires_at": expiry(expires),
+        "in_flight_cap": integer("--in-flight", in_flight),
+        "strict": strict,
+        "include_byok_in_limit": include_byok,
+        "alert_thresholds": thresholds(alerts),
+    }
+    update_record(session, KEYS, reference, body(changes))
+
+
+def thresholds(words: str | None) -> list[int] | None:
+    if words is None:
+        return None
+    return [integer("--alerts", word.strip().removesuffix("%")) for word in words.split(",")]
+
+
+@key.verb(
+    "rotate",
+    "gwctl key rotate ci --overlap 1h",
+    "KEY=$(gwctl key rotate ci -q)",
+    writes=True,
+)
+def rotate(
+    session: Session,
+    reference: Annotated[str, arg("NAME", "Key name, id or hash.")],
+    overlap: Annotated[
+        str, opt("--overlap", "TIME", "How long the old key stays valid: 1h, 24h or 7d.")
+    ] = "24h",
+) -> None:
+    """Make a new secret; the old one keeps working during the overlap (24h)."""
+    allowed = one_of("--overlap", overlap, ("1h", "24h", "7d"))
+    record = find(session, KEYS, reference)
+    path = f"{address(KEYS, record)}/rotate"
+    what = f"rotate key {KEYS.title(record)}"
+    reply = send(session, "POST", path, {"overlap": allowed}, what=what)
+    if reply is None:
+        return
+    print_secret(session, KEYS, reply, "Key rotated.")
+    previous = reply.get("previous") or {}
+    if previous.get("expires_at"):
+        session.out.note(f"the old key works until {previous['expires_at']}")
+
+
+add_switches(key, KEYS, "ci", on={"disabled": False}, off={"disabled": True})
+add_delete(key, KEYS, "old-ci")
+
+
+def workspace_id(session: Session, reference: str | None) -> str | None:
+    """The id of a workspace named on the command line."""
+    if reference is None or reference.startswith("ws_"):
+        return reference
+    rows, _ = fetch(session, "/workspaces", everything=True)
+    for row in rows:
+        if reference in (row.get("slug"), row.get("name")):
+            return str(row["id"])
+    raise usage(
+        f"no workspace is called {reference}", do="gwctl workspace list", code="unknown_workspace"
+    )

@@ -1,0 +1,103 @@
+"""`gwctl webhook listen`: a receiver on this machine that checks signatures and prints events."""
+
+import hashlib
+import hmac
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Annotated, Any
+
+from gwctl import jsontext
+from gwctl.commands.webhook import webhook
+from gwctl.secret_input import read_secret
+from gwctl.session import Session
+from gwctl.text import clean_line
+from gwctl.values import flag, opt
+
+TOLERANCE_S = 300
+MAX_BODY = 1_000_000
+
+
+@webhook.verb(
+    "listen",
+    "gwctl webhook listen --port 9000",
+    "gwctl webhook listen --secret-file signing.secret --count 1",
+)
+def listen(
+    session: Session,
+    port: Annotated[int, opt("--port", "PORT", "Port on 127.0.0.1; 9000.")] = 9000,
+    count: Annotated[int | None, opt("--count", "N", "Stop after so many events.")] = None,
+    secret_stdin: Annotated[bool, flag("--secret-stdin", "Read the secret from stdin.")] = False,
+    secret_file: Annotated[
+        Path | None, opt("--secret-file", "FILE", "Read the signing secret from a file.")
+    ] = None,
+) -> None:
+    """Receive alerts on 127.0.0.1, check their signatures and print them.
+
+    The gateway must allow the address: [webhooks] allow_networks = ["127.0.0.0/8"] and
+    allow_http = true in gwd.toml.
+    """
+    secret = read_secret("signing secret", stdin=secret_stdin, file=secret_file)
+    server = HTTPServer(("127.0.0.1", port), _handler(session, secret))
+    session.out.note(f"listening on http://127.0.0.1:{server.server_port}")
+    received = 0
+    with server:
+        while count is None or received < count:
+            server.handle_request()
+            received += 1
+
+
+def verdict(secret: str, timestamp: str, body: bytes, signature: str, now: float) -> str:
+    """Empty when the delivery is genuine and fresh, else what is wrong with it."""
+    if not timestamp.isdigit() or abs(now - int(timestamp)) > TOLERANCE_S:
+        return "the timestamp is missing or older than five minutes"
+    signed = f"{timestamp}.".encode() + body
+    expected = "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return "" if hmac.compare_digest(expected.encode(), signature.encode()) else "wrong signature"
+
+
+def _handler(session: Session, secret: str) -> type[BaseHTTPRequestHandler]:
+    class Receiver(BaseHTTPRequestHandler):
+        timeout = 10
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            if length > MAX_BODY:
+                self._answer(413)
+                return
+            body = self.rfile.read(length)
+            wrong = verdict(
+                secret,
+                self.headers.get("x-gw-timestamp", ""),
+                body,
+                self.headers.get("x-gw-signature", ""),
+                time.time(),
+            )
+            self._answer(400 if wrong else 204)
+            if wrong:
+                session.out.note(f"refused: {wrong}")
+                return
+            _print(session, body)
+
+        def _answer(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Quiet: what was received is printed, not logged."""
+
+    return Receiver
+
+
+def _print(session: Session, body: bytes) -> None:
+    try:
+        event = jsontext.loads(body)
+    except ValueError:
+        session.out.note("refused: the body is not JSON")
+        return
+    if session.out.shape.machine:
+        session.out.data(event)
+        return
+    parts = (event.get("severity"), event.get("type"), event.get("title"), event.get("message"))
+    session.out.line("   ".join(clean_line(str(part)) for part in parts if part))

@@ -1,0 +1,115 @@
+"""`gwctl org`: the organization, its settings, and (for operators) all organizations."""
+
+from typing import Annotated
+
+from gwctl.records import (
+    Resource,
+    create_record,
+    data,
+    find,
+    report,
+    send,
+)
+from gwctl.session import Session
+from gwctl.tables import Column, field_kind
+from gwctl.tables import cell as shown
+from gwctl.tree import Noun
+from gwctl.values import arg, assignments, body, opt
+from gwctl.verbs import add_list
+from gwctl.when import utc_now
+
+ORGANIZATIONS = Resource(
+    noun="org",
+    path="/organizations",
+    id_prefix=("org_",),
+    names=("slug", "name"),
+    shown_once="management_key",
+    summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
+    columns=(
+        Column("NAME", "name"),
+        Column("SLUG", "slug"),
+        Column("ID", "id", "id"),
+        Column("CREATED", "created_at", "time"),
+    ),
+)
+
+org = Noun("org", "The organization and its settings.")
+NOUNS = [org]
+
+add_list(org, ORGANIZATIONS)
+
+
+@org.verb("show", "gwctl org show", "gwctl org show acme --json")
+def show(
+    session: Session,
+    reference: Annotated[str | None, arg("NAME", "Another organization (operator).")] = None,
+) -> None:
+    """Show your organization, or for an operator the named one."""
+    if reference is None:
+        session.out.record(data(session.api.get("/organization")))
+    else:
+        session.out.record(find(session, ORGANIZATIONS, reference))
+
+
+@org.verb(
+    "create",
+    "gwctl org create Acme --email owner@acme.example",
+    "KEY=$(gwctl org create Acme -q)",
+    writes=True,
+)
+def create(
+    session: Session,
+    name: Annotated[str, arg("NAME", "Name of the organization.")],
+    slug: Annotated[str | None, opt("--slug", "SLUG", "Short name; made from the name.")] = None,
+    email: Annotated[str | None, opt("--email", "ADDRESS", "Address of its owner.")] = None,
+) -> None:
+    """Create an organization (operator); its owner's management key is shown once."""
+    create_record(session, ORGANIZATIONS, body({"name": name, "slug": slug, "owner_email": email}))
+
+
+@org.verb(
+    "update", "gwctl org update --name 'Acme Ltd'", "gwctl org update --slug acme", writes=True
+)
+def update(
+    session: Session,
+    name: Annotated[str | None, opt("--name", "NAME", "New name.")] = None,
+    slug: Annotated[str | None, opt("--slug", "SLUG", "New short name.")] = None,
+) -> None:
+    """Rename your organization."""
+    change_at(session, "/organization", body({"name": name, "slug": slug}), what="organization")
+
+
+@org.verb(
+    "settings",
+    "gwctl org settings",
+    "gwctl org settings retention_days=30 forward_retired_models=false",
+    writes=True,
+)
+def settings(
+    session: Session,
+    words: Annotated[
+        list[str] | None, arg("NAME=VALUE", "Settings to change; none shows them all.")
+    ] = None,
+) -> None:
+    """Show or change the organization's settings."""
+    path = "/organization/settings"
+    if not words:
+        session.out.record(data(session.api.get(path)))
+        return
+    change_at(session, path, assignments(words), what="organization settings")
+
+
+def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> None:
+    """PATCH a record that has no id in its path, and say what changed."""
+    before = data(session.api.get(path))
+    reply = send(session, "PATCH", path, changes, what=f"change {what}")
+    if reply is None:
+        return
+    after = data(reply)
+    report(session, after, f"{what} updated")
+    if session.out.shape.machine or session.out.shape.quiet:
+        return
+    for name in changes:
+        kind = field_kind("", name)
+        old, new = (shown(record.get(name), kind, utc_now()) for record in (before, after))
+        session.out.line(f"  {name}  {old} -> {new}")

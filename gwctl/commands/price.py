@@ -1,0 +1,112 @@
+"""`gwctl model price`: what a model costs, now, from a date on, and before."""
+
+from typing import Annotated, Any
+
+from gwctl import when
+from gwctl.catalog import MODELS, PRICES, pricing_body
+from gwctl.errors import usage
+from gwctl.records import find, update_record
+from gwctl.session import Session
+from gwctl.tables import Column
+from gwctl.tree import Noun
+from gwctl.values import arg, opt
+
+model_price = Noun("price", "Prices of a model, per million tokens.")
+
+_ID = arg("MODEL", "Model id, vendor/model.")
+_COLUMNS = (
+    Column("PRICE", "what"),
+    Column("PER MILLION", "value", "price"),
+    Column("EACH", "each", "money"),
+)
+_HISTORY = (
+    Column("FROM", "effective_at", "time"),
+    Column("IN", "pricing.prompt", "price"),
+    Column("OUT", "pricing.completion", "price"),
+    Column("CACHE READ", "pricing.input_cache_read", "price"),
+    Column("CACHE WRITE", "pricing.input_cache_write", "price"),
+    Column("ID", "id", "id"),
+)
+
+
+@model_price.verb(
+    "show", "gwctl model price show openai/gpt-5", "gwctl model price show openai/gpt-5 --json"
+)
+def show(session: Session, model_id: Annotated[str, _ID]) -> None:
+    """Show the prices in force."""
+    pricing = find(session, MODELS, model_id).get("pricing") or {}
+    if session.out.shape.machine:
+        session.out.record(pricing)
+        return
+    texts = {field: what for _, field, what in PRICES}
+    rows = [
+        {"what": texts.get(name, name), "value": value}
+        if name in texts
+        else {"what": f"one {name}", "each": value}
+        for name, value in pricing.items()
+    ]
+    session.out.records(rows, _COLUMNS, noun="price")
+
+
+@model_price.verb(
+    "set",
+    "gwctl model price set openai/gpt-5 --prompt 1.25 --completion 10",
+    "gwctl model price set openai/gpt-5 --prompt 1 --effective 2026-12-01 --dry-run",
+    writes=True,
+)
+def set_(
+    session: Session,
+    model_id: Annotated[str, _ID],
+    prompt: Annotated[str | None, opt("--prompt", "USD", "A million inputs.")] = None,
+    completion: Annotated[str | None, opt("--completion", "USD", "A million outputs.")] = None,
+    cache_read: Annotated[
+        str | None, opt("--cache-read", "USD", "A million inputs read from the cache.")
+    ] = None,
+    cache_write: Annotated[
+        str | None, opt("--cache-write", "USD", "A million inputs written to it, 5 minutes.")
+    ] = None,
+    cache_write_1h: Annotated[
+        str | None, opt("--cache-write-1h", "USD", "The same for one hour.")
+    ] = None,
+    reasoning: Annotated[
+        str | None, opt("--reasoning", "USD", "A million reasoning tokens.")
+    ] = None,
+    request: Annotated[str | None, opt("--request", "USD", "Each request.")] = None,
+    image: Annotated[str | None, opt("--image", "USD", "Each input image.")] = None,
+    effective: Annotated[
+        str | None, opt("--effective", "TIME", "From when on; now otherwise.")
+    ] = None,
+) -> None:
+    """Set prices per million tokens; those not named stay. Organizations are told."""
+    given = pricing_body(
+        {
+            "prompt": prompt,
+            "completion": completion,
+            "input_cache_read": cache_read,
+            "input_cache_write": cache_write,
+            "input_cache_write_1h": cache_write_1h,
+            "internal_reasoning": reasoning,
+            "request": request,
+            "image": image,
+        }
+    )
+    if not given:
+        raise usage("no price was given", do="gwctl model price set --help")
+    # A price is one dated whole, so what is not named is carried over from the one in force.
+    before = find(session, MODELS, model_id).get("pricing") or {}
+    changes: dict[str, Any] = {"pricing": {**before, **given}}
+    if effective is not None:
+        changes["effective_at"] = when.future(effective)
+    update_record(session, MODELS, model_id, changes)
+
+
+@model_price.verb(
+    "history",
+    "gwctl model price history openai/gpt-5",
+    "gwctl model price history openai/gpt-5 --json effective_at,pricing",
+)
+def history(session: Session, model_id: Annotated[str, _ID]) -> None:
+    """List the prices of a model, past and announced."""
+    versions = find(session, MODELS, model_id).get("prices") or []
+    rows = sorted(versions, key=lambda row: str(row.get("effective_at")), reverse=True)
+    session.out.records(rows, _HISTORY, noun="price")

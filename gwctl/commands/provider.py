@@ -1,0 +1,161 @@
+"""`gwctl provider`: upstream services and the platform's credentials for them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from gwctl import plan, shipped
+from gwctl.catalog import CREDENTIALS, PROVIDERS
+from gwctl.commands.byok import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
+from gwctl.desired import Entry
+from gwctl.errors import usage
+from gwctl.records import act, address, data, existing, fetch, find, report, send
+from gwctl.session import Session
+from gwctl.text import counted
+from gwctl.tree import Noun
+from gwctl.values import arg, body, opt
+from gwctl.verbs import add_delete, add_list, add_show, add_switches
+
+provider = Noun("provider", "Upstream services and their credentials.")
+NOUNS = [provider]
+
+_SLUG = arg("SLUG", "Slug of the provider.")
+
+add_list(provider, PROVIDERS)
+add_show(provider, PROVIDERS, "openai")
+
+
+@provider.verb(
+    "add",
+    "gwctl provider add openai --key-ref env:OPENAI_API_KEY",
+    "gwctl provider add local --adapter openai_chat --base-url http://127.0.0.1:11434/v1",
+    writes=True,
+)
+def add(
+    session: Session,
+    slug: Annotated[str, _SLUG],
+    adapter: Annotated[
+        str | None, opt("--adapter", "NAME", "Its wire format, for what is not shipped.")
+    ] = None,
+    base_url: Annotated[str | None, opt("--base-url", "URL", "What its own SDK takes.")] = None,
+    name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
+    secret_stdin: Annotated[bool, SECRET_STDIN] = False,
+    secret_file: Annotated[Path | None, SECRET_FILE] = None,
+    key_ref: Annotated[str | None, KEY_REF] = None,
+) -> None:
+    """Add a provider with its key.
+
+    openai, anthropic and google come with their models, prices and endpoints. For another one give
+    --adapter (openai_chat, openai_responses, anthropic_messages, gemini, openai_embeddings) and
+    --base-url. What exists already is left as it is.
+    """
+    tables = shipped.vendor(slug) if adapter is None else None
+    if tables is None:
+        if adapter is None or base_url is None:
+            known = ", ".join(shipped.vendors()) or "none"
+            raise usage(
+                f"{slug} is not in the shipped catalog ({known})",
+                do=f"gwctl provider add {slug} --adapter openai_chat --base-url URL",
+            )
+        entry = {"slug": slug, "name": name or slug, "adapter": adapter, "base_url": base_url}
+        tables = {"providers": [entry]}
+    elif base_url is not None:
+        tables["providers"] = [{**entry, "base_url": base_url} for entry in tables["providers"]]
+    given = secret_stdin or secret_file is not None or key_ref is not None
+    secret: dict[str, str] = {}
+    if given or not (session.dry_run or _has_credential(session, slug)):
+        # Asked for before anything is made, so that a missing key leaves nothing half done.
+        secret = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
+    _make(session, slug, tables, secret)
+
+
+def _has_credential(session: Session, slug: str) -> bool:
+    rows, _ = fetch(session, CREDENTIALS.path, {"provider": slug}, everything=True)
+    return any(row.get("provider") == slug for row in rows)
+
+
+def _make(
+    session: Session, slug: str, tables: dict[str, list[Entry]], secret: dict[str, str]
+) -> None:
+    changes = plan.make(session, tables, only_missing=True)
+    if session.dry_run:
+        session.found_changes = bool(changes or secret)
+        if session.out.shape.machine:
+            session.out.data([plan.as_json(change) for change in changes])
+            return
+        for change in changes:
+            session.out.block("\n".join(plan.lines(change)) + "\n")
+        session.out.note("Nothing was done.")
+        return
+    # Providers first, then their keys, then what is served with them.
+    results = plan.apply(session, [c for c in changes if c.kind.table == "providers"])
+    if secret:
+        for entry in tables["providers"]:
+            set_credential(session, entry["slug"], secret)
+    results += plan.apply(session, [c for c in changes if c.kind.table != "providers"])
+    if session.out.shape.machine:
+        session.out.data(results)
+        return
+    counts = {
+        table: sum(1 for change in changes if change.kind.table == table)
+        for table in ("providers", "models", "endpoints")
+    }
+    made = ", ".join(counted(number, table[:-1]) for table, number in counts.items() if number)
+    session.out.line(f"{slug}: {made or 'nothing new'} added")
+    session.out.note(f"try it: gwctl provider test {slug}")
+
+
+def set_credential(session: Session, slug: str, secret: dict[str, str]) -> Any:
+    """Give a provider its key: replace the one it has, or make the first."""
+    rows, _ = fetch(session, CREDENTIALS.path, {"provider": slug}, everything=True)
+    mine = [row for row in rows if row.get("provider") == slug]
+    if len(mine) > 1:
+        listed = ", ".join(str(row.get("name") or row.get("id")) for row in mine)
+        raise usage(f"{slug} has several credentials ({listed})", do="gwctl provider secret --name")
+    if mine:
+        path = address(CREDENTIALS, mine[0])
+        return send(session, "PATCH", path, secret, what=f"replace the key of {slug}")
+    wanted = {"provider": slug, **secret}
+    return send(session, "POST", CREDENTIALS.path, wanted, what=f"add the key of {slug}")
+
+
+@provider.verb(
+    "test", "gwctl provider test openai", "gwctl provider test openai --json", writes=True
+)
+def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
+    """Make one cheap upstream call with the provider's key."""
+    act(session, PROVIDERS, slug, "test", done="answers")
+
+
+@provider.verb(
+    "secret",
+    "gwctl provider secret openai --secret-file openai.key",
+    "gwctl provider secret openai --key-ref env:OPENAI_API_KEY --name second",
+    writes=True,
+)
+def secret(
+    session: Session,
+    slug: Annotated[str, _SLUG],
+    name: Annotated[
+        str | None, opt("--name", "NAME", "Which credential, when there are several.")
+    ] = None,
+    secret_stdin: Annotated[bool, SECRET_STDIN] = False,
+    secret_file: Annotated[Path | None, SECRET_FILE] = None,
+    key_ref: Annotated[str | None, KEY_REF] = None,
+) -> None:
+    """Set or replace the platform's key for a provider."""
+    find(session, PROVIDERS, slug)
+    given = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
+    if name is None:
+        reply = set_credential(session, slug, given)
+    elif (record := existing(session, CREDENTIALS, name)) is not None:
+        path = address(CREDENTIALS, record)
+        reply = send(session, "PATCH", path, given, what=f"replace key {name} of {slug}")
+    else:
+        wanted = body({"provider": slug, "name": name, **given})
+        reply = send(session, "POST", CREDENTIALS.path, wanted, what=f"add key {name} of {slug}")
+    if reply is not None:
+        report(session, data(reply), f"key of {slug} set")
+
+
+add_switches(provider, PROVIDERS, "openai", on={"disabled": False}, off={"disabled": True})
+add_delete(provider, PROVIDERS, "local")

@@ -1,0 +1,130 @@
+"""`gwctl server` and `gwctl doctor`: is the daemon well, and is this machine."""
+
+import stat
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from gwctl import profile
+from gwctl.client import own_version
+from gwctl.commands.help import gateway_version, root_url
+from gwctl.errors import CommandError
+from gwctl.records import data, report, send
+from gwctl.session import Session
+from gwctl.tables import Column
+from gwctl.tree import Noun
+from gwctl.values import flag
+
+server = Noun("server", "Check and reload the daemon.")
+top = Noun("", "Checks.")
+NOUNS = [server, top]
+
+_CHECKS = (
+    Column("CHECK", "name"),
+    Column("STATE", "state", "state"),
+    Column("FOUND", "message"),
+    Column("DO", "do"),
+)
+
+
+@server.verb("check", "gwctl server check", "gwctl server check --json && echo ready")
+def check(session: Session) -> None:
+    """Ask whether the daemon lives and takes requests; exit 1 when it does not."""
+    root = root_url(session.settings.url())
+    rows = []
+    for name in ("healthz", "readyz"):
+        try:
+            answer = session.anonymous.probe(f"{root}/{name}")
+            rows.append({"name": name, "state": "ok", "message": answer[:200]})
+        except CommandError as error:
+            if error.code == "unreachable" and name == "healthz":
+                raise
+            rows.append({"name": name, "state": "failed", "message": error.what})
+    session.out.records(rows, _CHECKS, noun="check")
+    _fail_on(rows)
+
+
+@server.verb("reload", "gwctl server reload", "gwctl server reload --dry-run", writes=True)
+def reload_(session: Session) -> None:
+    """Have the daemon read its configuration and secret references again."""
+    reply = send(session, "POST", "/operator/reload", what="reload the daemon's configuration")
+    if reply is not None:
+        report(session, data(reply), "configuration reloaded")
+
+
+@top.verb("doctor", "gwctl doctor", "gwctl doctor --json name,state,message")
+def doctor(
+    session: Session,
+    local: Annotated[bool, flag("--local", "Only look at this machine.")] = False,
+) -> None:
+    """Check the gateway and this machine for known trouble; exit 1 when something is wrong."""
+    rows = [*_profile_checks(session), *_interpreter_checks()]
+    if not local:
+        rows += _gateway_checks(session)
+    session.out.records(rows, _CHECKS, noun="check")
+    _fail_on(rows)
+
+
+def _fail_on(rows: list[dict[str, Any]]) -> None:
+    failed = [row["name"] for row in rows if row["state"] == "failed"]
+    if failed:
+        raise CommandError(f"not well: {', '.join(failed)}", code="checks_failed")
+
+
+def _row(name: str, state: str, message: str, do: str = "") -> dict[str, Any]:
+    return {"name": name, "state": state, "message": message, "do": do}
+
+
+def _profile_checks(session: Session) -> list[dict[str, Any]]:
+    path = profile.config_path()
+    rows = []
+    if path.exists():
+        mode = stat.S_IMODE(path.stat().st_mode)
+        state = "failed" if mode & 0o077 else "ok"
+        rows.append(_row("profile file", state, f"{path} has mode {mode:04o}"))
+    url = session.settings.url()
+    host = url.partition("://")[2].partition("/")[0].rpartition(":")[0].strip("[]")
+    exposed = url.startswith("http://") and host not in ("127.0.0.1", "localhost", "::1", "")
+    rows.append(
+        _row(
+            "address",
+            "warning" if exposed else "ok",
+            f"{url}, keys travel unencrypted" if exposed else url,
+            "use https" if exposed else "",
+        )
+    )
+    return rows
+
+
+def _interpreter_checks() -> list[dict[str, Any]]:
+    """`.pth` files may hold code that runs at every start of Python; name the lines that do."""
+    found = []
+    for folder in {Path(entry) for entry in sys.path if entry.endswith("site-packages")}:
+        for file in sorted(folder.glob("*.pth")):
+            text = file.read_text(encoding="utf-8", errors="replace")
+            if any(line.startswith(("import ", "import\t")) for line in text.splitlines()):
+                found.append(file.name)
+    message = f"code at start: {', '.join(found)}" if found else "no code at start"
+    do = "check who put them there" if found else ""
+    return [_row("python .pth files", "warning" if found else "ok", message, do)]
+
+
+def _gateway_checks(session: Session) -> list[dict[str, Any]]:
+    rows = []
+    theirs, ours = gateway_version(session), own_version()
+    same = theirs == ours or "unknown" in (theirs, ours)
+    rows.append(_row("versions", "ok" if same else "warning", f"gwd {theirs}, gwctl {ours}"))
+    found = data(session.api.get("/operator/doctor"))
+    checks = found.get("checks", found) if isinstance(found, dict) else found
+    rows += [_check_row(check) for check in checks]
+    return rows
+
+
+def _check_row(check: dict[str, Any]) -> dict[str, Any]:
+    state = check.get("state") or check.get("status")
+    if state is None:
+        state = "ok" if check.get("ok") else "failed"
+    state = {"pass": "ok", "error": "failed", "fail": "failed", "warn": "warning"}.get(state, state)
+    message = check.get("message") or check.get("detail") or ""
+    do = check.get("do") or check.get("remedy") or ""
+    return _row(str(check.get("name")), str(state), str(message), str(do))

@@ -1,0 +1,186 @@
+"""`gwctl usage`: what was used and what it cost, by model, key, user, app or session."""
+
+import csv
+from collections.abc import Sequence
+from decimal import Decimal
+from io import StringIO
+from typing import Annotated, Any
+
+from gwctl import text, when
+from gwctl.errors import NOT_FOUND, CommandError, usage
+from gwctl.records import data, fetch
+from gwctl.session import Session
+from gwctl.tables import Column, Record, exact
+from gwctl.tree import Noun
+from gwctl.usage_fold import fold
+from gwctl.values import flag, one_of, opt
+
+METRICS = ("requests", "tokens_prompt", "tokens_completion", "cost")
+DIMENSIONS = {
+    "model": "model",
+    "key": "api_key",
+    "user": "user",
+    "app": "app",
+    "session": "session_id",
+}
+
+usage_noun = Noun("usage", "What was used and what it cost.")
+NOUNS = [usage_noun]
+
+_LAST = opt("--last", "SPAN", "How far back: 24h, 7d (the default), 30d.")
+_FROM = opt("--from", "TIME", "From this time on, instead of --last.")
+_TO = opt("--to", "TIME", "Before this time; now otherwise.")
+
+
+@usage_noun.verb(
+    "summary",
+    "gwctl usage summary --by model --last 7d --plot",
+    "gwctl usage summary --by key --from 2026-11-01 --json",
+)
+def summary(
+    session: Session,
+    by: Annotated[
+        str, opt("--by", "WHAT", "model (the default), key, user, app or session.")
+    ] = "model",
+    last: Annotated[str, _LAST] = "7d",
+    start: Annotated[str | None, _FROM] = None,
+    end: Annotated[str | None, _TO] = None,
+    plot: Annotated[bool, flag("--plot", "Add a line of cost per day.")] = False,
+) -> None:
+    """Sum up requests, tokens and cost."""
+    chosen = one_of("--by", by, tuple(DIMENSIONS))
+    dimension = DIMENSIONS[chosen]
+    span = _range(last, start, end)
+    rows = query(session, span, [dimension])
+    rows.sort(key=lambda row: text.decimal(row.get("cost")) or Decimal(0), reverse=True)
+    columns = [
+        Column(chosen.upper(), lambda row: row.get(dimension) or "(none)"),
+        Column("REQUESTS", "requests", "count"),
+        Column("TOKENS IN", "tokens_prompt", "count"),
+        Column("OUT", "tokens_completion", "count"),
+        Column("COST", "cost", "money"),
+    ]
+    if plot:
+        days = _days(span)
+        daily = query(session, span, [dimension], granularity="day")
+        for row in rows:
+            row["cost_per_day"] = _series(daily, dimension, row.get(dimension), days)
+        columns.append(Column(f"{len(days)} DAYS", "cost_per_day", "spark"))
+    session.out.records(rows, columns, noun="usage")
+    if session.out.table and rows:
+        session.out.note(
+            f"total {text.money(total_cost(rows))} since {span['from'][:16].replace('T', ' ')}"
+        )
+
+
+@usage_noun.verb(
+    "export",
+    "gwctl usage export --csv --last 30d > usage.csv",
+    "gwctl usage export --by key,model --csv",
+)
+def export(
+    session: Session,
+    csv_: Annotated[bool, flag("--csv", "Comma separated values (the default).")] = False,
+    by: Annotated[
+        str, opt("--by", "WHAT", "Up to three of model, key, user, app, session.")
+    ] = "model,key",
+    last: Annotated[str, _LAST] = "7d",
+    start: Annotated[str | None, _FROM] = None,
+    end: Annotated[str | None, _TO] = None,
+) -> None:
+    """Write usage per day as CSV, or as JSON with --json."""
+    chosen = [one_of("--by", word, tuple(DIMENSIONS)) for word in by.split(",") if word]
+    if not 1 <= len(chosen) <= 3:
+        raise usage("--by takes one to three words", do="for example --by model,key")
+    dimensions = [DIMENSIONS[word] for word in chosen]
+    rows = query(session, _range(last, start, end), dimensions, granularity="day")
+    rows.sort(key=lambda row: [str(row.get(name)) for name in ("date__day", *dimensions)])
+    if session.out.shape.machine:
+        if csv_:
+            raise usage("--csv and --json exclude each other", do="give one of them")
+        session.out.data(rows)
+        return
+    session.out.block(comma_separated(rows, ["date__day", *dimensions, *METRICS]))
+
+
+def comma_separated(rows: list[Any], names: list[str]) -> str:
+    """RFC 4180; a text that a spreadsheet would run as a formula gets an apostrophe."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([name.removesuffix("__day") for name in names])
+    for row in rows:
+        cells = [exact(row.get(name), "text") for name in names]
+        writer.writerow(
+            [
+                f"'{cell}"
+                if cell[:1] in ("=", "+", "-", "@") and text.decimal(cell) is None
+                else cell
+                for cell in cells
+            ]
+        )
+    return out.getvalue()
+
+
+def query(
+    session: Session,
+    span: dict[str, str],
+    dimensions: list[str],
+    *,
+    granularity: str | None = None,
+) -> list[dict[str, Any]]:
+    """Rows of /analytics/query; a gateway without it gets its generations added up here."""
+    wanted: dict[str, Any] = {
+        "range": span,
+        "metrics": list(METRICS),
+        "dimensions": dimensions,
+        "limit": 10_000,
+    }
+    if granularity:
+        wanted["granularity"] = granularity
+    try:
+        reply = data(session.api.post("/analytics/query", wanted))
+    except CommandError as error:
+        if error.exit_code != NOT_FOUND:
+            raise
+        session.out.note("note: no analytics here; adding up the activity log instead")
+        rows, _ = fetch(session, "/generations", span, everything=True)
+        return fold(rows, dimensions, daily=granularity == "day")
+    if isinstance(reply, dict):
+        if (reply.get("metadata") or {}).get("truncated"):
+            session.out.note(
+                "note: too many rows, the gateway cut the list; ask for a shorter time"
+            )
+        reply = reply.get("data") or []
+    return [dict(row) for row in reply]
+
+
+def _range(last: str, start: str | None, end: str | None) -> dict[str, str]:
+    return {
+        "from": when.past(start or last),
+        "to": when.past(end) if end else when.iso(when.utc_now()),
+    }
+
+
+def _days(span: dict[str, str]) -> list[str]:
+    """The UTC days the range touches."""
+    first, last = (text.parse_time(span[name]) for name in ("from", "to"))
+    assert first is not None
+    assert last is not None
+    days = []
+    while first.date() <= last.date():
+        days.append(first.date().isoformat())
+        first += when.span("1d")
+    return days
+
+
+def _series(rows: list[Any], dimension: str, value: Any, days: list[str]) -> list[Decimal]:
+    costs: dict[str, Decimal] = {}
+    for row in rows:
+        if row.get(dimension) == value:
+            day = str(row.get("date__day"))[:10]
+            costs[day] = costs.get(day, Decimal(0)) + (text.decimal(row.get("cost")) or Decimal(0))
+    return [costs.get(day, Decimal(0)) for day in days]
+
+
+def total_cost(rows: Sequence[Record]) -> Decimal:
+    return sum((text.decimal(row.get("cost")) or Decimal(0) for row in rows), Decimal(0))

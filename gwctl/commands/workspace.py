@@ -1,0 +1,175 @@
+"""`gwctl workspace`: workspaces, and a whole team in one command."""
+
+import re
+from typing import Annotated
+
+from gwctl.commands.key import KEYS
+from gwctl.records import (
+    Resource,
+    create_record,
+    data,
+    existing,
+    find,
+    report,
+    send,
+    update_record,
+)
+from gwctl.session import Session
+from gwctl.tables import Column, Record
+from gwctl.tree import Noun
+from gwctl.values import RESETS, amount, arg, assignments, body, flag, one_of, opt
+from gwctl.verbs import add_delete, add_list, add_show
+
+WORKSPACES = Resource(
+    noun="workspace",
+    path="/workspaces",
+    by_path=True,
+    id_prefix=("ws_",),
+    names=("slug", "name"),
+    columns=(
+        Column("SLUG", "slug"),
+        Column("NAME", "name"),
+        Column("ID", "id", "id"),
+        Column("DESCRIPTION", "description"),
+        Column("CREATED", "created_at", "time"),
+    ),
+)
+
+workspace = Noun("workspace", "Workspaces: groups of keys and people with budgets of their own.")
+NOUNS = [workspace]
+
+add_list(workspace, WORKSPACES)
+add_show(workspace, WORKSPACES, "web")
+
+
+@workspace.verb(
+    "create",
+    "gwctl workspace create web --lead ada@example.com --key-limit 50 --reset monthly",
+    "gwctl workspace create batch --if-absent --json",
+    writes=True,
+)
+def create(
+    session: Session,
+    name: Annotated[str, arg("NAME", "Name of the workspace.")],
+    slug: Annotated[str | None, opt("--slug", "SLUG", "Short name; made from the name.")] = None,
+    description: Annotated[str | None, opt("--description", "TEXT", "What it is for.")] = None,
+    lead: Annotated[str | None, opt("--lead", "EMAIL", "Invite this person to lead it.")] = None,
+    key_limit: Annotated[
+        str | None, opt("--key-limit", "USD", "Make a key for the team with this limit.")
+    ] = None,
+    reset: Annotated[
+        str | None, opt("--reset", "WINDOW", "Reset of that limit: daily, weekly, monthly.")
+    ] = None,
+    if_absent: Annotated[bool, flag("--if-absent", "Accept one that exists.")] = False,
+) -> None:
+    """Create a workspace; with --lead and --key-limit a whole team.
+
+    The invitation link and the key are shown once. Everything that exists already is kept, so the
+    command can be repeated after a failure with --if-absent.
+    """
+    wanted = body({"name": name, "slug": slug or slug_of(name), "description": description})
+    limit = amount("--key-limit", key_limit)
+    window = one_of("--reset", reset, RESETS)
+    record: Record | None = None
+    if if_absent:
+        record = existing(session, WORKSPACES, str(wanted["slug"]))
+    if record is not None:
+        session.out.note(f"workspace {name} exists")
+    if lead is None and limit is None:
+        if record is None:
+            create_record(session, WORKSPACES, wanted)
+        elif session.out.shape.machine or session.out.shape.quiet:
+            session.out.record(record)
+        return
+    _create_team(session, record, wanted, lead=lead, limit=limit, window=window)
+
+
+def _create_team(
+    session: Session,
+    record: Record | None,
+    wanted: Record,
+    *,
+    lead: str | None,
+    limit: object,
+    window: str | None,
+) -> None:
+    """Workspace, invitation and key, in this order; what is shown once is printed at once."""
+    slug = wanted["slug"]
+    if record is None:
+        reply = send(session, "POST", "/workspaces", wanted, what=f"create workspace {slug}")
+        record = data(reply) if reply is not None else {"id": "(new)", "slug": slug}
+    team: dict[str, object] = {"workspace": record}
+    if lead is not None:
+        invitation = {"email": lead, "is_lead": True, "workspace_ids": [record["id"]]}
+        reply = send(
+            session, "POST", "/organization/invitations", invitation, what=f"invite {lead}"
+        )
+        if reply is not None:
+            team |= {"accept_url": reply.get("accept_url"), "invitation": data(reply)}
+            _say(session, f"{lead} can join with (shown once):\n\n  {reply.get('accept_url')}\n")
+    if limit is not None:
+        policy = {"name": slug, "limit": limit, "limit_reset": window, "workspace_id": record["id"]}
+        reply = send(session, "POST", "/keys", body(policy), what=f"create key {slug}")
+        if reply is not None:
+            team |= {"key": reply.get("key"), "key_record": data(reply)}
+            if session.out.shape.quiet and not session.out.shape.machine:
+                session.out.line(str(reply.get("key") or ""))
+            else:
+                _say(session, f"Its key (shown once):\n\n  {reply.get('key')}\n")
+                _say(session, KEYS.summary(data(reply)))
+    if not session.dry_run:
+        if session.out.shape.machine:
+            session.out.data(team)
+        elif not session.out.shape.quiet:
+            report(session, record, f"workspace {slug} is ready")
+
+
+def _say(session: Session, text: str) -> None:
+    if not session.out.shape.machine and not session.out.shape.quiet:
+        session.out.line(text)
+
+
+def slug_of(name: str) -> str:
+    """Lower-case segments joined by single hyphens, as the API wants slugs."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
+
+
+@workspace.verb(
+    "update",
+    "gwctl workspace update web --name 'Web team'",
+    "gwctl workspace update web --description 'the shop'",
+    writes=True,
+)
+def update(
+    session: Session,
+    reference: Annotated[str, arg("SLUG", "Workspace slug or id.")],
+    name: Annotated[str | None, opt("--name", "NAME", "New name.")] = None,
+    slug: Annotated[str | None, opt("--slug", "SLUG", "New slug.")] = None,
+    description: Annotated[str | None, opt("--description", "TEXT", "What it is for.")] = None,
+) -> None:
+    """Change a workspace."""
+    changes = body({"name": name, "slug": slug, "description": description})
+    update_record(session, WORKSPACES, reference, changes)
+
+
+@workspace.verb(
+    "settings",
+    "gwctl workspace settings web",
+    "gwctl workspace settings web include_byok_in_budgets=true",
+    writes=True,
+)
+def settings(
+    session: Session,
+    reference: Annotated[str, arg("SLUG", "Workspace slug or id.")],
+    words: Annotated[
+        list[str] | None, arg("NAME=VALUE", "Settings to change; none shows them.")
+    ] = None,
+) -> None:
+    """Show or change a workspace's settings."""
+    if words:
+        update_record(session, WORKSPACES, reference, assignments(words))
+    else:
+        session.out.record(find(session, WORKSPACES, reference))
+
+
+add_delete(workspace, WORKSPACES, "web")

@@ -1,0 +1,245 @@
+"""gw.toml: which tables it may hold, how each is read, and how the gateway's records look in it."""
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from gwctl import when
+from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
+from gwctl.commands.budget import BUDGETS
+from gwctl.commands.key import KEYS, is_live
+from gwctl.commands.webhook import DESTINATIONS
+from gwctl.errors import CommandError, usage
+from gwctl.records import Resource
+from gwctl.tables import Record
+from gwctl.text import plain
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One table of the file and its counterpart in the API."""
+
+    table: str
+    resource: Resource
+    fields: frozenset[str]
+    required: tuple[str, ...]
+    same: Callable[[Entry, Entry], bool]
+    """Whether an entry of the file and a record in the file's shape are the same thing."""
+    name: Callable[[Entry], str]
+    fixed: frozenset[str] = frozenset()
+    """Fields the API does not change on an existing record."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    managed: Callable[[Record], bool] = lambda record: True
+    """Which records of the gateway this table speaks of."""
+
+    @property
+    def word(self) -> str:
+        return self.table.removesuffix("s")
+
+
+def _by(*names: str) -> Callable[[Entry, Entry], bool]:
+    return lambda one, two: all(one.get(name) == two.get(name) for name in names)
+
+
+def _credential(one: Entry, two: Entry) -> bool:
+    """Without a name the entry means the provider's credential, whatever it is called."""
+    return one["provider"] == two.get("provider") and one.get("name") in (None, two.get("name"))
+
+
+def _endpoint(one: Entry, two: Entry) -> bool:
+    tags = [entry.get("tag") or entry.get("provider") for entry in (one, two)]
+    return one["model"] == two.get("model") and tags[0] == tags[1]
+
+
+def _webhook(one: Entry, two: Entry) -> bool:
+    field = "name" if one.get("name") else "url"
+    return bool(one[field] == two.get(field))
+
+
+def is_live_key(record: Record) -> bool:
+    """Inference keys only: a file never takes away the management key that applies it."""
+    return record.get("type", "inference") == "inference" and (
+        is_live(record) or bool(record.get("disabled") and not record.get("rotated_to"))
+    )
+
+
+_PROVIDER = "slug name adapter base_url headers flags disabled"
+_CREDENTIAL = "provider name key_ref expires_at sort_order disabled"
+_MODEL = (
+    "id name vendor description family aliases context_length max_completion_tokens "
+    "default_max_tokens supported_parameters input_modalities output_modalities is_moderated "
+    "pricing pricing_tiers released_at deprecated_at retired_at successor"
+)
+_ENDPOINT = (
+    "model provider tag upstream_model base_url pricing pricing_tiers context_length "
+    "max_completion_tokens supported_parameters flags weight disabled"
+)
+_KEY = (
+    "name workspace limit limit_reset allowed_models rate_limit_per_minute expires_at strict "
+    "include_byok_in_limit in_flight_cap external_user alert_thresholds disabled"
+)
+_BUDGET = "scope interval kind limit include_byok alert_thresholds"
+_WEBHOOK = "name url type events enabled"
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "providers",
+        PROVIDERS,
+        frozenset(_PROVIDER.split()),
+        ("slug", "name", "adapter", "base_url"),
+        same=_by("slug"),
+        name=lambda entry: str(entry["slug"]),
+        fixed=frozenset({"slug", "adapter"}),
+    ),
+    Kind(
+        "credentials",
+        CREDENTIALS,
+        frozenset(_CREDENTIAL.split()),
+        ("provider",),
+        same=_credential,
+        name=lambda entry: "/".join(filter(None, (entry["provider"], entry.get("name")))),
+        fixed=frozenset({"provider"}),
+    ),
+    Kind(
+        "models",
+        MODELS,
+        frozenset(_MODEL.split()),
+        ("id", "name", "vendor", "context_length", "max_completion_tokens"),
+        same=_by("id"),
+        name=lambda entry: str(entry["id"]),
+        fixed=frozenset({"id"}),
+        defaults={"input_modalities": ["text"], "output_modalities": ["text"]},
+    ),
+    Kind(
+        "endpoints",
+        ENDPOINTS,
+        frozenset(_ENDPOINT.split()),
+        ("model", "provider", "upstream_model"),
+        same=_endpoint,
+        name=lambda entry: f"{entry['model']} {entry.get('tag') or entry['provider']}",
+        fixed=frozenset({"model", "provider"}),
+        defaults={"weight": 1},
+    ),
+    Kind(
+        "keys",
+        KEYS,
+        frozenset(_KEY.split()),
+        ("name",),
+        same=_by("name"),
+        name=lambda entry: str(entry["name"]),
+        fixed=frozenset({"workspace", "external_user"}),
+        managed=is_live_key,
+    ),
+    Kind(
+        "budgets",
+        BUDGETS,
+        frozenset(_BUDGET.split()),
+        ("scope", "interval", "limit"),
+        same=_by("scope", "interval", "kind"),
+        name=lambda entry: (
+            f"{entry['scope']} {entry['interval']}"
+            + (" soft" if entry.get("kind") == "soft" else "")
+        ),
+        fixed=frozenset({"scope", "interval", "kind"}),
+    ),
+    Kind(
+        "webhooks",
+        DESTINATIONS,
+        frozenset(_WEBHOOK.split()),
+        ("url",),
+        same=_webhook,
+        name=lambda entry: str(entry.get("name") or entry["url"]),
+        fixed=frozenset({"type"}),
+        managed=lambda record: record.get("type", "webhook") == "webhook",
+        defaults={"type": "webhook", "enabled": True},
+    ),
+)
+
+
+def read(path: Path) -> dict[str, list[Entry]]:
+    """The file's tables; what is wrong is named with its table, number and field."""
+    try:
+        with path.open("rb") as file:
+            document = tomllib.load(file, parse_float=Decimal)
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}", code="file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} is not valid TOML: {error}", code="file") from None
+    return parse(document, str(path))
+
+
+def parse(document: Mapping[str, Any], origin: str) -> dict[str, list[Entry]]:
+    kinds = {kind.table: kind for kind in KINDS}
+    tables: dict[str, list[Entry]] = {}
+    for table, entries in document.items():
+        if table not in kinds:
+            raise usage(f"{origin}: [[{table}]] is not known", do=_nearest(table, list(kinds)))
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            raise usage(f"{origin}: {table} must be written as [[{table}]]")
+        where = [f"{origin}: [[{table}]] number {n}" for n in range(1, len(entries) + 1)]
+        kind = kinds[table]
+        read = [_entry(kind, entry, at) for entry, at in zip(entries, where, strict=True)]
+        for index, entry in enumerate(read):
+            if any(kind.same(entry, other) for other in read[:index]):
+                raise usage(f"{where[index]}: {kind.name(entry)} stands there twice")
+        tables[table] = read
+    return tables
+
+
+def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
+    read: Entry = {}
+    for name, value in entry.items():
+        if kind.table == "credentials" and name in ("secret", "key_ref", "key"):
+            read["key_ref"] = _reference(value, at)
+        elif name not in kind.fields:
+            raise usage(f"{at}: there is no field {name}", do=_nearest(name, sorted(kind.fields)))
+        else:
+            read[name] = _value(value, f"{at}: {name}")
+    missing = [name for name in kind.required if name not in read]
+    if missing:
+        raise usage(f"{at}: {missing[0]} is missing", do=f"add {missing[0]} = …")
+    if kind.table == "budgets":
+        read.setdefault("kind", "hard")
+    return read
+
+
+def _reference(value: Any, at: str) -> str:
+    if not isinstance(value, str) or not value.startswith(("env:", "file:")):
+        raise usage(
+            f"{at}: secrets stand here by reference only",
+            do='write secret = "env:NAME" or "file:/path"; the daemon reads it',
+        )
+    return value
+
+
+def _value(value: Any, at: str) -> Any:
+    """TOML's values as the API's: times in UTC text, prices as decimal strings."""
+    match value:
+        case datetime():
+            if value.tzinfo is None:
+                raise usage(f"{at} has no offset", do="add Z for UTC")
+            return when.iso(value)
+        case dict():
+            prices = at.endswith("pricing")
+            return {
+                name: plain(Decimal(item))
+                if prices and isinstance(item, int | Decimal)
+                else _value(item, f"{at}.{name}")
+                for name, item in value.items()
+            }
+        case list():
+            return [_value(item, at) for item in value]
+        case _:
+            return value
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {nearest[0]}?" if nearest else f"one of: {', '.join(known)}"

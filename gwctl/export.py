@@ -1,0 +1,94 @@
+"""gw.toml written from a running gateway."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from gwctl.desired import KINDS, Entry, Kind
+from gwctl.errors import usage
+from gwctl.plan import Names, in_file_shape
+from gwctl.records import fetch
+from gwctl.session import Session
+from gwctl.text import plain
+
+_HEAD = """\
+# Written by `gwctl export`. `gwctl apply -f` makes a gateway match it.
+# Secrets are references (secret = "env:NAME" or "file:/path") and never values.
+"""
+_ORDER = ("slug", "id", "scope", "name", "vendor", "model", "provider", "tag", "interval", "kind")
+
+
+def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
+    """Every managed record, in the file's shape, without what is empty or the default."""
+    tables = [kind.table for kind in KINDS]
+    for name in only:
+        if name not in tables:
+            raise usage(f"--only {name} is not known", do=f"one of: {', '.join(tables)}")
+    names = Names(session)
+    result: dict[str, list[Entry]] = {}
+    for kind in KINDS:
+        if only and kind.table not in only:
+            continue
+        rows, _ = fetch(session, kind.resource.path, kind.resource.lookup, everything=True)
+        result[kind.table] = [
+            _trimmed(kind, in_file_shape(kind, row, names)) for row in rows if kind.managed(row)
+        ]
+    return result
+
+
+def _trimmed(kind: Kind, entry: Entry) -> Entry:
+    """The entry in a steady order, identifying fields first."""
+    kept = {
+        name: value
+        for name, value in entry.items()
+        if name in kind.required
+        or (value not in (None, "", [], {}, False) and value != kind.defaults.get(name))
+        or (value is False and kind.defaults.get(name) is True)
+    }
+    first = [name for name in _ORDER if name in kept]
+    return {name: kept[name] for name in [*first, *sorted(kept.keys() - set(first))]}
+
+
+def document(found: Mapping[str, Sequence[Entry]]) -> str:
+    """The file's text."""
+    import tomlkit
+
+    text = [_HEAD]
+    for table, rows in found.items():
+        for row in rows:
+            text.append(f"[[{table}]]")
+            for name, value in row.items():
+                text.append(f"{name} = {_toml(value)}")
+            if table == "credentials" and "key_ref" not in row:
+                text.append("# its key is stored in the gateway; a reference here would replace it")
+            text.append("")
+    written = "\n".join(text)
+    tomlkit.parse(written)  # what we write must be readable
+    return written
+
+
+def _toml(value: Any) -> str:
+    import tomlkit
+
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return plain(value)
+        case int():
+            return str(value)
+        case str():
+            return tomlkit.item(value).as_string()
+        case Mapping():
+            inner = ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items() if v is not None)
+            return f"{{ {inner} }}" if inner else "{}"
+        case list() | tuple():
+            return f"[{', '.join(_toml(item) for item in value)}]"
+        case _:
+            return tomlkit.item(str(value)).as_string()
+
+
+def _key(name: str) -> str:
+    import tomlkit
+
+    return tomlkit.key(name).as_string() if name else '""'

@@ -1,0 +1,221 @@
+"""Everything gwctl prints: data on stdout, notes and errors on stderr. No other file prints."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gwctl import jsontext, tables, text
+from gwctl.errors import CommandError
+from gwctl.tables import Column, Record
+from gwctl.when import utc_now
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the caller asked the output to look like."""
+
+    json: bool = False
+    fields: tuple[str, ...] = ()
+    jq: str | None = None
+    lines: bool = False
+    quiet: bool = False
+    no_color: bool = False
+
+    @property
+    def machine(self) -> bool:
+        return self.json or self.lines or self.jq is not None
+
+
+class Output:
+    """Prints records, secrets, notes and errors in the shape that was asked for."""
+
+    def __init__(self, shape: Shape, environment: Mapping[str, str] | None = None) -> None:
+        self.shape = shape
+        self.environment = os.environ if environment is None else environment
+        self.pager: Callable[[], str] = lambda: "cat"
+
+    @property
+    def terminal(self) -> bool:
+        return sys.stdout.isatty()
+
+    @property
+    def table(self) -> bool:
+        """Whether tables are drawn for a person rather than for a pipe."""
+        return self.terminal and not self.shape.machine
+
+    def color(self, stream: Any) -> bool:
+        if self.shape.no_color or self.environment.get("NO_COLOR"):
+            return False
+        if self.environment.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+            return True
+        return bool(stream.isatty()) and self.environment.get("TERM") != "dumb"
+
+    def records(
+        self,
+        rows: Sequence[Record],
+        columns: Sequence[Column],
+        *,
+        total: int | None = None,
+        noun: str = "record",
+    ) -> None:
+        """A list: a table, tab separated lines, one JSON array, or bare ids with -q."""
+        if self.shape.machine:
+            self.data(list(rows))
+            return
+        if self.shape.quiet:
+            for row in rows:
+                self.line(str(row.get("id") or row.get("slug") or row.get("name") or ""))
+            return
+        if not self.table:
+            forced = self.color(sys.stdout)  # only CLICOLOR_FORCE colours what is no terminal
+            self._write(tables.tab_separated(rows, columns, color=forced))
+            return
+        if not rows:
+            self.note(f"no {noun} found")
+            return
+        width = shutil.get_terminal_size().columns
+        drawn = tables.drawn(
+            rows, columns, now=utc_now(), width=width, color=self.color(sys.stdout)
+        )
+        self._page(drawn)
+        if total is not None and total > len(rows):
+            self.note(f"{len(rows)} of {total} shown; --all shows every one")
+
+    def following(self, row: Record, columns: Sequence[Column]) -> None:
+        """One record of a list that is never complete."""
+        if self.shape.machine:
+            self.data(row) if self.shape.jq else self._write(
+                f"{jsontext.dumps(self._picked(row))}\n"
+            )
+        elif self.table:
+            cells = [tables.cell(c.value(row), c.kind, utc_now()) for c in columns]
+            self._write("   ".join(cells) + "\n")
+        else:
+            self._write(tables.tab_separated([row], columns))
+        sys.stdout.flush()
+
+    def record(self, record: Record) -> None:
+        """One record: its fields, or its JSON, or its bare id with -q."""
+        if self.shape.machine:
+            self.data(record)
+        elif self.shape.quiet:
+            self.line(str(record.get("id") or record.get("slug") or record.get("name") or ""))
+        elif self.table:
+            self._write(tables.described(record, now=utc_now()))
+        else:
+            self._write(tables.described_plain(record))
+
+    def secret(self, title: str, name: str, secret: str, record: Record, summary: str = "") -> None:
+        """A new secret, shown this once: alone on stdout with -q, in the record with --json."""
+        if self.shape.machine:
+            self.data({name: secret, **record})
+        elif self.shape.quiet:
+            self._write(f"{text.clean_line(secret)}\n")
+        else:
+            self._write(f"{text.clean_line(title)} It is shown once; keep it now.\n\n")
+            self._write(f"  {text.clean_line(secret)}\n\n")
+            if summary:
+                self.line(summary)
+
+    def data(self, value: Any) -> None:
+        """A value as JSON, after field picks and --jq."""
+        value = self._picked(value)
+        if self.shape.jq is not None:
+            from gwctl import jq
+
+            for result in jq.run(self.shape.jq, value):
+                self._write(
+                    f"{text.clean(result)}\n"
+                    if isinstance(result, str)
+                    else f"{jsontext.dumps(result)}\n"
+                )
+        elif self.shape.lines:
+            for item in value if isinstance(value, list) else [value]:
+                self._write(f"{jsontext.dumps(item)}\n")
+        else:
+            self._write(f"{jsontext.dumps(value, indent=2)}\n")
+
+    def line(self, line: str) -> None:
+        """One line of data for a person."""
+        self._write(f"{text.clean(line)}\n")
+
+    def block(self, block: str) -> None:
+        """Text that is already laid out line by line."""
+        self._write(text.clean(block))
+
+    def stream(self, piece: str) -> None:
+        """A piece of text as it arrives, without a newline."""
+        self._write(text.clean(piece))
+        sys.stdout.flush()
+
+    def note(self, message: str) -> None:
+        """A hint or progress on stderr, so that pipes stay clean."""
+        if not (self.shape.quiet and self.shape.machine):
+            print(text.clean(message), file=sys.stderr)
+
+    def debug(self, line: str) -> None:
+        print(text.clean(line), file=sys.stderr)
+
+    def error(self, error: CommandError) -> None:
+        """Three lines: what, why, what to do; or one JSON object with --json."""
+        what, why, do = (
+            text.mask_keys(text.clean_line(part)) for part in (error.what, error.why, error.do)
+        )
+        if self.shape.machine:
+            body = {
+                "code": error.code,
+                "message": what,
+                "hint": do,
+                "request_id": error.request_id or None,
+            }
+            print(jsontext.dumps(body), file=sys.stderr)
+            return
+        red, reset = ("\x1b[31m", "\x1b[0m") if self.color(sys.stderr) else ("", "")
+        print(f"{red}error:{reset} {what}", file=sys.stderr)
+        request = f"   (request {text.clean_line(error.request_id)})" if error.request_id else ""
+        if why:
+            print(f"  why: {why}{'' if do else request}", file=sys.stderr)
+        if do:
+            print(f"  do:  {do}{request}", file=sys.stderr)
+
+    def ask(self, question: str) -> str:
+        """A visible question on stderr, answered on the terminal."""
+        print(text.clean(question), end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip()
+
+    def clear(self) -> None:
+        """Start a fresh screen for --watch; does nothing without a terminal."""
+        if self.terminal and self.environment.get("TERM") != "dumb":
+            self._write("\x1b[H\x1b[2J")
+
+    def _picked(self, value: Any) -> Any:
+        if not self.shape.fields:
+            return value
+        rows = value if isinstance(value, list) else [value]
+        for name in self.shape.fields:
+            if rows and all(tables.pick(row, name) is None for row in rows):
+                known = ", ".join(sorted({key for row in rows for key in row}))
+                if not any(name.split(".")[0] in row for row in rows):
+                    self.note(f"note: no field {name} here; fields: {known}")
+        picked = [{name: tables.pick(row, name) for name in self.shape.fields} for row in rows]
+        return picked if isinstance(value, list) else picked[0]
+
+    def _write(self, written: str) -> None:
+        sys.stdout.write(written)
+
+    def _page(self, written: str) -> None:
+        """Long tables go through the pager, on a terminal only."""
+        command = self.pager()
+        height = shutil.get_terminal_size().lines
+        if written.count("\n") < height or command in ("", "cat") or not sys.stdin.isatty():
+            self._write(written)
+            return
+        try:
+            subprocess.run(shlex.split(command), input=written, text=True, check=False)  # noqa: S603
+        except (OSError, ValueError):
+            self._write(written)

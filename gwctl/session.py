@@ -1,0 +1,209 @@
+"""One run of gwctl: the flags that work everywhere, the settings, the client and the output."""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gwctl.client import Gateway
+from gwctl.errors import CHANGES, NOT_ALLOWED, CommandError, usage
+from gwctl.output import Output, Shape
+from gwctl.profile import Settings
+
+# Options that may stand anywhere on the line. Value options name their destination.
+_SWITCHES = {
+    "--jsonl": "lines",
+    "-q": "quiet",
+    "--quiet": "quiet",
+    "-y": "yes",
+    "--yes": "yes",
+    "--debug": "debug",
+    "--no-color": "no_color",
+}
+_VALUES = {
+    "--jq": "jq",
+    "-P": "profile",
+    "--profile": "profile",
+    "--url": "url",
+    "--timeout": "timeout",
+}
+_FIELD_LIST = re.compile(r"[A-Za-z_][\w.]*(,[A-Za-z_][\w.]*)*,?")
+
+COMMON_HELP = """\
+Everywhere:
+  --json [FIELDS]   the API's JSON, or only these fields (id,name)
+  --jq EXPR         filter that JSON; --jsonl prints one record a line
+  -q, --quiet       ids only; a new secret alone
+  -P, --profile     profile to use; --url, --timeout override it
+  -y, --yes         do not ask; --debug shows the HTTP exchange; --no-color
+"""
+
+
+@dataclass
+class Flags:
+    """The options that every command understands."""
+
+    json: bool = False
+    fields: tuple[str, ...] = ()
+    jq: str | None = None
+    lines: bool = False
+    quiet: bool = False
+    yes: bool = False
+    debug: bool = False
+    no_color: bool = False
+    profile: str | None = None
+    url: str | None = None
+    timeout: str | None = None
+    # A word after --json that may be a field or the command's own argument; app.py decides.
+    doubtful: bool = field(default=False, repr=False)
+
+
+def split_flags(arguments: Sequence[str], *, take_doubtful: bool = True) -> tuple[Flags, list[str]]:
+    """Take the everywhere options out of a command line; what is left is the command's own."""
+    flags = Flags()
+    rest: list[str] = []
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--":
+            rest += [word, *words]
+            break
+        if word in _SWITCHES:
+            setattr(flags, _SWITCHES[word], True)
+        elif name == "--json":
+            flags.json = True
+            text = value if equals else _following_fields(flags, words, rest, take_doubtful)
+            flags.fields = tuple(part for part in text.split(",") if part)
+        elif name in _VALUES:
+            if not equals and not words:
+                raise usage(f"{name} needs a value", do="gwctl --help")
+            setattr(flags, _VALUES[name], value if equals else words.pop(0))
+        else:
+            rest.append(word)
+    return flags, rest
+
+
+def _following_fields(flags: Flags, words: list[str], rest: list[str], take_doubtful: bool) -> str:
+    """The field list after --json, if the next word can be one."""
+    if not words or not rest or not _FIELD_LIST.fullmatch(words[0]):
+        return ""
+    if "," not in words[0]:
+        flags.doubtful = True
+        if not take_doubtful:
+            return ""
+    return words.pop(0)
+
+
+class Session:
+    """What a command works with."""
+
+    def __init__(self, flags: Flags) -> None:
+        self.flags = flags
+        self.out = Output(
+            Shape(
+                json=flags.json,
+                fields=flags.fields,
+                jq=flags.jq,
+                lines=flags.lines,
+                quiet=flags.quiet,
+                no_color=flags.no_color,
+            )
+        )
+        self.out.pager = lambda: self.settings.get("pager").value
+        self.dry_run = False
+        self.idempotency_key: str | None = None
+        self.posts = 0
+        self.limit = 30
+        self.everything = False
+        self.found_changes = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        flags = {"url": self.flags.url, "timeout": self.flags.timeout}
+        return Settings(flags, profile=self.flags.profile)
+
+    @cached_property
+    def anonymous(self) -> Gateway:
+        """The gateway without a credential, for what is public."""
+        return self._gateway("")
+
+    @cached_property
+    def unchecked(self) -> Gateway:
+        """The gateway of a profile that is only now being written."""
+        return self._gateway("", known_profile=False)
+
+    @cached_property
+    def api(self) -> Gateway:
+        """The gateway with the management key; exit 4 when there is none."""
+        key = self.settings.secret("key")
+        if not key:
+            raise CommandError(
+                "not logged in: there is no management key",
+                exit_code=NOT_ALLOWED,
+                code="not_logged_in",
+                why=f"profile {self.settings.profile} holds none and GWCTL_KEY is not set",
+                do="gwctl login, or set GWCTL_KEY",
+            )
+        return self._gateway(key)
+
+    def _gateway(self, key: str, *, known_profile: bool = True) -> Gateway:
+        if known_profile:
+            self.settings.require_known_profile()
+        return Gateway(
+            self.settings.url(),
+            key=key,
+            timeout_s=self.settings.timeout_s(),
+            debug=self.out.debug if self.flags.debug else None,
+            show_waiting=not self.flags.quiet and not self.flags.debug,
+        )
+
+    @property
+    def interactive(self) -> bool:
+        """Whether there is somebody to ask."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    def confirm_name(self, what: str, name: str) -> None:
+        """Before destroying: the name must be typed, or --yes given; exit 2 otherwise."""
+        if self.flags.yes:
+            return
+        where = f"profile {self.settings.profile}, {self.settings.url()}"
+        if not self.interactive:
+            raise usage(
+                f"{what} {name} needs a confirmation and there is no terminal to ask on",
+                do="add --yes to do it; nothing was done",
+                code="confirmation_needed",
+            )
+        self.out.note(f"This will {what} {name} ({where}). It cannot be undone.")
+        if self.out.ask(f"Type {name} to confirm: ") != name:
+            raise usage("the name does not match; nothing was done", code="not_confirmed")
+
+    def agree(self, question: str, *, refused: CommandError) -> None:
+        """A yes or no question; without a terminal or a yes, the refusal is raised."""
+        if self.flags.yes:
+            return
+        if not self.interactive:
+            raise refused
+        answer = self.out.ask(f"{question} (profile {self.settings.profile}) [y/N] ")
+        if answer.lower() not in ("y", "yes"):
+            raise refused
+
+    def next_idempotency_key(self) -> str | None:
+        """The given key for the first POST of a run, the key with a number for the others."""
+        if self.idempotency_key is None:
+            return None
+        self.posts += 1
+        suffix = f"-{self.posts}" if self.posts > 1 else ""
+        return f"{self.idempotency_key}{suffix}"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a run that ended well."""
+        return CHANGES if self.found_changes else 0
+
+    def close(self) -> None:
+        """Close the connections that were opened."""
+        for name in ("api", "anonymous", "unchecked"):
+            if name in self.__dict__:
+                self.__dict__[name].close()

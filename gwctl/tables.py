@@ -1,0 +1,199 @@
+"""Columns and how their cells read: short on a terminal, exact and tab separated elsewhere."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from gwctl import jsontext, text
+
+Record = Mapping[str, Any]
+Kind = Literal[
+    "text", "id", "money", "price", "time", "count", "percent", "bar", "ms", "state", "spark"
+]
+
+# Fields that hold dollars or moments in every record of the API, whatever the noun.
+_MONEY_FIELDS = {
+    "limit", "limit_remaining", "balance", "reserved", "available", "promotional", "granted",
+    "purchased", "total_credits", "total_usage", "amount", "balance_after", "spend", "remaining",
+    "threshold", "monthly_cap", "low_balance_threshold", "total_cost", "cost", "projected_spend",
+    "budget_limit",
+}  # fmt: skip
+_GOOD = {"enabled", "active", "healthy", "live", "succeeded", "delivered", "ok", "accepted"}
+_BAD = {"disabled", "failed", "refused", "retired", "at limit", "expired", "revoked", "down"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its title, where its value comes from and how it reads."""
+
+    title: str
+    pick: str | Callable[[Record], Any]
+    kind: Kind = "text"
+
+    def value(self, record: Record) -> Any:
+        return pick(record, self.pick) if isinstance(self.pick, str) else self.pick(record)
+
+
+def pick(record: Any, path: str) -> Any:
+    """The value at a dotted path; a name that itself holds dots wins."""
+    if isinstance(record, Mapping) and path in record:
+        return record[path]
+    head, _, rest = path.partition(".")
+    if not isinstance(record, Mapping) or not rest:
+        return None
+    return pick(record.get(head), rest)
+
+
+def cell(value: Any, kind: Kind, now: datetime) -> str:
+    """The value as a person reads it."""
+    match kind:
+        case "money":
+            return text.money(value)
+        case "price":
+            return text.per_million(value)
+        case "time":
+            return text.ago(value, now)
+        case "count":
+            return text.count(value)
+        case "percent":
+            return text.percent(value)
+        case "bar":
+            return text.bar(value)
+        case "ms":
+            return "-" if value is None else f"{text.count(value)} ms"
+        case "spark":
+            return text.sparkline(list(value or ()))
+        case "text" | "id" | "state":
+            return _words(value, empty="-")
+
+
+def exact(value: Any, kind: Kind) -> str:
+    """The value for a script: nothing rounded, nothing relative, no units."""
+    if kind == "spark":
+        return ",".join(text.plain(number) for number in value or ())
+    return _words(value, empty="")
+
+
+def _words(value: Any, *, empty: str) -> str:
+    match value:
+        case None | "" | []:
+            return empty
+        case bool():
+            return "yes" if value else "no"
+        case Decimal():
+            return text.plain(value)
+        case list() if all(isinstance(item, str | int | Decimal) for item in value):
+            return ", ".join(_words(item, empty="") for item in value)
+        case dict() | list():
+            return text.clean_line(jsontext.dumps(value))
+        case _:
+            return text.clean_line(str(value)) or empty
+
+
+def fields(record: Record, prefix: str = "") -> list[tuple[str, Any, Kind]]:
+    """A record as rows of name, value, kind; nested objects get dotted names."""
+    rows: list[tuple[str, Any, Kind]] = []
+    for name, value in record.items():
+        if isinstance(value, Mapping) and value:
+            rows.extend(fields(value, f"{prefix}{name}."))
+        else:
+            rows.append((f"{prefix}{name}", value, field_kind(prefix, name)))
+    return rows
+
+
+def field_kind(prefix: str, name: str) -> Kind:
+    if prefix.startswith("pricing"):
+        return "price" if name not in ("request", "image") else "money"
+    if name.endswith(("_at", "_since")) or name == "since":
+        return "time"
+    if name in _MONEY_FIELDS or name.startswith(("usage", "byok_usage", "cost_")):
+        return "money"
+    if name.startswith(("percent", "fee_percent")):
+        return "percent"
+    return "text"
+
+
+def style(value: str, kind: Kind) -> str:
+    """The colour of a state word; empty for everything else."""
+    if kind != "state":
+        return ""
+    if value in _GOOD:
+        return "green"
+    return "red" if value in _BAD else "yellow"
+
+
+def tab_separated(
+    records: Sequence[Record], columns: Sequence[Column], *, color: bool = False
+) -> str:
+    """One line per record, cells in the order of the table, no titles."""
+    codes = {"green": "\x1b[32m", "red": "\x1b[31m", "yellow": "\x1b[33m"}
+
+    def one(record: Record, column: Column) -> str:
+        value = exact(column.value(record), column.kind)
+        code = codes.get(style(value, column.kind), "") if color and value else ""
+        return f"{code}{value}\x1b[0m" if code else value
+
+    return "".join("\t".join(one(record, c) for c in columns) + "\n" for record in records)
+
+
+def drawn(
+    records: Sequence[Record],
+    columns: Sequence[Column],
+    *,
+    now: datetime,
+    width: int,
+    color: bool,
+) -> str:
+    """The table for a terminal of that width; only ids are shortened when it is too wide."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold" if color else ""
+    )
+    rows = [[cell(c.value(record), c.kind, now) for c in columns] for record in records]
+    for index, column in enumerate(columns):
+        longest = max([len(column.title), *(len(row[index]) for row in rows)])
+        room = min(longest, 12) if column.kind == "id" else min(longest, 40)
+        table.add_column(
+            column.title, no_wrap=True, overflow="ellipsis", min_width=room, justify="left"
+        )
+    for row in rows:
+        table.add_row(
+            *(
+                Text(value, style=style(value, c.kind))
+                for value, c in zip(row, columns, strict=True)
+            )
+        )
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=max(width, 60),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+    console.print(table)
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def described(record: Record, *, now: datetime) -> str:
+    """A record as aligned lines of name and value."""
+    rows = [(name, cell(value, kind, now)) for name, value, kind in fields(record)]
+    width = max((len(name) for name, _ in rows), default=0)
+    return "".join(f"{text.clean_line(name):<{width}}  {value}\n" for name, value in rows)
+
+
+def described_plain(record: Record) -> str:
+    """The same for a script: name, tab, exact value."""
+    return "".join(
+        f"{text.clean_line(name)}\t{exact(value, kind)}\n" for name, value, kind in fields(record)
+    )

@@ -1,0 +1,60 @@
+"""Times as people type them: `7d`, `yesterday`, `2026-11-01`, or a full time with an offset."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from gwctl.errors import usage
+
+_SPAN = re.compile(r"(\d+)\s*(s|sec|m|min|h|d|w)")
+_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def span(text: str) -> timedelta:
+    """A length of time such as `30m`, `24h`, `7d` or `2w`."""
+    match = _SPAN.fullmatch(text.strip().lower())
+    if match is None:
+        raise usage(f"{text!r} is not a length of time", do="write 30m, 24h, 7d or 2w")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def past(text: str, now: datetime | None = None) -> str:
+    """A moment in the past for a filter: `7d` means seven days ago."""
+    return _moment(text, now or utc_now(), -1)
+
+
+def future(text: str, now: datetime | None = None) -> str:
+    """A moment to come, for an expiry: `7d` means in seven days."""
+    return _moment(text, now or utc_now(), 1)
+
+
+def iso(moment: datetime) -> str:
+    """The API's form: UTC with a Z, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _moment(text: str, now: datetime, direction: int) -> str:
+    word = text.strip()
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = {"today": 0, "yesterday": -1, "tomorrow": 1}
+    if word.lower() == "now":
+        return iso(now)
+    if word.lower() in days:
+        return iso(midnight + timedelta(days=days[word.lower()]))
+    if _SPAN.fullmatch(word.lower()):
+        return iso(now + direction * span(word))
+    try:
+        moment = datetime.fromisoformat(word)
+    except ValueError:
+        raise usage(
+            f"{text!r} is not a time",
+            do="write 7d, yesterday, 2026-11-01 or 2026-11-01T09:00:00Z",
+        ) from None
+    if moment.tzinfo is None:
+        if len(word) > 10:
+            raise usage(f"{text!r} has no offset", do=f"write {word}Z for UTC")
+        moment = moment.replace(tzinfo=UTC)
+    return iso(moment)

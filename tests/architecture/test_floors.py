@@ -1,0 +1,105 @@
+"""The plan of the house holds: floors, who may use which library, sizes, words, the example settings."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAX_LINES = 420
+
+# Each with the reason why it is one duty although it is long.
+LONG_FILES = {
+    "gwd/keys/service.py": "what the record of a key may be, from its input to its row",
+    "gwd/pipeline/routing.py": "one value computed in one order: names, filters, order, credentials",
+}
+
+# A library is a decision of one place; elsewhere its use is an accident.
+PLACES_OF_LIBRARIES = {
+    "aiohttp": ("gwd/pipeline/upstream.py",),
+    "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
+    "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
+    "apsw": ("gwd/store/", "gwd/node/mistakes.py", "gwd/orgs/organizations.py"),
+    "typer": ("gwd/__main__.py", "gwctl/"),
+    "tomllib": ("gwd/settings/", "gwd/node/price_book.py"),
+    "cryptography": ("gwd/credentials/",),
+}
+
+
+def sources() -> Iterator[Path]:
+    for folder in ("gwd", "gwctl", "tests"):
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_every_import_goes_down():
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.parametrize("library", PLACES_OF_LIBRARIES)
+def test_a_library_is_used_in_its_place_only(library):
+    places = PLACES_OF_LIBRARIES[library]
+    used = {
+        path.relative_to(ROOT).as_posix()
+        for path in sources()
+        if not path.is_relative_to(ROOT / "tests")
+        for name in imports(path)
+        if name.split(".")[0] == library
+    }
+    assert {path for path in used if not path.startswith(places)} == set()
+
+
+def test_no_file_is_long_without_a_reason():
+    long = {
+        path.relative_to(ROOT).as_posix()
+        for path in sources()
+        if not path.is_relative_to(ROOT / "tests")
+        and len(path.read_text("utf-8").splitlines()) > MAX_LINES
+    }
+    assert long - set(LONG_FILES) == set()
+
+
+def test_every_file_says_its_duty_in_its_first_line():
+    silent = []
+    for path in sources():
+        text = path.read_text("utf-8")
+        if text.strip() and not ast.get_docstring(ast.parse(text)):
+            silent.append(path.relative_to(ROOT).as_posix())
+    assert silent == []
+
+
+def test_every_room_says_what_it_owns():
+    for path in sorted((ROOT / "gwd").glob("*/__init__.py")):
+        said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        missing = [word for word in ("Owns:", "Does not own:", "Speaks to:") if word not in said]
+        assert missing == [], f"{path.parent.name} does not say {missing}"
+
+
+def test_the_word_list_of_the_readme_has_every_room():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rooms = sorted(path.parent.name for path in (ROOT / "gwd").glob("*/__init__.py"))
+    assert [room for room in rooms if not re.search(rf"\b{room}/", readme)] == []
+
+
+@pytest.mark.parametrize("noun", [
+    "dialect", "adapter", "vendor", "provider", "endpoint", "target", "request", "events", "completion",
+    "generation", "attempt", "refusal", "fault", "lot", "entry", "reservation", "reserve", "settle",
+    "release", "window", "period", "destination", "alert", "delivery", "receipt",
+])  # fmt: skip
+def test_the_word_list_of_the_readme_explains_every_noun(noun):
+    readme = (ROOT / "README.md").read_text("utf-8")
+    table = readme.split("## Words", 1)[1].split("\n## ", 1)[0]
+    assert re.search(rf"\*\*[^|]*\b{noun}\b[^|]*\*\*", table), noun

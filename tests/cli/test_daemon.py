@@ -1,0 +1,203 @@
+"""gwctl against the real daemon: `gwd init`, `gwd serve`, and what a first day looks like."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Daemon:
+    """A running node and a gwctl that talks to it with the operator's key."""
+
+    url: str
+    environment: dict[str, str]
+    folder: Path
+
+    def __call__(self, *words: str, code: int = 0, **more: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "gwctl", *words],
+            cwd=ROOT,
+            env={**self.environment, **more},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json"))
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder = tmp_path_factory.mktemp("node")
+    kept = {n: v for n, v in os.environ.items() if not n.startswith(("GWCTL_", "GWD_"))}
+    made = subprocess.run(
+        [sys.executable, "-m", "gwd", "init", "--dir", str(folder / "node"), "--org", "Acme",
+         "--email", "ada@example.com", "--credit", "100", "--json"],
+        cwd=ROOT, env=kept, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    node = json.loads(made.stdout)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (folder / "log").open("w")
+    with log, subprocess.Popen(
+        [sys.executable, "-m", "gwd", "serve", "--config", node["config"], "--port", str(port)],
+        cwd=ROOT, env={**kept, "ACME_KEY": "sk-acme"}, stdout=log, stderr=log,
+    ) as process:  # fmt: skip
+        try:
+            _wait(f"http://127.0.0.1:{port}/readyz", process)
+            url = f"http://127.0.0.1:{port}/api/v1"
+            mine = {"GWCTL_URL": url, "GWCTL_KEY": node["management_key"], "NO_COLOR": "1"}
+            yield Daemon(url, {**kept, **mine, "XDG_CONFIG_HOME": str(folder)}, folder)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=20)
+
+
+def _wait(address: str, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the daemon did not become ready")
+
+
+def test_who_am_i_and_what_do_i_own(daemon: Daemon) -> None:
+    me = daemon.json("whoami")
+    assert (me["type"], me["role"]) == ("management", "operator")
+    assert daemon("credit", "balance", "--jq", ".available") == "100\n"
+    assert daemon("ledger", "verify").endswith("all add up\n")
+    assert "ok" in daemon("server", "check")
+
+
+def test_a_key_lives_its_life(daemon: Daemon) -> None:
+    words = "key create life --limit 50.000000001 --reset monthly --model openai/* --rpm 120"
+    secret = daemon(*words.split(), "-q").strip()
+    assert secret.startswith("gwi_")
+    record = daemon.json("key", "show", "life")
+    assert (record["limit_reset"], record["rate_limit_per_minute"]) == ("monthly", 120)
+    assert '"limit": 50.000000001' in daemon("key", "show", "life", "--json")
+    assert secret not in daemon("key", "show", "life")
+    assert daemon("key", "create", "life", "--if-absent", "-q") == ""
+    daemon("key", "update", "life", "--limit", "60", "--dry-run", code=8)
+    daemon("key", "update", "life", "--limit", "60", "--rpm", "none", "--model", "none")
+    assert daemon.json("key", "show", "life")["allowed_models"] is None
+    new = daemon("key", "rotate", "life", "--overlap", "1h", "-q").strip()
+    assert new.startswith("gwi_")
+    assert new != secret
+    daemon("key", "disable", "life")
+    assert "disabled" in daemon("key", "list", "--inactive", "--name", "life")
+    daemon("key", "delete", "life", code=2)
+    daemon("key", "delete", "life", "--yes")
+
+
+def test_a_repeated_post_makes_one_key_and_cannot_show_it_again(daemon: Daemon) -> None:
+    words = ("key", "create", "once", "-q", "--idempotency-key", "job-7")
+    assert daemon(*words).startswith("gwi_")
+    assert daemon(*words, code=1) == ""
+    assert len(daemon.json("key", "list", "--name", "once")) == 1
+
+
+def test_credit_moves_and_the_ledger_shows_it(daemon: Daemon) -> None:
+    words = "credit grant 5.5 --kind promotional --expires 30d --note welcome"
+    daemon(*words.split())
+    daemon("credit", "purchase", "10", "--reference", "INV-1")
+    daemon("credit", "refund", "10", "--note", "unused", "--yes")
+    types = [entry["type"] for entry in daemon.json("ledger", "list")]
+    assert types[:3] == ["refund", "purchase", "grant"]
+    assert daemon("credit", "balance", "--jq", ".promotional") == "5.5\n"
+    daemon("ledger", "show", "gen-nothing", code=3)
+    daemon("ledger", "verify")
+
+
+def test_the_shipped_catalog_applies_once(daemon: Daemon) -> None:
+    daemon("provider", "add", "anthropic", "--key-ref", "env:ACME_KEY")
+    daemon("provider", "add", "anthropic")
+    daemon("apply", "-f", "examples/catalog.toml")
+    assert "0 changes made" in daemon("apply", "-f", "examples/catalog.toml")
+    daemon("diff", "-f", "examples/catalog.toml")
+    first = daemon.json("model", "list", "--search", "claude-opus")[0]["id"]
+    assert "input tokens" in daemon("model", "price", "show", first)
+    daemon("model", "price", "set", first, "--prompt", "9.5", "--effective", "7d")
+    assert len(daemon.json("model", "price", "history", first)) == 2
+    daemon("route", "explain", first, "--tools")
+    daemon("model", "alias", first, "boss")
+    daemon("model", "alias", first, "boss", "--remove")
+    endpoint = daemon.json("endpoint", "list", "--model", first)[0]["id"]
+    for verb in ("disable", "enable", "drain"):
+        daemon("endpoint", verb, endpoint)
+
+
+def test_a_file_describes_the_gateway_and_export_gives_it_back(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    file = tmp_path / "gw.toml"
+    file.write_text(
+        """
+[[providers]]
+slug = "acme"
+name = "Acme"
+adapter = "openai_chat"
+base_url = "http://127.0.0.1:9/v1"
+[[credentials]]
+provider = "acme"
+secret = "env:ACME_KEY"
+[[models]]
+id = "acme/fast"
+name = "Fast"
+vendor = "Acme"
+context_length = 32000
+max_completion_tokens = 4096
+supported_parameters = ["max_tokens", "tools"]
+pricing = { prompt = 0.0000005, completion = "0.000002" }
+[[endpoints]]
+model = "acme/fast"
+provider = "acme"
+upstream_model = "fast-1"
+[[keys]]
+name = "declared"
+limit = 50
+limit_reset = "monthly"
+"""
+    )
+    assert daemon("apply", "-f", str(file), "-q").startswith("gwi_")
+    assert "0 changes made" in daemon("apply", "-f", str(file))
+    file.write_text(file.read_text().replace("limit = 50", "limit = 70"))
+    assert "limit $50.00 -> $70.00" in daemon("apply", "-f", str(file), "--dry-run", code=8)
+    daemon("apply", "-f", str(file))
+    file.write_text(daemon("export", "--only", "providers", "--only", "credentials",
+                           "--only", "models", "--only", "endpoints", "--only", "keys"))  # fmt: skip
+    assert "0 changes made, 0 left alone" in daemon("apply", "-f", str(file), "--prune", "--yes")
+
+
+def test_refusals_have_their_exit_codes(daemon: Daemon) -> None:
+    daemon("key", "show", "nobody", code=3)
+    daemon("key", "show", "key_nothing", code=3)
+    daemon("key", "list", code=4, GWCTL_KEY="gwm_wrong")
+    daemon("key", "list", code=7, GWCTL_URL="http://127.0.0.1:9")
+    secret = daemon("key", "create", "poor", "--limit", "0", "-q").strip()
+    daemon("chat", "acme/fast", "hi", code=5, GWCTL_INFERENCE_KEY=secret)
+    refused = daemon.json("activity", "list", "--status", "error")
+    assert refused[0]["error"]["code"] == "key_limit_exceeded"

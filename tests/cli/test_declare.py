@@ -1,0 +1,309 @@
+"""apply, diff, export, provider add: the gateway as a file."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gwctl import shipped
+from tests.cli.conftest import Run
+from tests.cli.gateway import SECRET, FakeGateway
+
+FILE = """
+# committed to the repository
+[[providers]]
+slug = "acme"
+name = "Acme"
+adapter = "openai_chat"
+base_url = "https://api.acme.example/v1"
+
+[[credentials]]
+provider = "acme"
+secret = "env:ACME_KEY"
+
+[[models]]
+id = "acme/old"
+name = "Old"
+vendor = "Acme"
+context_length = 32000
+max_completion_tokens = 4096
+supported_parameters = ["max_tokens", "tools"]
+pricing = { prompt = "0.0000005", completion = "0.000002" }
+deprecated_at = 2026-11-01T00:00:00Z
+successor = "acme/new"
+
+[[models]]
+id = "acme/new"
+name = "New"
+vendor = "Acme"
+context_length = 64000
+max_completion_tokens = 4096
+supported_parameters = ["max_tokens"]
+pricing = { prompt = 0.0000005, completion = "0.000002" }
+
+[[endpoints]]
+model = "acme/new"
+provider = "acme"
+upstream_model = "new-1"
+
+[[keys]]
+name = "ci"
+workspace = "web"
+limit = 50
+limit_reset = "monthly"
+
+[[budgets]]
+scope = "workspace:web"
+interval = "monthly"
+limit = 250.00
+
+[[budgets]]
+scope = "key:ci"
+interval = "daily"
+limit = 5
+
+[[webhooks]]
+name = "ops"
+url = "https://hooks.example.com/gw"
+events = ["budget_threshold"]
+"""
+
+
+@pytest.fixture
+def file(home: Path) -> Path:
+    path = home / "gw.toml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def node(gateway: FakeGateway) -> FakeGateway:
+    """A gateway without a catalog, with one workspace."""
+    gateway.collection("/catalog/providers", identity="slug")
+    gateway.collection("/catalog/credentials", prefix="cred_")
+    gateway.collection("/catalog/models")
+    gateway.collection("/catalog/endpoints", prefix="ep_")
+    gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
+    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/budgets", prefix="bud_")
+    gateway.collection("/notifications/destinations", prefix="dst_", secret="signing_secret")
+    return gateway
+
+
+def test_apply_twice_changes_nothing_the_second_time(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    code, out, err = run("apply", "-f", str(file))
+    assert (code, err) == (0, "")
+    assert "9 changes made" in out
+    assert out.count(SECRET) == 2  # the key's secret and the webhook's, once each
+    first = len(node.writes())
+    code, out, _ = run("apply", "-f", str(file))
+    assert code == 0
+    assert "0 changes made" in out
+    assert len(node.writes()) == first
+    assert run("diff", "-f", str(file)).code == 0
+
+
+def test_references_are_resolved_and_successors_come_first(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    run("apply", "-f", str(file))
+    bodies = {(r.path, i): r.body for i, r in enumerate(node.requests) if r.method == "POST"}
+    models = [body["id"] for (path, _), body in bodies.items() if path == "/catalog/models"]
+    assert models == ["acme/new", "acme/old"]
+    assert node.sent("POST", "/keys").body["workspace_id"] == "ws_1"
+    scopes = [b for (path, _), b in bodies.items() if path == "/budgets"]
+    assert [b["scope_id"] for b in scopes] == ["ws_1", "key_1"]
+    credential = node.sent("POST", "/catalog/credentials").body
+    assert credential == {"provider": "acme", "key_ref": "env:ACME_KEY"}
+    assert node.sent("POST", "/catalog/models").body["deprecated_at"] == "2026-11-01T00:00:00Z"
+    assert node.requests[-1].method in ("GET", "POST")
+
+
+def test_dry_run_lists_differences_field_by_field_and_exits_8(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    run("apply", "-f", str(file))
+    file.write_text(
+        FILE.replace("limit = 250.00", "limit = 300").replace('"0.0000005", c', '"0.000001", c')
+    )
+    before = len(node.writes())
+    code, out, _ = run("apply", "-f", str(file), "--dry-run")
+    assert code == 8
+    assert "~ budget     workspace:web monthly   limit $250.00 -> $300.00" in out
+    assert "~ model      acme/old   pricing.prompt $0.50 -> $1.00" in out
+    assert out.endswith("2 changes, 0 left alone. Nothing was done.\n")
+    assert len(node.writes()) == before
+    assert run("diff", "-f", str(file)).code == 8
+
+
+def test_a_changed_price_is_sent_whole(run: Run, node: FakeGateway, file: Path) -> None:
+    run("apply", "-f", str(file))
+    file.write_text(FILE.replace('"0.0000005", c', '"0.000001", c'))
+    run("apply", "-f", str(file))
+    assert node.sent("PATCH", "/catalog/models/acme/old").body == {
+        "pricing": {"prompt": "0.000001", "completion": "0.000002"}
+    }
+
+
+def test_what_the_file_lacks_is_deleted_only_with_prune(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    run("apply", "-f", str(file))
+    node.collections["/keys"].rows += [
+        {"id": "key_8", "name": "old-ci", "type": "inference"},
+        {"id": "mk_1", "name": "ops", "type": "management"},
+    ]
+    code, out, _ = run("apply", "-f", str(file), "--dry-run")
+    assert code == 0
+    assert "- key        old-ci   (only with --prune)" in out
+    assert "0 changes, 1 left alone" in out
+    assert run("apply", "-f", str(file), "--prune").code == 2
+    assert ("DELETE", "/keys/key_8") not in node.writes()
+    assert run("apply", "-f", str(file), "--prune", "--yes").code == 0
+    assert [w for w in node.writes() if w[0] == "DELETE"] == [("DELETE", "/keys/key_8")]
+
+
+def test_only_tables_in_the_file_are_touched(run: Run, node: FakeGateway, home: Path) -> None:
+    path = home / "keys.toml"
+    path.write_text('[[keys]]\nname = "ci"\n')
+    node.collections["/budgets"].rows.append({"id": "bud_7", "scope": "organization"})
+    run("apply", "-f", str(path), "--prune", "--yes")
+    assert node.writes() == [("POST", "/keys")]
+
+
+def test_export_gives_a_file_that_changes_nothing(run: Run, node: FakeGateway, file: Path) -> None:
+    run("apply", "-f", str(file))
+    exported = run("export").out
+    assert SECRET not in exported
+    tables = tomllib.loads(exported)
+    assert tables["budgets"][0]["scope"] == "workspace:web"
+    assert tables["credentials"][0]["key_ref"] == "env:ACME_KEY"
+    file.write_text(exported)
+    before = len(node.writes())
+    assert run("apply", "-f", str(file), "--prune", "--yes").code == 0
+    assert len(node.writes()) == before
+    assert list(tomllib.loads(run("export", "--only", "keys").out)) == ["keys"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[[provders]]\nslug = "x"', "providers"),
+        ('[[keys]]\nnmae = "x"', "name"),
+        ("[[keys]]\nlimit = 5", "name is missing"),
+        ('[[credentials]]\nprovider = "x"\nsecret = "sk-plain"', "by reference only"),
+        ('[[keys]]\nname = "x"\nexpires_at = 2026-11-01T00:00:00', "no offset"),
+        ('[[keys]]\nname = "x"\n[[keys]]\nname = "x"', "twice"),
+        ("[[keys]", "not valid TOML"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_and_nothing_is_sent(
+    run: Run, node: FakeGateway, home: Path, text: str, named: str
+) -> None:
+    path = home / "bad.toml"
+    path.write_text(text)
+    code, out, err = run("apply", "-f", str(path))
+    assert code in (1, 2)
+    assert out == ""
+    assert named in err
+    assert node.requests == []
+
+
+def test_a_field_the_api_cannot_change_is_refused_before_anything_is_done(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    run("apply", "-f", str(file))
+    before = len(node.writes())
+    file.write_text(FILE.replace("openai_chat", "gemini"))
+    code, _, err = run("apply", "-f", str(file))
+    assert code == 2
+    assert "adapter of provider acme cannot change" in err
+    assert len(node.writes()) == before
+
+
+def test_diff_as_json_holds_every_field(run: Run, node: FakeGateway, file: Path) -> None:
+    run("apply", "-f", str(file))
+    file.write_text(FILE.replace("limit = 50\n", "limit = 60\n"))
+    code, out, _ = run("diff", "-f", str(file), "--json")
+    assert code == 8
+    assert json.loads(out) == [
+        {
+            "action": "change",
+            "kind": "key",
+            "name": "ci",
+            "fields": {"limit": {"before": 50, "after": 60}},
+        }
+    ]
+
+
+def test_a_shipped_vendor_comes_with_models_prices_and_endpoints(
+    run: Run, node: FakeGateway
+) -> None:
+    code, out, _ = run("provider", "add", "anthropic", "--key-ref", "env:ANTHROPIC_API_KEY")
+    assert code == 0
+    assert "models" in out
+    posts = [r for r in node.requests if r.method == "POST"]
+    paths = [r.path for r in posts]
+    assert paths.index("/catalog/credentials") < paths.index("/catalog/models")
+    assert paths.index("/catalog/models") < paths.index("/catalog/endpoints")
+    assert all(r.body["pricing"]["prompt"] for r in posts if r.path == "/catalog/models")
+    before = len(node.writes())
+    assert run("provider", "add", "anthropic").code == 0  # the second time asks for nothing
+    assert len(node.writes()) == before
+
+
+def test_adding_a_vendor_leaves_edited_prices_alone(run: Run, node: FakeGateway) -> None:
+    run("provider", "add", "google", "--key-ref", "env:GEMINI_API_KEY")
+    model: dict[str, Any] = node.collections["/catalog/models"].rows[0]
+    model["pricing"] = {"prompt": "1", "completion": "1"}
+    run("provider", "add", "google")
+    assert model["pricing"] == {"prompt": "1", "completion": "1"}
+
+
+def test_a_vendors_key_comes_from_stdin_and_is_asked_for_before_anything_is_made(
+    run: Run, node: FakeGateway
+) -> None:
+    assert run("provider", "add", "openai").code == 2
+    assert node.writes() == []
+    assert run("provider", "add", "openai", "--secret-stdin", stdin="sk-abc123\n").code == 0
+    credentials = [r.body for r in node.requests if r.path == "/catalog/credentials" and r.text]
+    assert credentials
+    assert all(body["key"] == "sk-abc123" for body in credentials)
+    assert {body["provider"] for body in credentials} == {
+        entry["slug"] for entry in (shipped.vendor("openai") or {})["providers"]
+    }
+
+
+def test_any_other_provider_needs_adapter_and_address(run: Run, node: FakeGateway) -> None:
+    code, _, err = run("provider", "add", "local", "--key-ref", "env:X")
+    assert code == 2
+    assert "--adapter" in err
+    words = [
+        "provider",
+        "add",
+        "local",
+        "--adapter",
+        "openai_chat",
+        "--base-url",
+        "http://127.0.0.1:1/v1",
+    ]
+    assert run(*words, "--key-ref", "env:X").code == 0
+    assert node.sent("POST", "/catalog/providers").body == {
+        "slug": "local",
+        "name": "local",
+        "adapter": "openai_chat",
+        "base_url": "http://127.0.0.1:1/v1",
+    }
+
+
+def test_every_shipped_vendor_is_complete() -> None:
+    assert {"openai", "anthropic", "google"} <= set(shipped.vendors())
+    for slug in ("openai", "anthropic", "google"):
+        tables = shipped.vendor(slug)
+        assert tables is not None
+        models = {entry["id"] for entry in tables["models"]}
+        assert {entry["model"] for entry in tables["endpoints"]} <= models

@@ -1,0 +1,245 @@
+"""Credit, ledger, budgets and usage."""
+
+import csv
+import io
+import json
+from decimal import Decimal
+from typing import Any
+
+from gwctl.jsontext import loads
+from gwctl.text import bar, sparkline
+from gwctl.usage_fold import fold
+from tests.cli.conftest import Run
+from tests.cli.gateway import Answer, FakeGateway, Received, error
+
+CREDITS = {
+    "total_credits": 200,
+    "total_usage": 17.59,
+    "balance": 182.41,
+    "reserved": 0.48,
+    "available": 181.93,
+    "currency": "USD",
+}
+
+
+def test_balance_is_the_apis_record(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("GET", "/credits", {"data": CREDITS})
+    assert run("credit", "balance", "--json", "--jq", ".available").out == "181.93\n"
+    assert "reserved\t0.48" in run("credit", "balance").out
+
+
+def test_a_grant_says_kind_amount_and_expiry(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("POST", "/credits/grants", Answer({"data": {"id": "led_1"}}, 201))
+    words = [
+        "credit",
+        "grant",
+        "25.5",
+        "--kind",
+        "promotional",
+        "--expires",
+        "2026-12-31",
+        "--note",
+        "hi",
+    ]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "$25.50 granted" in out
+    assert gateway.sent("POST", "/credits/grants").body == {
+        "kind": "promotional",
+        "amount": 25.5,
+        "expires_at": "2026-12-31T00:00:00Z",
+        "note": "hi",
+    }
+
+
+def test_a_refund_is_confirmed(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("POST", "/credits/refunds", Answer({"data": {"id": "led_2"}}, 201))
+    assert run("credit", "refund", "5", "--note", "unused").code == 2
+    assert gateway.writes() == []
+    assert run("credit", "refund", "5", "--note", "unused", "--yes").code == 0
+
+
+def test_topup_is_shown_without_options_and_changed_with_them(
+    run: Run, gateway: FakeGateway
+) -> None:
+    gateway.on("GET", "/credits/auto-topup", {"data": {"enabled": False, "threshold": 5}})
+    gateway.on("PATCH", "/credits/auto-topup", {"data": {"enabled": True, "threshold": 20}})
+    assert "threshold\t5" in run("credit", "topup").out
+    out = run("credit", "topup", "--enable", "--threshold", "20").out
+    assert gateway.sent("PATCH", "/credits/auto-topup").body == {"enabled": True, "threshold": 20}
+    assert "threshold  $5.00 -> $20.00" in out
+
+
+def test_verify_is_0_when_all_adds_up_and_1_on_any_difference(
+    run: Run, gateway: FakeGateway
+) -> None:
+    gateway.on("POST", "/ledger/verify", {"data": {"ok": True, "checked": 12, "differences": []}})
+    assert run("ledger", "verify").code == 0
+    found = {"ok": False, "checked": 12, "differences": [{"message": "lot led_3 is negative"}]}
+    gateway.on("POST", "/ledger/verify", {"data": found})
+    code, out, err = run("ledger", "verify")
+    assert code == 1
+    assert "lot led_3 is negative" in out
+    assert "1 difference" in err
+    assert json.loads(run("ledger", "verify", "--json").out) == found
+
+
+def test_ledger_show_is_one_generation_and_exit_3_without_entries(
+    run: Run, gateway: FakeGateway
+) -> None:
+    gateway.on("GET", "/credits/ledger", {"data": [{"id": "led_1", "amount": -0.5}]})
+    assert run("ledger", "show", "gen-1").code == 0
+    assert gateway.sent("GET", "/credits/ledger").query["generation_id"] == "gen-1"
+    gateway.on("GET", "/credits/ledger", {"data": []})
+    assert run("ledger", "show", "gen-1").code == 3
+
+
+def test_ledger_times_may_be_spans_or_dates(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/credits/ledger")
+    run("ledger", "list", "--from", "2026-11-01", "--to", "2026-11-02T10:00:00+02:00")
+    query = gateway.sent("GET", "/credits/ledger").query
+    assert (query["from"], query["to"]) == ("2026-11-01T00:00:00Z", "2026-11-02T08:00:00Z")
+
+
+def _budgets(gateway: FakeGateway, *rows: dict[str, Any]) -> None:
+    gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
+    gateway.collection("/budgets", *rows, prefix="bud_")
+
+
+def test_budget_set_creates_then_changes_then_leaves_alone(run: Run, gateway: FakeGateway) -> None:
+    _budgets(gateway)
+    assert run("budget", "set", "workspace:web", "--monthly", "200").code == 0
+    assert gateway.sent("POST", "/budgets").body == {
+        "scope": "workspace",
+        "scope_id": "ws_1",
+        "interval": "monthly",
+        "kind": "hard",
+        "limit": 200,
+    }
+    code, out, _ = run("budget", "set", "workspace:web", "--monthly", "250")
+    assert code == 0
+    assert "limit  $200.00 -> $250.00" in out
+    before = len(gateway.writes())
+    assert run("budget", "set", "workspace:web", "--monthly", "250").code == 0
+    assert len(gateway.writes()) == before
+
+
+def test_a_soft_budget_is_another_budget(run: Run, gateway: FakeGateway) -> None:
+    _budgets(gateway)
+    run("budget", "set", "organization", "--daily", "20")
+    run("budget", "set", "organization", "--daily", "10", "--soft")
+    posts = [r.body for r in gateway.requests if r.method == "POST"]
+    assert [body["kind"] for body in posts] == ["hard", "soft"]
+    assert all("scope_id" not in body for body in posts)
+
+
+def test_several_limits_are_raised_from_the_widest_and_cut_from_the_narrowest(
+    run: Run, gateway: FakeGateway
+) -> None:
+    def row(interval: str, limit: int) -> dict[str, Any]:
+        common = {"scope": "workspace", "scope_id": "ws_1", "kind": "hard"}
+        return {"id": f"bud_{interval}", "interval": interval, "limit": limit, **common}
+
+    _budgets(gateway, row("daily", 10), row("monthly", 100))
+    run("budget", "set", "workspace:web", "--daily", "20", "--monthly", "200")
+    assert [path for _, path in gateway.writes()] == ["/budgets/bud_monthly", "/budgets/bud_daily"]
+    run("budget", "set", "workspace:web", "--daily", "5", "--monthly", "50")
+    assert [path for _, path in gateway.writes()[2:]] == [
+        "/budgets/bud_daily",
+        "/budgets/bud_monthly",
+    ]
+
+
+def test_forecast_projects_the_end_of_the_period(run: Run, gateway: FakeGateway) -> None:
+    row = {
+        "id": "bud_1",
+        "scope": "workspace",
+        "scope_id": "ws_1",
+        "interval": "monthly",
+        "kind": "hard",
+        "limit": 200,
+        "spend": 50,
+        "percent_used": 25,
+        "forecast": {"projected_spend": 300, "exhausts_at": "2026-11-20T00:00:00Z"},
+    }
+    _budgets(gateway, row)
+    cells = run("budget", "forecast").out.rstrip("\n").split("\t")
+    assert cells[0] == "workspace:web"
+    assert cells[5:8] == ["300", "150", "2026-11-20T00:00:00Z"]
+    assert json.loads(run("budget", "forecast", "--json").out) == [row]
+
+
+def test_bars_and_sparklines_are_scaled() -> None:
+    assert bar(50, 10) == "█████░░░░░ 50 %"
+    assert bar(150, 10) == "██████████ 150 %"
+    assert sparkline([Decimal(0), Decimal(7), Decimal(14)]) == "▁▄█"
+    assert sparkline([Decimal(0)]) == "▁"
+
+
+def test_usage_summary_asks_analytics(run: Run, gateway: FakeGateway) -> None:
+    rows = [
+        {"model": "a/b", "requests": 2, "tokens_prompt": 10, "tokens_completion": 5, "cost": 0.1},
+        {"model": "c/d", "requests": 9, "tokens_prompt": 10, "tokens_completion": 5, "cost": 2.5},
+    ]
+    gateway.on("POST", "/analytics/query", {"data": {"data": rows, "metadata": {}}})
+    out = run("usage", "summary", "--by", "model", "--last", "7d").out
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["c/d", "a/b"]
+    body = gateway.sent("POST", "/analytics/query").body
+    assert body["dimensions"] == ["model"]
+    assert body["metrics"] == ["requests", "tokens_prompt", "tokens_completion", "cost"]
+
+
+def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
+    def script(request: Received) -> Answer:
+        row = {"model": "a/b", "requests": 1, "cost": 1}
+        days = [
+            {**row, "date__day": "2026-11-01T00:00:00Z", "cost": 1},
+            {**row, "date__day": "2026-11-03T00:00:00Z", "cost": 4},
+        ]
+        daily = "granularity" in request.body
+        return Answer({"data": {"data": days if daily else [row], "metadata": {}}})
+
+    gateway.on("POST", "/analytics/query", script)
+    words = ["usage", "summary", "--plot", "--from", "2026-11-01", "--to", "2026-11-03T12:00:00Z"]
+    assert run(*words).out == "a/b\t1\t\t\t1\t1,0,4\n"
+
+
+def test_without_analytics_the_activity_is_added_up(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("POST", "/analytics/query", error(404, "not_found", "No."))
+    one = {"model": "a/b", "status": "succeeded", "tokens_prompt": 10, "tokens_completion": 2}
+    gateway.collection(
+        "/generations",
+        {"id": "gen-1", "created_at": "2026-11-01T01:00:00Z", "total_cost": 0.1, **one},
+        {"id": "gen-2", "created_at": "2026-11-02T01:00:00Z", "total_cost": 0.2, **one},
+        {"id": "gen-3", "status": "refused", "model": "a/b", "created_at": "2026-11-02T01:00:00Z"},
+    )
+    out = run("usage", "summary", "--json", "--jq", ".[0]").out
+    assert loads(out) == {
+        "model": "a/b",
+        "requests": 2,
+        "tokens_prompt": 20,
+        "tokens_completion": 4,
+        "cost": Decimal("0.3"),
+    }
+
+
+def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) -> None:
+    rows = [
+        {"date__day": "2026-11-01", "model": "a/b", "api_key": "=1+1", "requests": 1, "cost": 0.1}
+    ]
+    gateway.on("POST", "/analytics/query", {"data": {"data": rows, "metadata": {}}})
+    table = list(csv.reader(io.StringIO(run("usage", "export", "--csv").out)))
+    assert table == [
+        ["date", "model", "api_key", "requests", "tokens_prompt", "tokens_completion", "cost"],
+        ["2026-11-01", "a/b", "'=1+1", "1", "", "", "0.1"],
+    ]
+
+
+def test_folding_adds_exactly() -> None:
+    records = [
+        {"created_at": "2026-11-01T00:00:00Z", "model": "a", "total_cost": Decimal("0.1")}
+        for _ in range(10)
+    ]
+    (row,) = fold(records, ["model"], daily=True)
+    assert row["cost"] == Decimal("1.0")
+    assert row["date__day"] == "2026-11-01"

@@ -1,0 +1,410 @@
+"""The other nouns: what they send and what they show."""
+
+import hashlib
+import hmac
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gwctl.commands.listen import verdict
+from gwctl.commands.member import token_of
+from tests.cli.conftest import ROOT, Run
+from tests.cli.gateway import Answer, FakeGateway, error
+
+MODEL: dict[str, Any] = {
+    "id": "acme/fast",
+    "name": "Fast",
+    "context_length": 32000,
+    "pricing": {"prompt": "0.0000005", "completion": "0.000002"},
+    "aliases": ["quick"],
+    "endpoints": [{"id": "ep_1"}],
+    "prices": [
+        {"id": "prc_1", "effective_at": "2026-01-01T00:00:00Z", "pricing": {"prompt": "0.000001"}},
+        {"id": "prc_2", "effective_at": "2026-06-01T00:00:00Z", "pricing": {"prompt": "0.0000005"}},
+    ],
+}
+GENERATION: dict[str, Any] = {
+    "id": "gen-1",
+    "model": "acme/fast",
+    "status": "succeeded",
+    "tokens_prompt": 10,
+    "tokens_completion": 5,
+    "total_cost": 0.000138,
+    "latency": 900,
+    "created_at": "2026-11-01T10:00:00Z",
+}
+
+
+def test_org_settings_are_shown_or_changed(run: Run, gateway: FakeGateway) -> None:
+    path = "/organization/settings"
+    gateway.on("GET", path, {"data": {"retention_days": 90, "forward_retired_models": True}})
+    gateway.on("PATCH", path, {"data": {"retention_days": 30, "forward_retired_models": False}})
+    assert "retention_days\t90" in run("org", "settings").out
+    words = ("org", "settings", "retention_days=30", "forward_retired_models=false")
+    assert "retention_days  90 -> 30" in run(*words).out
+    assert gateway.sent("PATCH", path).body == {
+        "retention_days": 30,
+        "forward_retired_models": False,
+    }
+    assert run("org", "settings", "retention_days").code == 2
+
+
+def test_members_are_named_by_their_address(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/organization/members", {"id": "usr_1", "email": "ada@example.com"})
+    assert run("member", "role", "Ada@example.com", "billing").code == 0
+    assert gateway.sent("PATCH", "/organization/members/usr_1").body == {"role": "billing"}
+    assert run("member", "role", "ada@example.com", "king").code == 2
+    assert run("member", "remove", "ada@example.com", "--yes").code == 0
+    assert gateway.writes()[-1] == ("DELETE", "/organization/members/usr_1")
+
+
+def test_an_invitation_link_is_shown_once_and_alone_with_q(run: Run, gateway: FakeGateway) -> None:
+    reply = {"accept_url": "https://gw/a?token=t", "data": {"id": "inv_1", "email": "b@x.example"}}
+    gateway.on("POST", "/organization/invitations", Answer(reply, 201))
+    assert run("member", "invite", "b@x.example", "-q").out == "https://gw/a?token=t\n"
+    assert gateway.sent("POST", "/organization/invitations").body == {
+        "email": "b@x.example",
+        "role": "member",
+    }
+
+
+def test_accepting_takes_the_link_as_a_secret_and_needs_no_key(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GWCTL_KEY")
+    reply = {"management_key": "gwm_new", "data": {"email": "b@x.example", "role": "member"}}
+    gateway.on("POST", "/invitations/accept", Answer(reply, 201))
+    out = run("member", "accept", "--secret-stdin", "-q", stdin="https://gw/a?token=t0k").out
+    assert out == "gwm_new\n"
+    assert gateway.sent("POST", "/invitations/accept").body == {"token": "t0k"}
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["t0k", "https://gw/accept?token=t0k", "https://gw/accept#token=t0k", "https://gw/accept/t0k"],
+)
+def test_the_token_is_found_in_any_form_of_link(link: str) -> None:
+    assert token_of(link) == "t0k"
+
+
+def test_model_list_without_a_key_is_the_public_one(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway.on("GET", "/models", {"object": "list", "data": [MODEL]})
+    gateway.collection("/catalog/models", MODEL, {**MODEL, "id": "acme/slow"})
+    assert len(run("model", "list").out.splitlines()) == 2
+    assert len(run("model", "list", "--search", "SLOW").out.splitlines()) == 1
+    monkeypatch.delenv("GWCTL_KEY")
+    assert run("model", "list").out.startswith("acme/fast\t32000\t0.0000005\t0.000002\t1\tactive")
+
+
+def test_prices_are_typed_per_million_and_sent_per_token(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/models", dict(MODEL))
+    words = [
+        "model",
+        "price",
+        "set",
+        "acme/fast",
+        "--prompt",
+        "0.0375",
+        "--effective",
+        "2026-12-01",
+    ]
+    assert run(*words).code == 0
+    assert gateway.sent("PATCH", "/catalog/models/acme/fast").body == {
+        "pricing": {"prompt": "0.0000000375", "completion": "0.000002"},
+        "effective_at": "2026-12-01T00:00:00Z",
+    }
+    assert run("model", "price", "set", "acme/fast").code == 2
+    assert "per million" not in run("model", "price", "show", "acme/fast").err
+    rows = run("model", "price", "history", "acme/fast").out.splitlines()
+    assert [row.split("\t")[-1] for row in rows] == ["prc_2", "prc_1"]
+
+
+def test_a_model_is_added_with_its_price(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/models")
+    words = [
+        "model",
+        "add",
+        "acme/new",
+        "--context",
+        "32000",
+        "--prompt",
+        "0.5",
+        "--completion",
+        "2",
+    ]
+    assert run(*words, "--family", "fast").code == 0
+    body = gateway.sent("POST", "/catalog/models").body
+    assert body["pricing"] == {"prompt": "0.0000005", "completion": "0.000002"}
+    assert (body["vendor"], body["max_completion_tokens"]) == ("Acme", 8192)
+
+
+def test_retiring_names_a_successor_and_deprecates_first(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/models", dict(MODEL))
+    assert run("model", "retire", "acme/fast").code == 2
+    words = ["model", "retire", "acme/fast", "--successor", "acme/new", "--at", "2026-12-31"]
+    assert run(*words).code == 0
+    assert gateway.sent("PATCH", "/catalog/models/acme/fast").body == {
+        "retired_at": "2026-12-31T00:00:00Z",
+        "deprecated_at": "2026-12-30T23:59:59Z",
+        "successor": "acme/new",
+    }
+    run("model", "undo-retire", "acme/fast", "--active")
+    assert gateway.sent("PATCH", "/catalog/models/acme/fast").body == {
+        "retired_at": None,
+        "deprecated_at": None,
+        "successor": None,
+    }
+
+
+def test_an_alias_is_added_to_the_others_or_removed(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/models", dict(MODEL))
+    run("model", "alias", "acme/fast", "swift")
+    sent = gateway.sent("PATCH", "/catalog/models/acme/fast").body
+    assert sent == {"aliases": ["quick", "swift"]}
+    run("model", "alias", "acme/fast", "quick", "--remove")
+    assert gateway.sent("PATCH", "/catalog/models/acme/fast").body == {"aliases": ["swift"]}
+
+
+def test_a_price_book_that_differs_is_exit_8(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("GET", "/catalog/prices/diff", {"data": []})
+    assert run("prices", "diff").code == 0
+    gateway.on("GET", "/catalog/prices/diff", {"data": [{"model": "acme/fast"}]})
+    gateway.on("POST", "/catalog/prices/apply", {"data": {"applied": 1}})
+    assert run("prices", "diff").code == 8
+    assert run("prices", "apply", "--dry-run").code == 8
+    assert gateway.writes() == []
+    assert run("prices", "apply", "--accept", "acme/fast").code == 0
+    assert gateway.sent("POST", "/catalog/prices/apply").body == {"accept": ["acme/fast"]}
+
+
+def test_endpoints_are_drained_and_switched(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/endpoints", {"id": "ep_1", "tag": "acme/eu", "model": "a/b"})
+    gateway.on("POST", "/catalog/endpoints/ep_1/drain", {"data": {"id": "ep_1"}})
+    assert run("endpoint", "drain", "acme/eu").code == 0
+    assert run("endpoint", "disable", "ep_1").code == 0
+    assert gateway.writes()[-1] == ("PATCH", "/catalog/endpoints/ep_1")
+
+
+def test_byok_secrets_come_from_stdin_or_a_reference(
+    run: Run, gateway: FakeGateway, home: Path
+) -> None:
+    gateway.collection("/byok", prefix="pk_")
+    assert run("byok", "add", "openai").code == 2
+    assert run("byok", "add", "openai", "--secret-stdin", stdin="sk-1\n").code == 0
+    assert gateway.sent("POST", "/byok").body == {"provider": "openai", "key": "sk-1"}
+    assert run("byok", "add", "openai", "--key-ref", "env:X", "--fallback").code == 0
+    assert gateway.sent("POST", "/byok").body["key_ref"] == "env:X"
+    assert run("byok", "add", "openai", "--key-ref", "sk-1").code == 2
+    (home / "new").write_text("sk-2")
+    assert run("byok", "rotate", "pk_1", "--secret-file", str(home / "new")).code == 0
+    assert gateway.sent("PATCH", "/byok/pk_1").body == {"key": "sk-2"}
+
+
+def test_status_error_means_all_that_went_wrong_newest_first(
+    run: Run, gateway: FakeGateway
+) -> None:
+    def script(request: Any) -> Answer:
+        status = request.query["status"]
+        at = {"failed": "2026-11-03", "incomplete": "2026-11-01", "refused": "2026-11-02"}[status]
+        row = {**GENERATION, "id": f"gen-{status}", "created_at": at, "status": status}
+        return Answer({"data": [row], "total_count": 1})
+
+    gateway.on("GET", "/generations", script)
+    out = run("activity", "list", "--last", "1h", "--status", "error", "--json", "--jq", ".[].id")
+    assert out.out.split() == ["gen-failed", "gen-refused", "gen-incomplete"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", gateway.requests[0].query["from"])
+    assert run("activity", "list", "--status", "broken").code == 2
+
+
+def test_activity_shows_one_generation_and_exports_all(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("GET", "/generation", {"data": GENERATION})
+    assert "total_cost\t0.000138" in run("activity", "show", "gen-1").out
+    gateway.collection("/generations", *({**GENERATION, "id": f"gen-{n}"} for n in range(120)))
+    lines = run("activity", "export", "--csv").out.splitlines()
+    assert lines[0].startswith("created_at,id,model,status,total_cost")
+    assert len(lines) == 121
+    assert len(run("activity", "export", "--jsonl").out.splitlines()) == 120
+
+
+def test_tail_prints_each_record_once_as_it_ends(gateway: FakeGateway, home: Path) -> None:
+    rows = [{**GENERATION, "id": "gen-1"}, {**GENERATION, "id": "gen-2", "status": "in_progress"}]
+    gateway.on("GET", "/generations", lambda _: Answer({"data": rows, "total_count": len(rows)}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gwctl", "activity", "tail", "--interval", "1", "--json", "id"],
+        cwd=ROOT,
+        env={"GWCTL_URL": gateway.url, "GWCTL_KEY": "gwm_x", "XDG_CONFIG_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert json.loads(process.stdout.readline()) == {"id": "gen-1"}
+        rows[1]["status"] = "succeeded"
+        assert json.loads(process.stdout.readline()) == {"id": "gen-2"}
+        process.terminate()
+        assert process.stdout.read() == ""
+        process.wait(timeout=10)
+
+
+def test_a_webhook_shows_its_signing_secret_once(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/notifications/destinations", prefix="dst_", secret="signing_secret")
+    words = [
+        "webhook",
+        "add",
+        "https://hooks.example.com/x",
+        "--name",
+        "ops",
+        "--event",
+        "low_balance",
+        "-q",
+    ]
+    assert run(*words).out.startswith("gwi_")
+    assert gateway.sent("POST", "/notifications/destinations").body == {
+        "type": "webhook",
+        "url": "https://hooks.example.com/x",
+        "name": "ops",
+        "events": ["low_balance"],
+    }
+    run("webhook", "add", "ada@example.com")
+    sent = gateway.sent("POST", "/notifications/destinations").body
+    assert sent == {"type": "email", "address": "ada@example.com"}
+    assert run("webhook", "add", "ada@example.com", "--type", "webhook").code == 2
+
+
+def test_webhooks_are_tested_disabled_and_redelivered(run: Run, gateway: FakeGateway) -> None:
+    base = "/notifications/destinations"
+    gateway.collection(base, {"id": "dst_1", "name": "ops", "enabled": True})
+    gateway.on("POST", f"{base}/dst_1/test", {"data": {"id": "dlv_1", "status": "pending"}})
+    gateway.on("POST", f"{base}/dst_1/enable", {"data": {"id": "dst_1"}})
+    gateway.on("POST", f"{base}/dst_1/rotate-secret", {"signing_secret": "whsec_2"})
+    gateway.on("GET", f"{base}/dst_1/deliveries", {"data": [{"id": "dlv_1"}], "total_count": 1})
+    gateway.on("POST", "/notifications/deliveries/dlv_1/redeliver", {"data": {"id": "dlv_1"}})
+    for words in ("test ops", "disable ops", "enable ops", "redeliver dlv_1", "deliveries ops"):
+        assert run("webhook", *words.split()).code == 0, words
+    assert gateway.sent("PATCH", f"{base}/dst_1").body == {"enabled": False}
+    assert run("webhook", "rotate-secret", "ops", "-q").out == "whsec_2\n"
+
+
+def test_alert_settings_are_one_row_per_category(run: Run, gateway: FakeGateway) -> None:
+    rows = [{"category": "low_balance", "enabled": True, "thresholds": [], "channels": []}]
+    gateway.on("GET", "/notifications/alerts", {"data": rows})
+    gateway.on("GET", "/notifications/events", {"data": [{"id": "evt_1", "type": "alert.test"}]})
+    assert run("alert", "settings").out.startswith("low_balance\tenabled")
+    assert run("alert", "list").out.rstrip().endswith("evt_1")
+    assert run("alert", "settings", "nothing").code == 3
+
+
+def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None:
+    root = gateway.url.removesuffix("/api/v1")
+    gateway.on("GET", "/healthz", Answer(raw=b"ok"))
+    checks = [{"name": "sqlite", "ok": True, "message": "3.53"}, {"name": "disk", "ok": False}]
+    gateway.on("GET", "/operator/doctor", {"data": {"checks": checks}})
+    code, out, err = run("doctor")
+    assert root
+    assert code == 1
+    assert "sqlite\tok\t3.53" in out
+    assert "disk" in err
+    assert run("doctor", "--local").code == 0
+
+
+def test_server_check_tells_whether_requests_are_taken(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("GET", "/healthz", Answer(raw=b"ok"))
+    gateway.on("GET", "/readyz", {"status": "ready"})
+    assert run("server", "check").code == 0
+    gateway.on("GET", "/readyz", error(503, "draining", "Draining."))
+    assert run("server", "check").code == 1
+
+
+def test_a_missing_endpoint_shows_the_apis_404_and_says_the_gateway_may_be_older(
+    run: Run, gateway: FakeGateway
+) -> None:
+    code, _, err = run("audit", "list")
+    assert code == 3
+    assert "older than gwctl" in err
+
+
+def test_route_explain_says_who_is_left_out_and_why(run: Run, gateway: FakeGateway) -> None:
+    def endpoint(tag: str, prompt: str, *parameters: str) -> dict[str, Any]:
+        pricing = {"prompt": prompt, "completion": "0.00001"}
+        return {
+            "tag": tag,
+            "pricing": pricing,
+            "context_length": 32000,
+            "supported_parameters": list(parameters),
+            "status": 0,
+        }
+
+    endpoints = [
+        endpoint("dear", "0.000002", "tools"),
+        endpoint("cheap", "0.000001", "tools"),
+        endpoint("plain", "0.0000005"),
+    ]
+    gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
+    gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
+    code, out, err = run("route", "explain", "acme/fast:floor", "--tools", "--max-tokens", "2000")
+    assert code == 0
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [(row[0], row[1]) for row in rows] == [("1", "cheap"), ("2", "dear"), ("-", "plain")]
+    assert "no `tools`" in rows[2][-1]
+    assert "3 endpoints, 2 eligible" in err
+    assert "$0.0213" in err
+    assert run("route", "explain", "acme/fast:free").code == 2
+
+
+def test_status_falls_back_to_what_a_member_may_see(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
+    gateway.on("GET", "/healthz", Answer(raw=b"ok"))
+    gateway.on("GET", "/credits", {"data": {"balance": 5, "available": 4, "reserved": 1}})
+    code, out, _ = run("status")
+    assert code == 0
+    assert "balance    $5.00   available $4.00   holds $1.00" in out
+    assert f"anthropic  {gateway.url.removesuffix('/v1')}" in out
+
+
+def test_the_receiver_prints_genuine_events_and_refuses_others(home: Path) -> None:
+    secret = home / "secret"
+    secret.write_text("whsec_1")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gwctl", "webhook", "listen", "--port", "0", "--count", "2",
+         "--secret-file", str(secret)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={"XDG_CONFIG_HOME": str(home)},
+    )  # fmt: skip
+    assert process.stderr is not None
+    address = process.stderr.readline().split()[-1]
+    body = b'{"type": "alert.test", "severity": "info", "title": "Hello"}'
+    stamp = str(int(time.time()))
+    good = hmac.new(b"whsec_1", f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+    statuses = [_post(address, body, stamp, f"v1={s}") for s in ("0" * 64, good)]
+    out, err = process.communicate(timeout=10)
+    assert statuses == [400, 204]
+    assert out == "info   alert.test   Hello\n"
+    assert "wrong signature" in err
+
+
+def _post(address: str, body: bytes, stamp: str, signature: str) -> int:
+    headers = {"X-GW-Timestamp": stamp, "X-GW-Signature": signature}
+    request = urllib.request.Request(address, body, headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=5) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code
+
+
+def test_an_old_delivery_is_refused() -> None:
+    good = "v1=" + hmac.new(b"s", b"100.{}", hashlib.sha256).hexdigest()
+    assert verdict("s", "100", b"{}", good, 150) == ""
+    assert "five minutes" in verdict("s", "100", b"{}", good, 500)
+    assert verdict("s", "100", b"{ }", good, 150) == "wrong signature"

@@ -19,6 +19,15 @@ _INSERT: Final = (
     " ON CONFLICT (id) DO NOTHING"
 )
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM generation"  # noqa: S608
+_COUNTS: Final = (
+    "SELECT COALESCE(SUM(status <> 'refused'), 0), COALESCE(SUM(status IN ('failed', 'incomplete')), 0),"
+    " COALESCE(SUM(occurrences * (status = 'refused')), 0), COUNT(ttft_ms) FROM generation"
+    " WHERE organization_id IN (SELECT id FROM organization) AND created_at >= ?"
+)
+_TTFT_AT: Final = (
+    "SELECT ttft_ms FROM generation WHERE organization_id IN (SELECT id FROM organization)"
+    " AND created_at >= ? AND ttft_ms IS NOT NULL ORDER BY ttft_ms LIMIT 1 OFFSET ?"
+)
 _FILTERS: Final = {
     "key_id": "key_id = ?",
     "family_id": "family_id = ?",
@@ -104,6 +113,29 @@ def list_(
     )
     assert count is not None
     return [_row(row) for row in rows], int(count[0])
+
+
+class Traffic(msgspec.Struct, frozen=True, kw_only=True):
+    """What the node did in a stretch of time: dispatched requests, those that failed, and what was refused."""
+
+    requests: int
+    errors: int
+    refusals: int
+    p50_ttft_ms: int | None
+
+
+def traffic(connection: Connection, since_us: int) -> Traffic:
+    """Of all organizations since a moment; one by one, because the index begins with the organization."""
+    counts = connection.row(_COUNTS, (since_us,))
+    assert counts is not None
+    requests, errors, refusals, timed = counts
+    middle = connection.row(_TTFT_AT, (since_us, timed // 2))
+    return Traffic(
+        requests=requests,
+        errors=errors,
+        refusals=refusals,
+        p50_ttft_ms=None if middle is None else middle[0],
+    )
 
 
 def admitted_since(connection: Connection, since_us: int) -> list[tuple[str, int]]:

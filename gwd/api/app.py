@@ -16,9 +16,10 @@ from gwd.api import headers as response_headers
 from gwd.api import inference, models
 from gwd.api.auth import check_access
 from gwd.api.headers import JSON
-from gwd.api.management import Incoming, perform
 from gwd.api.node import Node
-from gwd.api.routes import ROUTES, VERIFY, Route
+from gwd.api.perform import Incoming, Reply, perform, perform_open
+from gwd.api.route import LiveRoute, OpenRoute, Route
+from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.core import errors
 from gwd.core.errors import GatewayError, InternalError
 from gwd.core.ids import mint
@@ -29,6 +30,7 @@ BASE_PATHS: Final = ("/api/v1", "/v1")
 RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the framework's
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
+NO_STORE: Final = {"cache-control": "no-store"}
 BODY_SLACK: Final = 1024  # the framework's cap is above ours, so that ours gives the error
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
@@ -62,9 +64,11 @@ def build(
     )
     _add_inference(app, node, dialects)
     _add_models(app, node)
-    for route in ROUTES:
+    managed: tuple[Route | LiveRoute, ...] = (*ROUTES, *LIVE_ROUTES)
+    for route in managed:
         _add(app, route.method, route.path, _management(node, route))
-    _add(app, VERIFY.method, VERIFY.path, _verification(node, VERIFY))
+    for open_route in OPEN_ROUTES:
+        _add(app, open_route.method, open_route.path, _open(node, open_route))
     _add_root(app, node)
     return app
 
@@ -108,56 +112,54 @@ async def _public(body: Awaitable[bytes]) -> HTTPResponse:
         return _failed(error, request_id)
 
 
-def _management(node: Node, route: Route) -> Handler:
+def _management(node: Node, route: Route | LiveRoute) -> Handler:
     async def handle(request: Request, **parameters: str) -> HTTPResponse:
         request_id = mint("req_")
         try:
-            incoming, caller = await _authenticated(request, node, route, request_id, parameters)
-            reply = await perform(
-                node, route.handler, incoming, caller, shape=route.shape, action=route.action
-            )
+            incoming = _incoming(request, route.method, request_id, parameters)
+            row = await node.authenticator.find(request.headers, incoming.address)
+            caller = check_access(row, route.access, now_us=node.clock.now_us())
+            reply = await perform(node, route, incoming, caller)
         except GatewayError as error:
             return _failed(error, request_id)
-        headers = response_headers.base(request_id) | {"cache-control": "no-store"}
-        if reply.replayed:
-            headers["idempotency-replayed"] = "true"
-        return HTTPResponse(reply.body, reply.status, headers, JSON)
+        return _answered(reply, request_id)
 
     return handle
 
 
-def _verification(node: Node, route: Route) -> Handler:
-    async def handle(request: Request) -> HTTPResponse:
+def _open(node: Node, route: OpenRoute) -> Handler:
+    async def handle(request: Request, **parameters: str) -> HTTPResponse:
         request_id = mint("req_")
         try:
-            incoming, caller = await _authenticated(request, node, route, request_id, {})
-            reply = await perform(
-                node, route.handler, incoming, caller, shape=route.shape, action=None, reads=True
-            )
+            incoming = _incoming(request, route.method, request_id, parameters)
+            reply = await perform_open(node, route, incoming)
         except GatewayError as error:
             return _failed(error, request_id)
-        return HTTPResponse(reply.body, reply.status, response_headers.base(request_id), JSON)
+        return _answered(reply, request_id)
 
     return handle
 
 
-async def _authenticated(
-    request: Request, node: Node, route: Route, request_id: str, parameters: dict[str, str]
-) -> tuple[Incoming, Any]:
-    address = _address(request)
-    row = await node.authenticator.find(request.headers, address)
-    caller = check_access(row, route.access, now_us=node.clock.now_us())
-    incoming = Incoming(
-        method=route.method,
+def _incoming(
+    request: Request, method: str, request_id: str, parameters: dict[str, str]
+) -> Incoming:
+    return Incoming(
+        method=method,
         path=request.path,
         parameters={name: unquote(value) for name, value in parameters.items()},
-        query=_query(request),
+        query=request.get_query_args(keep_blank_values=True),
         headers=request.headers,
         body=request.body,
-        address=address,
+        address=_address(request),
         request_id=request_id,
     )
-    return incoming, caller
+
+
+def _answered(reply: Reply, request_id: str) -> HTTPResponse:
+    headers = response_headers.base(request_id) | NO_STORE
+    if reply.replayed:
+        headers["idempotency-replayed"] = "true"
+    return HTTPResponse(reply.body, reply.status, headers, JSON)
 
 
 def _add_root(app: Sanic[Any, Any], node: Node) -> None:
@@ -276,7 +278,7 @@ def _translated(exception: Exception) -> GatewayError:
 
 
 def _failed(error: GatewayError, request_id: str) -> HTTPResponse:
-    headers = response_headers.base(request_id) | response_headers.of_error(error)
+    headers = response_headers.base(request_id) | response_headers.of_error(error) | NO_STORE
     return HTTPResponse(error_body(error, request_id), error.status, headers, JSON)
 
 

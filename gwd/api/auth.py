@@ -46,7 +46,7 @@ class Authenticator:
             digest = secret.digest(key, self._pepper)
             row = self._rows.get(digest) or await self._look_up(digest)
         except Unauthenticated as error:
-            self._count_failure(address, error)
+            self.count_failure(address, error)
             raise
         return row
 
@@ -54,6 +54,15 @@ class Authenticator:
         """Something about keys, members or organizations changed: read rows anew."""
         self._generation += 1
         self._rows.clear()
+
+    def count_failure(self, address: str, error: GatewayError) -> None:
+        """A credential fitted nothing. Raises RateLimited in place of `error` once an address fails too often."""
+        counted = self._failures.admit(address, FAILURES_PER_MINUTE, self._clock.monotonic_s())
+        if isinstance(counted, Refused):
+            raise RateLimited(
+                "too many failed attempts from this address; wait and use a valid API key",
+                retry_after_s=counted.retry_after_s,
+            ) from error
 
     async def _look_up(self, digest: bytes) -> KeyRow:
         generation = self._generation
@@ -67,14 +76,6 @@ class Authenticator:
             if len(self._rows) > MAX_CACHED:
                 self._rows.popitem(last=False)
         return row
-
-    def _count_failure(self, address: str, error: GatewayError) -> None:
-        counted = self._failures.admit(address, FAILURES_PER_MINUTE, self._clock.monotonic_s())
-        if isinstance(counted, Refused):
-            raise RateLimited(
-                "too many failed attempts from this address; wait and use a valid API key",
-                retry_after_s=counted.retry_after_s,
-            ) from error
 
 
 def check_access(row: KeyRow, access: Access, *, now_us: int) -> Caller:

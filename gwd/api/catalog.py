@@ -14,7 +14,6 @@ def create_provider(connection: Connection, call: Call) -> Answer:
 
 
 def list_providers(connection: Connection, call: Call) -> Answer:
-    call.allow()
     limit, offset = call.page()
     return listed(*providers.list_(connection, limit=limit, offset=offset))
 
@@ -47,7 +46,6 @@ def create_model(connection: Connection, call: Call) -> Answer:
 
 
 def list_models(connection: Connection, call: Call) -> Answer:
-    call.allow()
     limit, offset = call.page()
     return listed(*models.list_(connection, limit=limit, offset=offset))
 
@@ -76,7 +74,6 @@ def create_endpoint(connection: Connection, call: Call) -> Answer:
 
 
 def list_endpoints(connection: Connection, call: Call) -> Answer:
-    call.allow("model", "provider")
     limit, offset = call.page()
     return listed(
         *endpoints.list_(
@@ -123,7 +120,6 @@ def create_credential(connection: Connection, call: Call) -> Answer:
 
 
 def list_credentials(connection: Connection, call: Call) -> Answer:
-    call.allow("provider")
     limit, offset = call.page()
     return listed(
         *credentials.list_(

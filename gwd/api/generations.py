@@ -13,12 +13,11 @@ from gwd.orgs import rights
 from gwd.store import Connection
 
 _PREFIXES = ("gen-", "msg_", "resp_")
-_FILTERS = ("key_id", "model", "status", "user", "session_id", "app", "workspace_id", "error_code")
+FILTERS = ("key_id", "model", "status", "user", "session_id", "app", "workspace_id", "error_code")
 
 
 def get(connection: Connection, call: Call) -> Answer:
     """By the id of any dialect: gen-, msg_ and resp_ ids share their suffix."""
-    call.allow("id")
     text = call.query.get("id")
     if not text:
         raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
@@ -34,9 +33,8 @@ def get(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    call.allow(*_FILTERS, "from", "to")
     limit, offset = call.page()
-    filters: dict[str, Any] = {name: call.query[name] for name in _FILTERS if name in call.query}
+    filters: dict[str, Any] = {name: call.query[name] for name in FILTERS if name in call.query}
     for name in ("from", "to"):
         moment = call.moment(name)
         if moment is not None:

@@ -4,7 +4,10 @@ from typing import Any
 
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.keys import record, service
-from gwd.keys.service import CreateKey, Key, KeyFilter, PatchKey
+from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
+from gwd.keys.rotation import RotateKey
+from gwd.keys.service import Key
+from gwd.management import keys
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.store import Connection
 
@@ -12,28 +15,35 @@ from gwd.store import Connection
 def create(connection: Connection, call: Call) -> Answer:
     """The plaintext is shown here, once; a replay of this request has `key: null`."""
     body: CreateKey = call.body
-    issued = service.create(
-        connection,
-        call.organization_id,
-        body,
-        actor=call.caller,
-        issuing=call.node.issuing,
-        now_us=call.now_us,
-    )
+    issued = keys.create(connection, body, change=call.change, issuing=call.node.issuing)
     shown = key_record(connection, call, issued.key)
     return Answer(
         status=201,
         body={"key": issued.plaintext, "data": shown},
         replay={"key": None, "data": shown},
-        subject=("api_key", issued.key.id),
-        details={"name": issued.key.name, "type": issued.key.kind},
+    )
+
+
+def rotate(connection: Connection, call: Call) -> Answer:
+    """A successor with its plaintext, once; `previous` is the old key and when it ends."""
+    body: RotateKey = call.body
+    both = keys.rotate(
+        connection, call.path["key"], body, change=call.change, issuing=call.node.issuing
+    )
+    shown = {
+        "data": key_record(connection, call, both.issued.key),
+        "previous": key_record(connection, call, both.previous),
+    }
+    return Answer(
+        status=201,
+        body={"key": both.issued.plaintext, **shown},
+        replay={"key": None, **shown},
     )
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    call.allow("include_disabled", "include_expired", "workspace_id", "name")
     limit, offset = call.page(default=100)
-    keys, total = service.list_keys(
+    found, total = service.list_keys(
         connection,
         call.organization_id,
         KeyFilter(
@@ -47,7 +57,7 @@ def list_(connection: Connection, call: Call) -> Answer:
         offset=offset,
         now_us=call.now_us,
     )
-    return listed([key_record(connection, call, key) for key in keys], total)
+    return listed([key_record(connection, call, key) for key in found], total)
 
 
 def get(connection: Connection, call: Call) -> Answer:
@@ -57,30 +67,23 @@ def get(connection: Connection, call: Call) -> Answer:
 
 def patch(connection: Connection, call: Call) -> Answer:
     body: PatchKey = call.body
-    key = service.patch(
+    key = keys.patch(
         connection,
-        call.organization_id,
         call.path["key"],
         body,
-        actor=call.caller,
+        change=call.change,
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
-        now_us=call.now_us,
     )
-    return Answer(
-        body={"data": key_record(connection, call, key)},
-        subject=("api_key", key.id),
-        details={"name": key.name},
-    )
+    return one(key_record(connection, call, key))
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    key = service.delete(
-        connection, call.organization_id, call.path["key"], actor=call.caller, now_us=call.now_us
-    )
-    return deleted("api_key", key.id)
+    key = keys.delete(connection, call.path["key"], change=call.change)
+    return deleted(None, key.id)
 
 
 def key_record(connection: Connection, call: Call, key: Key) -> dict[str, Any]:
+    """The record of api.md 8.2."""
     ceiling = call.node.issuing.rate_limit_ceiling
     organization = settings(connection, key.organization_id).settings
     return record.record(

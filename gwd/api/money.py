@@ -57,7 +57,6 @@ def balance(connection: Connection, call: Call) -> Answer:
 
 
 def list_entries(connection: Connection, call: Call) -> Answer:
-    call.allow("from", "to", "type", "generation_id")
     limit, offset = call.page()
     entries, total = ledger.list_entries(
         connection,
@@ -90,7 +89,7 @@ def grant(connection: Connection, call: Call) -> Answer:
 
 def purchase(connection: Connection, call: Call) -> Answer:
     body: PurchaseInput = call.body
-    _check_self_service(call)
+    require_self_service(call)
     credit = NewCredit(
         kind="purchased",
         type="purchase",
@@ -104,7 +103,7 @@ def purchase(connection: Connection, call: Call) -> Answer:
 
 def refund(connection: Connection, call: Call) -> Answer:
     body: RefundInput = call.body
-    _check_self_service(call)
+    require_self_service(call)
     organization_id = _organization(call, body.organization_id)
     entries = ledger.refund(
         connection,
@@ -118,7 +117,8 @@ def refund(connection: Connection, call: Call) -> Answer:
         status=201,
         body={"data": ledger.refund_record(entries)},
         subject=("credit", entries[-1].id),
-        details={"amount": str(body.amount)},
+        details={"amount_nano": -sum(entry.signed_nano for entry in entries)},
+        organization_id=organization_id,
     )
 
 
@@ -135,13 +135,24 @@ def verify(connection: Connection, call: Call) -> Answer:
     return one(found)
 
 
+def require_self_service(call: Call) -> None:
+    """Whoever books purchases on a node with `[credits] self_service = false` is its operator."""
+    if not call.node.settings.credits.self_service:
+        rights.require(call.caller, "credits.grant")
+
+
 def _add(connection: Connection, call: Call, organization_id: str, credit: NewCredit) -> Answer:
     entry = ledger.add_credit(connection, organization_id, credit, now_us=call.now_us)
     return Answer(
         status=201,
         body={"data": ledger.entry_record(entry)},
         subject=("credit", entry.id),
-        details={"kind": credit.kind, "reference": credit.reference},
+        details={
+            "kind": credit.kind,
+            "amount_nano": credit.amount_nano,
+            "reference": credit.reference,
+        },
+        organization_id=organization_id,
     )
 
 
@@ -150,11 +161,6 @@ def _organization(call: Call, named: str | None) -> str:
         return call.organization_id
     rights.require(call.caller, "organizations.manage")
     return named
-
-
-def _check_self_service(call: Call) -> None:
-    if not call.node.settings.credits.self_service:
-        rights.require(call.caller, "credits.grant")
 
 
 def _amount(amount: Decimal) -> int:

@@ -1,15 +1,42 @@
 """The table of routes: for each the method, the path, who may call it, and what it does. Nothing else is served.
 
-A management route names its handler, the shape of its body and the action of its audit line.
+Inference and the public reading of models are in `app`; everything else that is served is here.
 """
 
 from typing import Final
 
-import msgspec
-
-from gwd.api import auth_key, catalog, generations, keys, money
-from gwd.api.access import ANY_KEY, Access, any_key_with, manage
-from gwd.api.management import Handler
+from gwd.api import (
+    audit,
+    auth_key,
+    budgets,
+    catalog,
+    doctor,
+    generations,
+    invitations,
+    keys,
+    members,
+    money,
+    operator,
+    organizations,
+    provider_probe,
+    topup,
+    workspaces,
+)
+from gwd.api.access import ANY_KEY, any_key_with, manage
+from gwd.api.route import (
+    LiveRoute,
+    Nothing,
+    OpenRoute,
+    Route,
+    ask,
+    delete,
+    get,
+    list_,
+    patch,
+    post,
+    put,
+)
+from gwd.budgets import NewBudget, PatchBudget, PutWorkspaceBudget
 from gwd.catalog.inputs import (
     EndpointInput,
     EndpointPatch,
@@ -19,187 +46,358 @@ from gwd.catalog.inputs import (
     ProviderPatch,
 )
 from gwd.credentials.service import CredentialInput, CredentialPatch
-from gwd.keys.service import CreateKey, PatchKey
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """One management route. `path` is relative to the base path, its parameters in `<angle brackets>`."""
-
-    method: str
-    path: str
-    access: Access
-    handler: Handler
-    shape: type | None = None
-    action: str | None = None
-
-
-class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of a POST that needs none."""
-
-
-def _get(path: str, access: Access, handler: Handler) -> Route:
-    return Route(method="GET", path=path, access=access, handler=handler)
-
-
-def _post(
-    path: str, access: Access, handler: Handler, shape: type, action: str | None = None
-) -> Route:
-    return Route(
-        method="POST", path=path, access=access, handler=handler, shape=shape, action=action
-    )
-
-
-def _patch(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
-    return Route(
-        method="PATCH", path=path, access=access, handler=handler, shape=shape, action=action
-    )
-
-
-def _delete(path: str, access: Access, handler: Handler, action: str) -> Route:
-    return Route(method="DELETE", path=path, access=access, handler=handler, action=action)
-
+from gwd.keys.fields import CreateKey, PatchKey
+from gwd.keys.rotation import RotateKey
+from gwd.management.invitations import AcceptInvitation, CreateInvitation
+from gwd.management.teams import CreateTeam
+from gwd.orgs.members import PatchMember
+from gwd.orgs.organizations import CreateOrganization, PatchAnyOrganization, PatchOrganization
+from gwd.orgs.settings import PatchSettings
+from gwd.orgs.workspaces import PatchWorkspace
+from gwd.topup import PatchTopUp
 
 MODEL_ID: Final = "<model:path>"
 
 ROUTES: Final[tuple[Route, ...]] = (
-    _get("/auth/key", ANY_KEY, auth_key.show),
-    _get("/key", ANY_KEY, auth_key.show),
+    get("/auth/key", ANY_KEY, auth_key.show),
+    get("/key", ANY_KEY, auth_key.show),
     # keys
-    _get("/keys", manage("keys.read"), keys.list_),
-    _post("/keys", manage("keys.write"), keys.create, CreateKey, "key.created"),
-    _get("/keys/<key>", manage("keys.read"), keys.get),
-    _patch("/keys/<key>", manage("keys.write"), keys.patch, PatchKey, "key.updated"),
-    _delete("/keys/<key>", manage("keys.write"), keys.delete, "key.deleted"),
+    list_(
+        "/keys",
+        manage("keys.read"),
+        keys.list_,
+        *("include_disabled", "include_expired", "workspace_id", "name"),
+    ),
+    post("/keys", manage("keys.write"), keys.create, CreateKey, "key.create"),
+    get("/keys/<key>", manage("keys.read"), keys.get),
+    patch("/keys/<key>", manage("keys.write"), keys.patch, PatchKey, "key.patch"),
+    delete("/keys/<key>", manage("keys.write"), keys.delete, "key.delete"),
+    post("/keys/<key>/rotate", manage("keys.write"), keys.rotate, RotateKey, "key.rotate"),
+    # organization, people, workspaces
+    get("/organization", manage("organization.read"), organizations.own),
+    patch(
+        "/organization",
+        manage("organization.write"),
+        organizations.patch_own,
+        PatchOrganization,
+        "organization.patch",
+    ),
+    get("/organization/settings", manage("settings.read"), organizations.settings),
+    patch(
+        "/organization/settings",
+        manage("settings.write"),
+        organizations.patch_settings,
+        PatchSettings,
+        "settings.patch",
+    ),
+    list_("/organization/members", manage("members.read"), members.list_),
+    get("/organization/members/<user>", manage("members.read"), members.get),
+    patch(
+        "/organization/members/<user>",
+        manage("members.write"),
+        members.patch,
+        PatchMember,
+        "member.patch",
+    ),
+    delete(
+        "/organization/members/<user>", manage("members.write"), members.delete, "member.remove"
+    ),
+    list_("/organization/invitations", manage("invitations.read"), invitations.list_),
+    post(
+        "/organization/invitations",
+        manage("invitations.write"),
+        invitations.create,
+        CreateInvitation,
+        "invitation.create",
+    ),
+    get(
+        "/organization/invitations/<invitation>",
+        manage("invitations.read"),
+        invitations.get,
+    ),
+    delete(
+        "/organization/invitations/<invitation>",
+        manage("invitations.write"),
+        invitations.revoke,
+        "invitation.revoke",
+    ),
+    list_("/workspaces", manage("workspaces.read"), workspaces.list_),
+    post(
+        "/workspaces",
+        manage("workspaces.create"),
+        workspaces.create,
+        CreateTeam,
+        "workspace.create",
+    ),
+    get("/workspaces/<workspace>", manage("workspaces.read"), workspaces.get),
+    patch(
+        "/workspaces/<workspace>",
+        manage("workspaces.write"),
+        workspaces.patch,
+        PatchWorkspace,
+        "workspace.patch",
+    ),
+    delete(
+        "/workspaces/<workspace>",
+        manage("workspaces.create"),
+        workspaces.delete,
+        "workspace.delete",
+    ),
+    list_("/workspaces/<workspace>/members", manage("workspaces.read"), workspaces.list_members),
+    post(
+        "/workspaces/<workspace>/members/add",
+        manage("workspaces.write"),
+        workspaces.add_members,
+        workspaces.AddMembers,
+        "workspace.add_members",
+    ),
+    post(
+        "/workspaces/<workspace>/members/remove",
+        manage("workspaces.write"),
+        workspaces.remove_members,
+        workspaces.RemoveMembers,
+        "workspace.remove_members",
+    ),
+    # organizations of the node
+    list_("/organizations", manage("organizations.manage"), organizations.list_),
+    post(
+        "/organizations",
+        manage("organizations.manage"),
+        organizations.create,
+        CreateOrganization,
+        "organization.create",
+    ),
+    get("/organizations/<organization>", manage("organizations.manage"), organizations.get),
+    patch(
+        "/organizations/<organization>",
+        manage("organizations.manage"),
+        organizations.patch,
+        PatchAnyOrganization,
+        "organization.patch",
+    ),
+    delete(
+        "/organizations/<organization>",
+        manage("organizations.manage"),
+        organizations.delete,
+        "organization.delete",
+    ),
+    list_("/audit", manage("audit.read"), audit.list_, *audit.FILTERS, "from", "to"),
+    # budgets
+    list_(
+        "/budgets",
+        manage("budgets.read"),
+        budgets.list_,
+        *("scope", "scope_id", "interval", "kind"),
+    ),
+    post("/budgets", manage("budgets.write"), budgets.create, NewBudget, "budget.create"),
+    get("/budgets/<budget>", manage("budgets.read"), budgets.get),
+    patch("/budgets/<budget>", manage("budgets.write"), budgets.patch, PatchBudget, "budget.patch"),
+    delete("/budgets/<budget>", manage("budgets.write"), budgets.delete, "budget.delete"),
+    list_("/workspaces/<workspace>/budgets", manage("budgets.read"), budgets.list_of_workspace),
+    get(
+        "/workspaces/<workspace>/budgets/<interval>",
+        manage("budgets.read"),
+        budgets.get_of_workspace,
+    ),
+    put(
+        "/workspaces/<workspace>/budgets/<interval>",
+        manage("budgets.write"),
+        budgets.put_of_workspace,
+        PutWorkspaceBudget,
+        "budget.put",
+    ),
+    delete(
+        "/workspaces/<workspace>/budgets/<interval>",
+        manage("budgets.write"),
+        budgets.delete_of_workspace,
+        "budget.delete",
+    ),
     # money
-    _get("/credits", any_key_with("credits.read"), money.balance),
-    _get("/credits/ledger", manage("ledger.read"), money.list_entries),
-    _post(
+    get("/credits", any_key_with("credits.read"), money.balance),
+    list_(
+        "/credits/ledger",
+        manage("ledger.read"),
+        money.list_entries,
+        *("from", "to", "type", "generation_id"),
+    ),
+    post(
         "/credits/grants",
         manage("credits.grant"),
         money.grant,
         money.GrantInput,
-        "credit.granted",
+        "credit.grant",
     ),
-    _post(
+    post(
         "/credits/purchases",
         manage("credits.write"),
         money.purchase,
         money.PurchaseInput,
-        "credit.purchased",
+        "credit.purchase",
     ),
-    _post(
+    post(
         "/credits/refunds",
         manage("credits.write"),
         money.refund,
         money.RefundInput,
-        "credit.refunded",
+        "credit.refund",
+    ),
+    ask("/ledger/verify", manage("ledger.verify"), money.verify, money.VerifyInput),
+    get("/credits/auto-topup", manage("credits.read"), topup.get),
+    patch(
+        "/credits/auto-topup",
+        manage("credits.write"),
+        topup.patch,
+        PatchTopUp,
+        "auto_topup.patch",
     ),
     # activity
-    _get("/generation", any_key_with("activity.read"), generations.get),
-    _get("/generations", manage("activity.read"), generations.list_),
+    get("/generation", any_key_with("activity.read"), generations.get, "id"),
+    list_(
+        "/generations",
+        manage("activity.read"),
+        generations.list_,
+        *(*generations.FILTERS, "from", "to"),
+    ),
     # catalog
-    _get("/catalog/providers", manage("catalog.read"), catalog.list_providers),
-    _post(
+    list_("/catalog/providers", manage("catalog.read"), catalog.list_providers),
+    post(
         "/catalog/providers",
         manage("catalog.write"),
         catalog.create_provider,
         ProviderInput,
-        "provider.created",
+        "provider.create",
     ),
-    _get("/catalog/providers/<slug>", manage("catalog.read"), catalog.get_provider),
-    _patch(
+    get("/catalog/providers/<slug>", manage("catalog.read"), catalog.get_provider),
+    patch(
         "/catalog/providers/<slug>",
         manage("catalog.write"),
         catalog.patch_provider,
         ProviderPatch,
-        "provider.updated",
+        "provider.patch",
     ),
-    _delete(
+    delete(
         "/catalog/providers/<slug>",
         manage("catalog.write"),
         catalog.delete_provider,
-        "provider.deleted",
+        "provider.delete",
     ),
-    _get("/catalog/models", manage("catalog.read"), catalog.list_models),
-    _post(
+    list_("/catalog/models", manage("catalog.read"), catalog.list_models),
+    post(
         "/catalog/models",
         manage("catalog.write"),
         catalog.create_model,
         ModelInput,
-        "model.created",
+        "model.create",
     ),
-    _get(f"/catalog/models/{MODEL_ID}", manage("catalog.read"), catalog.get_model),
-    _patch(
+    get(f"/catalog/models/{MODEL_ID}", manage("catalog.read"), catalog.get_model),
+    patch(
         f"/catalog/models/{MODEL_ID}",
         manage("catalog.write"),
         catalog.patch_model,
         ModelPatch,
-        "model.updated",
+        "model.patch",
     ),
-    _delete(
+    delete(
         f"/catalog/models/{MODEL_ID}",
         manage("catalog.write"),
         catalog.delete_model,
-        "model.deleted",
+        "model.delete",
     ),
-    _get("/catalog/endpoints", manage("catalog.read"), catalog.list_endpoints),
-    _post(
+    list_(
+        "/catalog/endpoints",
+        manage("catalog.read"),
+        catalog.list_endpoints,
+        *("model", "provider"),
+    ),
+    post(
         "/catalog/endpoints",
         manage("catalog.write"),
         catalog.create_endpoint,
         EndpointInput,
-        "endpoint.created",
+        "endpoint.create",
     ),
-    _get("/catalog/endpoints/<endpoint>", manage("catalog.read"), catalog.get_endpoint),
-    _patch(
+    get("/catalog/endpoints/<endpoint>", manage("catalog.read"), catalog.get_endpoint),
+    patch(
         "/catalog/endpoints/<endpoint>",
         manage("catalog.write"),
         catalog.patch_endpoint,
         EndpointPatch,
-        "endpoint.updated",
+        "endpoint.patch",
     ),
-    _delete(
+    delete(
         "/catalog/endpoints/<endpoint>",
         manage("catalog.write"),
         catalog.delete_endpoint,
-        "endpoint.deleted",
+        "endpoint.delete",
     ),
-    _post(
+    post(
         "/catalog/endpoints/<endpoint>/drain",
         manage("catalog.write"),
         catalog.drain_endpoint,
         Nothing,
-        "endpoint.drained",
+        "endpoint.drain",
     ),
-    _get("/catalog/credentials", manage("catalog.write"), catalog.list_credentials),
-    _post(
+    list_("/catalog/credentials", manage("catalog.write"), catalog.list_credentials, "provider"),
+    post(
         "/catalog/credentials",
         manage("catalog.write"),
         catalog.create_credential,
         CredentialInput,
-        "credential.created",
+        "credential.create",
     ),
-    _get("/catalog/credentials/<credential>", manage("catalog.write"), catalog.get_credential),
-    _patch(
+    get("/catalog/credentials/<credential>", manage("catalog.write"), catalog.get_credential),
+    patch(
         "/catalog/credentials/<credential>",
         manage("catalog.write"),
         catalog.patch_credential,
         CredentialPatch,
-        "credential.updated",
+        "credential.patch",
     ),
-    _delete(
+    delete(
         "/catalog/credentials/<credential>",
         manage("catalog.write"),
         catalog.delete_credential,
-        "credential.deleted",
+        "credential.delete",
     ),
 )
 
-VERIFY: Final = Route(
-    method="POST",
-    path="/ledger/verify",
-    access=manage("ledger.verify"),
-    handler=money.verify,
-    shape=money.VerifyInput,
+LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
+    LiveRoute(
+        method="GET",
+        path="/operator/status",
+        access=manage("operator"),
+        handler=operator.status,
+    ),
+    LiveRoute(
+        method="GET",
+        path="/operator/doctor",
+        access=manage("operator"),
+        handler=doctor.look,
+    ),
+    LiveRoute(
+        method="POST",
+        path="/operator/reload",
+        access=manage("operator"),
+        handler=operator.reload,
+        shape=Nothing,
+        action="node.reload",
+    ),
+    LiveRoute(
+        method="POST",
+        path="/catalog/providers/<slug>/test",
+        access=manage("catalog.write"),
+        handler=provider_probe.probe,
+        shape=Nothing,
+        action="provider.test",
+    ),
 )
-"""Reads everything, so it runs on a reader although it is a POST."""
+
+OPEN_ROUTES: Final[tuple[OpenRoute, ...]] = (
+    OpenRoute(
+        method="POST",
+        path="/invitations/accept",
+        handler=invitations.accept,
+        shape=AcceptInvitation,
+        action="invitation.accept",
+    ),
+)

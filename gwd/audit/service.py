@@ -38,11 +38,15 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """The query of GET /audit; `from_us` inclusive, `to_us` exclusive. `action` may end in `.*`."""
+    """The query of GET /audit; `from_us` inclusive, `to_us` exclusive. `action` may end in `.*`.
+
+    `actor` is a key or a member.
+    """
 
     action: str | None = None
     subject_type: str | None = None
     subject_id: str | None = None
+    actor: str | None = None
     actor_key_id: str | None = None
     actor_user_id: str | None = None
     from_us: int | None = None
@@ -97,6 +101,10 @@ def list_lines(
         value = getattr(wanted, name)
         if value is not None:
             query = query.where(getattr(AuditTable, name) == value)
+    if wanted.actor is not None:
+        query = query.where(
+            (AuditTable.actor_key_id == wanted.actor) | (AuditTable.actor_user_id == wanted.actor)
+        )
     if wanted.action is not None:
         family = wanted.action.removesuffix("*")
         matches = (

@@ -196,6 +196,16 @@ def own(connection: Connection, organization_id: str, key_id: str) -> Key:
     return _key(row)
 
 
+def workspace_of(connection: Connection, organization_id: str, key_id: str) -> str | None:
+    """The workspace a key lives or lived in; None for none, and for a key that is not there."""
+    row = connection.first(
+        KeyTable.select(KeyTable.workspace_id).where(
+            (KeyTable.id == key_id) & (KeyTable.organization_id == organization_id)
+        )
+    )
+    return None if row is None else row.workspace_id
+
+
 def ids_of_user(connection: Connection, organization_id: str, user_id: str) -> list[str]:
     """All keys a person has or had: whose activity the person may see."""
     query = KeyTable.select(KeyTable.id).where(

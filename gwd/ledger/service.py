@@ -246,6 +246,17 @@ def open_count(connection: Connection, family_id: str) -> int:
     return int(row[0])
 
 
+def held_in_organization(connection: Connection, organization_id: str) -> tuple[int, int]:
+    """(nano-USD, requests) that running requests of an organization hold."""
+    row = connection.row(
+        "SELECT COALESCE(SUM(amount_nano), 0), COUNT(*) FROM reservation"
+        " WHERE state = 'open' AND organization_id = ?",
+        (organization_id,),
+    )
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
 def _charge(
     connection: Connection,
     book: Book,

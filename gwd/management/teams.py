@@ -86,9 +86,14 @@ def delete(connection: Connection, ref: str, *, change: Change) -> Workspace:
 
 
 def add_members(
-    connection: Connection, ref: str, user_ids: list[str], *, change: Change
+    connection: Connection,
+    ref: str,
+    user_ids: list[str],
+    *,
+    change: Change,
+    lead: bool = False,
 ) -> list[str]:
-    """Put members of the organization into a workspace; gives back who was added."""
+    """Put members of the organization into a workspace, as leads if asked for; gives back who was added."""
     require(change.actor, "workspaces.write")
     workspace = workspaces.get(connection, change.organization_id, ref)
     added = workspaces.add_members(
@@ -97,9 +102,10 @@ def add_members(
         workspace.id,
         user_ids,
         actor=change.actor,
+        lead=lead,
         now_us=change.now_us,
     )
-    details = {"user_ids": added}
+    details = {"user_ids": added, "is_lead": lead}
     note(connection, change, "workspace.add_members", ("workspace", workspace.id), details)
     return added
 

@@ -185,21 +185,18 @@ def list_members(
     connection: Connection, organization_id: str, ref: str, *, limit: int, offset: int
 ) -> tuple[list[WorkspaceMember], int]:
     """Who is in a workspace, in the order they came."""
-    workspace = get(connection, organization_id, ref)
-    query = (
-        WorkspaceMemberRow.select(
-            WorkspaceMemberRow.user_id,
-            MemberRow.email,
-            MemberRow.role,
-            WorkspaceMemberRow.is_lead,
-            WorkspaceMemberRow.added_at,
-        )
-        .join(MemberRow, on=(MemberRow.id == WorkspaceMemberRow.user_id))
-        .where(WorkspaceMemberRow.workspace_id == workspace.id)
-        .order_by(WorkspaceMemberRow.added_at, WorkspaceMemberRow.user_id)
-    )
+    query = _members(get(connection, organization_id, ref))
     rows = connection.run(query.limit(limit).offset(offset).dicts())
     return [WorkspaceMember(**row) for row in rows], connection.count(query)
+
+
+def members_among(
+    connection: Connection, organization_id: str, ref: str, user_ids: list[str]
+) -> list[WorkspaceMember]:
+    """Those of `user_ids` who are in a workspace."""
+    query = _members(get(connection, organization_id, ref))
+    rows = connection.run(query.where(WorkspaceMemberRow.user_id.in_(user_ids)).dicts())
+    return [WorkspaceMember(**row) for row in rows]
 
 
 def add_members(
@@ -315,6 +312,21 @@ def member_record(member: WorkspaceMember) -> dict[str, Any]:
 def _live(organization_id: str) -> Any:
     return WorkspaceRow.select().where(
         (WorkspaceRow.organization_id == organization_id) & WorkspaceRow.deleted_at.is_null()
+    )
+
+
+def _members(workspace: Workspace) -> Any:
+    return (
+        WorkspaceMemberRow.select(
+            WorkspaceMemberRow.user_id,
+            MemberRow.email,
+            MemberRow.role,
+            WorkspaceMemberRow.is_lead,
+            WorkspaceMemberRow.added_at,
+        )
+        .join(MemberRow, on=(MemberRow.id == WorkspaceMemberRow.user_id))
+        .where(WorkspaceMemberRow.workspace_id == workspace.id)
+        .order_by(WorkspaceMemberRow.added_at, WorkspaceMemberRow.user_id)
     )
 
 

@@ -22,7 +22,7 @@ from gwd.core.events import (
 )
 from gwd.core.request import Request
 from gwd.core.sse import SseError, SseSplitter
-from gwd.core.target import UpstreamCall
+from gwd.core.target import Target, UpstreamCall
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
@@ -107,6 +107,30 @@ class Dispatcher:
                     case _:
                         break
         outcome.error = self._error(outcome, unbuildable)
+
+    async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
+        """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
+        adapter = self._adapters[target.adapter]
+        reply: UpstreamReply | None = None
+        try:
+            reply = await self._upstream.send(adapter.build(request, target), limit_s)
+            body = await reply.read_all(limit_s)
+            if reply.status != 200:
+                return adapter.fault(reply.status, reply.headers, body)
+            for event in adapter.decode(body, request, target):
+                if isinstance(event, Failed):
+                    return event.fault
+        except UpstreamFault as broken:
+            return broken.fault
+        except (UndecodableError, msgspec.DecodeError, RecursionError) as error:
+            return Fault(
+                reason="upstream_error",
+                message=f"the vendor's answer was not of its format: {error}",
+            )
+        finally:
+            if reply is not None:
+                reply.close()
+        return None
 
     async def _attempt(
         self,

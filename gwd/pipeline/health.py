@@ -136,6 +136,14 @@ class Health:
         failed = recent.count(False)
         return len(recent) >= OUTAGE_SAMPLES and failed >= OUTAGE_SHARE * len(recent)
 
+    def attempts(self, endpoint_id: str, now_s: float) -> tuple[int, int]:
+        """(attempts, failed ones) of the last five minutes, as far as they are remembered."""
+        health = self._endpoints.get(endpoint_id)
+        if health is None:
+            return 0, 0
+        recent = [ok for at_s, ok in health.attempts if at_s >= now_s - SPEED_WINDOW_S]
+        return len(recent), recent.count(False)
+
     def median_ttft_s(self, endpoint_id: str, now_s: float) -> float | None:
         """Time to first token, median of the last five minutes."""
         return self._median(endpoint_id, now_s, 1)

@@ -529,7 +529,7 @@ def _planned(
 ) -> Planned:
     price = endpoint.price_at(situation.now_us)
     assert price is not None
-    target = _target(entry.model, endpoint, key, price)
+    target = target_of(entry.model, endpoint, key, price)
     hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
     return Planned(
         target=target,
@@ -542,7 +542,7 @@ def _planned(
     )
 
 
-def _target(model: Model, endpoint: Endpoint, key: VendorKey, price: Price) -> Target:
+def target_of(model: Model, endpoint: Endpoint, key: VendorKey, price: Price) -> Target:
     assert key.secret is not None
     return Target(
         endpoint_id=endpoint.id,

@@ -88,6 +88,11 @@ class PlanningState:
         """The catalog for reading endpoints such as GET /models."""
         return self._catalog or await self.load()
 
+    @property
+    def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:
+        """The platform's keys by provider, as the last load opened them."""
+        return self._vendor_keys
+
     def _read(self, connection: Connection) -> tuple[Catalog, list[VendorKey]]:
         return (
             snapshot.load(connection),

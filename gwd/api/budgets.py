@@ -1,0 +1,193 @@
+"""/budgets, and the same by workspace and interval under /workspaces/{id}/budgets."""
+
+from typing import Final, get_args
+
+import msgspec
+from msgspec import UNSET
+
+from gwd import budgets
+from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, PatchBudget
+from gwd.budgets import PutWorkspaceBudget as PutBudget
+from gwd.core.caller import Caller
+from gwd.core.errors import Forbidden, InvalidValue, MissingParameter, NotFound
+from gwd.core.periods import WINDOWS, Window
+from gwd.keys import service as keys
+from gwd.orgs import workspaces
+from gwd.orgs.workspaces import Workspace
+from gwd.store import Connection
+
+SCOPES: Final[tuple[str, ...]] = get_args(budgets.Scope)
+KINDS: Final[tuple[str, ...]] = get_args(budgets.Kind)
+
+
+def create(connection: Connection, call: Call) -> Answer:
+    body: NewBudget = call.body
+    where = _scope(connection, call, body)
+    budget = budgets.create(connection, call.organization_id, body, where, now_us=call.now_us)
+    return _changed(connection, call, budget, status=201)
+
+
+def list_(connection: Connection, call: Call) -> Answer:
+    limit, offset = call.page()
+    wanted = BudgetFilter(
+        scope=call.choice("scope", SCOPES),
+        scope_id=call.query.get("scope_id"),
+        interval=call.choice("interval", WINDOWS),
+        kind=call.choice("kind", KINDS),
+    )
+    found, total = budgets.list_budgets(
+        connection, call.organization_id, wanted, limit=limit, offset=offset
+    )
+    standing = [budgets.status_of(connection, budget, now_us=call.now_us) for budget in found]
+    return listed([budgets.record(status) for status in standing], total)
+
+
+def get(connection: Connection, call: Call) -> Answer:
+    budget = budgets.get(connection, call.organization_id, call.path["budget"])
+    return one(budgets.record(budgets.status_of(connection, budget, now_us=call.now_us)))
+
+
+def patch(connection: Connection, call: Call) -> Answer:
+    body: PatchBudget = call.body
+    known = budgets.get(connection, call.organization_id, call.path["budget"])
+    _require_reach(connection, call.caller, known.scope, known.scope_id)
+    budget = budgets.patch(connection, call.organization_id, known.id, body, now_us=call.now_us)
+    return _changed(connection, call, budget)
+
+
+def delete(connection: Connection, call: Call) -> Answer:
+    known = budgets.get(connection, call.organization_id, call.path["budget"])
+    _require_reach(connection, call.caller, known.scope, known.scope_id)
+    budgets.delete(connection, call.organization_id, known.id)
+    return deleted("budget", known.id)
+
+
+def list_of_workspace(connection: Connection, call: Call) -> Answer:
+    """The hard budgets of a workspace, one per interval."""
+    limit, offset = call.page()
+    wanted = BudgetFilter(scope="workspace", scope_id=_workspace(connection, call).id, kind="hard")
+    found, total = budgets.list_budgets(
+        connection, call.organization_id, wanted, limit=limit, offset=offset
+    )
+    standing = [budgets.status_of(connection, budget, now_us=call.now_us) for budget in found]
+    return listed([budgets.workspace_record(status) for status in standing], total)
+
+
+def get_of_workspace(connection: Connection, call: Call) -> Answer:
+    workspace = _workspace(connection, call)
+    budget = budgets.get_of_workspace(
+        connection, call.organization_id, workspace.id, _interval(call)
+    )
+    standing = budgets.status_of(connection, budget, now_us=call.now_us)
+    return one(budgets.workspace_record(standing))
+
+
+def put_of_workspace(connection: Connection, call: Call) -> Answer:
+    """Create or change; a new one counts own provider keys as the workspace says, unless the body does."""
+    body: PutBudget = call.body
+    workspace, interval = _workspace(connection, call), _interval(call)
+    workspaces.require_within(call.caller, workspace.id)
+    if body.include_byok_in_budgets is UNSET and not _has(connection, workspace, interval):
+        body = msgspec.structs.replace(
+            body, include_byok_in_budgets=workspace.include_byok_in_budgets
+        )
+    budget = budgets.put_of_workspace(
+        connection, call.organization_id, workspace.id, interval, body, now_us=call.now_us
+    )
+    standing = budgets.status_of(connection, budget, now_us=call.now_us)
+    return Answer(
+        body={"data": budgets.workspace_record(standing)},
+        subject=("budget", budget.id),
+        details=_details(budget),
+    )
+
+
+def delete_of_workspace(connection: Connection, call: Call) -> Answer:
+    """Deleting what is not there is no error; then `id` is null."""
+    workspace, interval = _workspace(connection, call), _interval(call)
+    workspaces.require_within(call.caller, workspace.id)
+    if not _has(connection, workspace, interval):
+        return deleted(None, None)
+    budget = budgets.get_of_workspace(connection, call.organization_id, workspace.id, interval)
+    budgets.delete(connection, call.organization_id, budget.id)
+    return deleted("budget", budget.id)
+
+
+def _changed(connection: Connection, call: Call, budget: Budget, *, status: int = 200) -> Answer:
+    standing = budgets.status_of(connection, budget, now_us=call.now_us)
+    return Answer(
+        status=status,
+        body={"data": budgets.record(standing)},
+        subject=("budget", budget.id),
+        details=_details(budget),
+    )
+
+
+def _details(budget: Budget) -> dict[str, object]:
+    return {
+        "scope": budget.scope,
+        "scope_id": budget.scope_id,
+        "interval": budget.interval,
+        "kind": budget.kind,
+        "limit_nano": budget.limit_nano,
+    }
+
+
+def _scope(connection: Connection, call: Call, body: NewBudget) -> BudgetScope:
+    """The scope that the body names, which must be in the organization and in reach."""
+    organization_id = call.organization_id
+    if body.scope == "organization":
+        if body.scope_id not in (None, organization_id):
+            raise InvalidValue(
+                "`scope_id` of scope organization is the organization itself; leave it out",
+                param="scope_id",
+            )
+        scope_id = spend_id = organization_id
+    elif body.scope_id is None:
+        raise MissingParameter(
+            f"`scope_id` is required: the {body.scope} that the budget is for", param="scope_id"
+        )
+    elif body.scope == "workspace":
+        scope_id = spend_id = workspaces.get(connection, organization_id, body.scope_id).id
+    else:
+        key = keys.get(connection, organization_id, body.scope_id, actor=call.caller)
+        scope_id, spend_id = key.id, key.family_id
+    _require_reach(connection, call.caller, body.scope, scope_id)
+    return BudgetScope(scope=body.scope, scope_id=scope_id, spend_id=spend_id)
+
+
+def _require_reach(
+    connection: Connection, caller: Caller, scope: budgets.Scope, scope_id: str
+) -> None:
+    """A lead writes the budgets of its workspace and of the keys in it."""
+    if caller.workspace_id is None:
+        return
+    workspace_id = scope_id
+    if scope == "key":
+        found = keys.workspace_of(connection, caller.organization_id, scope_id)
+        workspace_id = found or ""
+    if scope == "organization" or workspace_id != caller.workspace_id:
+        raise Forbidden(
+            "This management key is bound to one workspace: it writes the budgets of that workspace"
+            " and of the keys in it."
+        )
+
+
+def _workspace(connection: Connection, call: Call) -> Workspace:
+    return workspaces.get(connection, call.organization_id, call.path["workspace"])
+
+
+def _interval(call: Call) -> Window:
+    for window in WINDOWS:
+        if call.path["interval"] == window:
+            return window
+    raise InvalidValue(f"the interval must be one of {', '.join(WINDOWS)}", param="interval")
+
+
+def _has(connection: Connection, workspace: Workspace, interval: Window) -> bool:
+    try:
+        budgets.get_of_workspace(connection, workspace.organization_id, workspace.id, interval)
+    except NotFound:
+        return False
+    return True

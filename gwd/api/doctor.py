@@ -1,0 +1,288 @@
+"""GET /operator/doctor: known trouble, looked for one by one; each finding says what to do."""
+
+import asyncio
+import ipaddress
+import shutil
+import stat
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import apsw
+import msgspec
+
+from gwd.api.endpoint_health import Record, endpoint_records
+from gwd.api.management import Answer, Call, one
+from gwd.api.node import Node
+from gwd.orgs import members, organizations
+from gwd.settings import Settings
+from gwd.store import Connection
+from gwd.store.connection import MINIMUM_SQLITE
+
+GIB: Final = 1024**3
+LITTLE_BYTES: Final = 2 * GIB
+TOO_LITTLE_BYTES: Final = GIB // 4
+MANY: Final = 200
+SHOWN: Final = 5
+
+State = Literal["ok", "warning", "failed"]
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding; `do` is the remedy where there is something to mend."""
+
+    name: str
+    state: State
+    message: str
+    do: str = ""
+
+
+async def look(call: Call) -> Answer:
+    """All checks; `ok` is false when one failed."""
+    node = call.node
+    people = await node.store.read(_people)
+    endpoints = await endpoint_records(node, call.now_us)
+    checks = [
+        sqlite_version(apsw.sqlite_lib_version()),
+        ledger(node.status.quarantine),
+        *await asyncio.to_thread(_files, node.settings),
+        base_url(node.settings),
+        *_mail(node.settings, people),
+        self_service(node.settings, people.count),
+        _credentials(node, endpoints),
+        _prices(endpoints),
+        _models(endpoints),
+    ]
+    record: dict[str, Any] = {
+        "ok": all(check.state != "failed" for check in checks),
+        "checks": [msgspec.to_builtins(check) for check in checks],
+    }
+    return one(record)
+
+
+def sqlite_version(version: str) -> Check:
+    """Older libraries can damage the log (design decision 5)."""
+    if tuple(int(part) for part in version.split(".")) >= MINIMUM_SQLITE:
+        return Check(name="sqlite", state="ok", message=f"SQLite {version}")
+    wanted = ".".join(map(str, MINIMUM_SQLITE))
+    return Check(
+        name="sqlite",
+        state="failed",
+        message=f"SQLite {version} can corrupt its log",
+        do=f"install apsw with SQLite {wanted} or newer",
+    )
+
+
+def ledger(quarantine: str | None) -> Check:
+    """Whether the books were found in order at start."""
+    if quarantine is None:
+        return Check(name="ledger", state="ok", message="in order at the last start")
+    return Check(
+        name="ledger",
+        state="failed",
+        message=f"{quarantine}; inference is refused",
+        do="run gwctl ledger verify and restore a backup, or ask for help with its differences",
+    )
+
+
+def key_ring(path: Path) -> Check:
+    """Nobody but the service reads the key ring (reliability.md 4.4)."""
+    try:
+        info = path.lstat()
+    except OSError:
+        return Check(
+            name="key ring",
+            state="failed",
+            message=f"{path} is missing; the node cannot start again",
+            do="restore it from your copy now, while the node still runs",
+        )
+    mode = stat.S_IMODE(info.st_mode)
+    if mode & 0o077 or not stat.S_ISREG(info.st_mode):
+        return Check(
+            name="key ring",
+            state="failed",
+            message=f"{path} has mode {mode:04o}",
+            do=f"chmod 600 {path}",
+        )
+    return Check(name="key ring", state="ok", message=f"{path} has mode {mode:04o}")
+
+
+def database(path: Path) -> Check:
+    """The database holds prompts' metadata and encrypted secrets; others need not read it."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    parent = stat.S_IMODE(path.parent.stat().st_mode)
+    if mode & 0o007 and parent & 0o005:
+        return Check(
+            name="database",
+            state="warning",
+            message=f"{path} can be read by every user of this machine",
+            do=f"chmod 700 {path.parent}",
+        )
+    return Check(name="database", state="ok", message=str(path))
+
+
+def disk_space(path: Path, free_bytes: int) -> Check:
+    """A full disk stops every request."""
+    message = f"{free_bytes / GIB:.1f} GiB free at {path}"
+    if free_bytes >= LITTLE_BYTES:
+        return Check(name="disk space", state="ok", message=message)
+    return Check(
+        name="disk space",
+        state="failed" if free_bytes < TOO_LITTLE_BYTES else "warning",
+        message=message,
+        do="free some space: the gateway refuses requests when nothing can be written",
+    )
+
+
+def base_url(settings: Settings) -> Check:
+    """Links, model headers and clients' settings come from it."""
+    server = settings.server
+    parts = urlsplit(server.base_url)
+    host = parts.hostname or ""
+    if _is_local(host) and not _is_local(server.host):
+        return Check(
+            name="base_url",
+            state="warning",
+            message=f"{server.base_url} leads to this machine, but the node listens on {server.host}",
+            do="set [server] base_url to the address that clients use",
+        )
+    if parts.scheme == "http" and not _is_local(host):
+        return Check(
+            name="base_url",
+            state="warning",
+            message=f"{server.base_url} is plain http, keys travel unencrypted",
+            do="set tls_cert and tls_key, or put a proxy with TLS in front and name its https address",
+        )
+    return Check(name="base_url", state="ok", message=server.base_url)
+
+
+def self_service(settings: Settings, organizations_count: int) -> Check:
+    """Owners who book their own purchases are fine on a node of one's own, not on one with guests."""
+    if organizations_count > 1 and settings.credits.self_service:
+        return Check(
+            name="self service",
+            state="warning",
+            message=f"{organizations_count} organizations, and each may book purchases for itself",
+            do="set [credits] self_service = false unless all of them are yours",
+        )
+    return Check(name="self service", state="ok", message="purchases are booked by whom you trust")
+
+
+class _People(msgspec.Struct, frozen=True, kw_only=True):
+    count: int
+    without_owner_address: list[str]
+
+
+def _people(connection: Connection) -> _People:
+    found, count = organizations.list_organizations(connection, limit=MANY, offset=0)
+    return _People(
+        count=count,
+        without_owner_address=[
+            organization.name
+            for organization in found
+            if not members.emails_of_roles(connection, organization.id, ["owner"])
+        ],
+    )
+
+
+def _files(settings: Settings) -> list[Check]:
+    free_bytes = shutil.disk_usage(settings.directory).free
+    return [
+        key_ring(settings.keyring),
+        database(settings.database),
+        disk_space(settings.directory, free_bytes),
+    ]
+
+
+def _mail(settings: Settings, people: _People) -> list[Check]:
+    silent = people.without_owner_address
+    owners = Check(name="owner e-mail", state="ok", message="every organization has an address")
+    if silent:
+        owners = Check(
+            name="owner e-mail",
+            state="warning",
+            message=f"no owner's address in {_some(silent)}: mails to the owner are skipped",
+            do="gwctl member invite ADDRESS --role owner",
+        )
+    if settings.smtp.host:
+        return [owners, Check(name="mail", state="ok", message=f"by {settings.smtp.host}")]
+    none = Check(
+        name="mail",
+        state="warning",
+        message="no mail server, so no mail is sent",
+        do="set [smtp] host and from in gwd.toml; webhooks work without",
+    )
+    return [owners, none]
+
+
+def _credentials(node: Node, endpoints: list[Record]) -> Check:
+    without = sorted({each["provider"] for each in endpoints if each["status"] == "no_credential"})
+    if without:
+        return Check(
+            name="credentials",
+            state="failed",
+            message=f"no usable vendor key for {_some(without)}",
+            do=f"gwctl provider secret {without[0]}, or gwctl server reload after mending its file",
+        )
+    problems = [
+        f"{key.provider}: {key.problem}"
+        for keys in node.state.vendor_keys.values()
+        for key in keys
+        if key.problem is not None
+    ]
+    if problems:
+        return Check(
+            name="credentials",
+            state="warning",
+            message=f"not all vendor keys can be used: {_some(problems)}",
+            do="mend or delete them",
+        )
+    return Check(name="credentials", state="ok", message="every provider in use has a vendor key")
+
+
+def _prices(endpoints: list[Record]) -> Check:
+    without = [
+        f"{each['model']} {each['tag']}" for each in endpoints if each["status"] == "no_price"
+    ]
+    if without:
+        return Check(
+            name="prices",
+            state="failed",
+            message=f"no complete price for {_some(without)}: nothing is sent there",
+            do="gwctl model price set, with prompt and completion",
+        )
+    return Check(name="prices", state="ok", message="every endpoint in use has a price")
+
+
+def _models(endpoints: list[Record]) -> Check:
+    if not endpoints:
+        return Check(
+            name="catalog",
+            state="warning",
+            message="no endpoint: no request can be served",
+            do="gwctl apply -f catalog.toml",
+        )
+    served = {each["model"] for each in endpoints if each["status"] != "disabled"}
+    idle = sorted({each["model"] for each in endpoints} - served)
+    if idle:
+        return Check(
+            name="catalog",
+            state="warning",
+            message=f"all endpoints are disabled of {_some(idle)}",
+            do="enable one, or retire the model",
+        )
+    return Check(name="catalog", state="ok", message=f"{len(served)} models can be served")
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,97 @@
+"""/operator: the node at a glance, and reading again what it reads from outside."""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd import __version__, ledger, spend
+from gwd.activity import service as activity
+from gwd.api.endpoint_health import endpoint_records
+from gwd.api.management import Answer, Call, one
+from gwd.core.clock import US_PER_S, iso
+from gwd.core.money import usd_json
+from gwd.store import Connection
+
+HOUR_US: Final = 3_600 * US_PER_S
+
+
+class _Glance(msgspec.Struct, frozen=True, kw_only=True):
+    """What the database says: the node's traffic, and the money of the caller's organization."""
+
+    traffic: activity.Traffic
+    credit: ledger.Balance
+    spent_today_nano: int
+    held_nano: int
+    held_requests: int
+
+
+async def status(call: Call) -> Answer:
+    """Traffic and endpoints are the whole node's; money is the caller's organization's."""
+    node = call.node
+    glance = await node.store.read(_glance, call.organization_id, call.now_us)
+    traffic = glance.traffic
+    error_rate = traffic.errors / traffic.requests if traffic.requests else 0.0
+    endpoints = await endpoint_records(node, call.now_us)
+    return one(
+        {
+            "version": __version__,
+            "base_url": node.base_url,
+            "started_at": iso(node.status.started_us),
+            "uptime_s": max(0, call.now_us - node.status.started_us) // US_PER_S,
+            "draining": node.status.draining,
+            "quarantine": node.status.quarantine,
+            "requests": {
+                "last_hour": traffic.requests,
+                "errors": traffic.errors,
+                "error_rate": round(error_rate, 6),
+                "refusals": traffic.refusals,
+                "p50_ttft_ms": traffic.p50_ttft_ms,
+                "in_flight": len(node.line.live),
+            },
+            "credits": ledger.balance_record(glance.credit),
+            "spent_today": usd_json(glance.spent_today_nano),
+            "holds": {
+                "amount": usd_json(glance.held_nano),
+                "requests": glance.held_requests,
+            },
+            "endpoints": endpoints,
+            "endpoints_healthy": sum(each["status"] == "healthy" for each in endpoints),
+            "endpoints_cooling": sum(each["status"] == "cooling_down" for each in endpoints),
+        }
+    )
+
+
+async def reload(call: Call) -> Answer:
+    """Look again at the catalog, the vendor keys and the files they are in; parked vendor keys get a new chance."""
+    state = call.node.state
+    state.forget()
+    await state.load()
+    state.health.forget_credentials()
+    keys = [key for keys in state.vendor_keys.values() for key in keys]
+    problems = [
+        {"credential_id": key.id, "provider": key.provider, "message": key.problem}
+        for key in keys
+        if key.problem is not None
+    ]
+    record: dict[str, Any] = {
+        "reloaded_at": iso(call.now_us),
+        "credentials": len(keys),
+        "problems": problems,
+    }
+    return Answer(
+        body={"data": record}, subject=("node", None), details={"problems": len(problems)}
+    )
+
+
+def _glance(connection: Connection, organization_id: str, now_us: int) -> _Glance:
+    at_us = ledger.ledger_time_us(connection, organization_id, now_us=now_us)
+    held_nano, held_requests = ledger.held_in_organization(connection, organization_id)
+    return _Glance(
+        traffic=activity.traffic(connection, now_us - HOUR_US),
+        credit=ledger.balance(connection, organization_id, now_us=now_us),
+        spent_today_nano=spend.total_nano(
+            connection, organization_id, "daily", at_us=at_us, include_byok=False
+        ),
+        held_nano=held_nano,
+        held_requests=held_requests,
+    )

@@ -1,0 +1,104 @@
+"""POST /catalog/providers/{slug}/test: one cheap call to a provider, the way requests go."""
+
+from typing import Final
+
+from gwd.api.endpoint_health import usable
+from gwd.api.management import Answer, Call
+from gwd.catalog import providers
+from gwd.catalog.snapshot import Catalog, Endpoint, Model
+from gwd.core.cost import Price
+from gwd.core.errors import Conflict, Fault, UpstreamFailed
+from gwd.core.request import Embed, Generate, Message, Request, TextPart
+from gwd.core.target import Target
+from gwd.pipeline.routing import target_of
+
+LIMIT_S: Final = 30.0
+OUTPUT_TOKENS: Final = 16  # the least that every vendor takes
+TEXT: Final = "Answer with the word: yes"
+
+
+async def probe(call: Call) -> Answer:
+    """Calls the provider's cheapest endpoint with its first usable credential; nothing is charged.
+
+    A provider that does not answer is a 502 with the vendor's reason.
+    """
+    node, slug = call.node, call.path["slug"]
+    await node.store.read(providers.get, slug)
+    target = _target(await node.state.load(), call)
+    began_s = node.clock.monotonic_s()
+    fault = await node.line.dispatcher.probe(_request(target), target, limit_s=LIMIT_S)
+    took_ms = round((node.clock.monotonic_s() - began_s) * 1000)
+    if fault is not None:
+        raise _failed(slug, target, fault)
+    return Answer(
+        body={
+            "data": {
+                "ok": True,
+                "provider": slug,
+                "model": target.model,
+                "endpoint_id": target.endpoint_id,
+                "credential_id": target.credential.id,
+                "latency_ms": took_ms,
+            }
+        },
+        subject=("provider", slug),
+    )
+
+
+def _target(catalog: Catalog, call: Call) -> Target:
+    slug = call.path["slug"]
+    found = [
+        (price, model, endpoint)
+        for model in catalog.models.values()
+        for endpoint in model.live_endpoints
+        if endpoint.provider == slug and (price := endpoint.price_at(call.now_us)) is not None
+    ]
+    if not found:
+        raise Conflict(
+            f"provider `{slug}` has no endpoint that is enabled and has a price; add one first"
+        )
+    price, model, endpoint = min(found, key=_dearness)
+    keys = call.node.state.vendor_keys.get(slug, ())
+    ready = usable(keys, call.now_us)
+    if not ready:
+        problem = next((key.problem for key in keys if key.problem is not None), None)
+        raise Conflict(
+            f"provider `{slug}` has no usable credential"
+            + (f": {problem}" if problem else "; add one with POST /catalog/credentials")
+        )
+    return target_of(model, endpoint, ready[0], price)
+
+
+def _dearness(found: tuple[Price, Model, Endpoint]) -> tuple[int, str]:
+    price, _, endpoint = found
+    return price.completion_pico + price.prompt_pico, endpoint.id
+
+
+def _request(target: Target) -> Request:
+    is_embedding = target.adapter == "openai_embeddings"
+    body: Generate | Embed
+    if is_embedding:
+        body = Embed(inputs=(TEXT,))
+    else:
+        message = Message(role="user", parts=(TextPart(text=TEXT),))
+        body = Generate(messages=(message,), max_output_tokens=OUTPUT_TOKENS)
+    return Request(
+        dialect="embeddings" if is_embedding else "chat_completions",
+        family="openai_embeddings" if is_embedding else "openai_chat",
+        models=(target.model,),
+        body=body,
+        body_bytes=len(TEXT),
+    )
+
+
+def _failed(slug: str, target: Target, fault: Fault) -> UpstreamFailed:
+    status = f" (status {fault.status})" if fault.status is not None else ""
+    return UpstreamFailed(
+        f"provider `{slug}` did not answer as it should: {fault.reason}{status}: {fault.message}",
+        metadata={
+            "reason": fault.reason,
+            "status": fault.status,
+            "endpoint_id": target.endpoint_id,
+            "credential_id": target.credential.id,
+        },
+    )

@@ -1,0 +1,91 @@
+"""What a route says of itself: where it is, who may call it, what it takes, and the name of its audit line.
+
+`path` is relative to the base path, its parameters in `<angle brackets>`. `query` are the only query parameters it
+takes. `action` names the audit line of what changes something.
+"""
+
+from typing import Final
+
+import msgspec
+
+from gwd.api.access import PUBLIC, Access
+from gwd.api.management import Handler, LiveHandler, OpenHandler
+
+PAGING: Final = ("limit", "offset")
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """Served by one function in one transaction: GET and `reads` on a reader, the rest on the writer."""
+
+    method: str
+    path: str
+    access: Access
+    handler: Handler
+    query: tuple[str, ...] = ()
+    shape: type | None = None
+    action: str | None = None
+    reads: bool = False
+
+
+class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
+    """Served on the loop: it looks at the running node or calls out."""
+
+    method: str
+    path: str
+    access: Access
+    handler: LiveHandler
+    query: tuple[str, ...] = ()
+    shape: type | None = None
+    action: str | None = None
+
+
+class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
+    """A write without a key: the body carries the credential, and wrong ones count as failed attempts."""
+
+    method: str
+    path: str
+    handler: OpenHandler
+    shape: type
+    action: str
+    query: tuple[str, ...] = ()
+    access: Access = PUBLIC
+
+
+class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of a POST that needs none."""
+
+
+def get(path: str, access: Access, handler: Handler, *query: str) -> Route:
+    return Route(method="GET", path=path, access=access, handler=handler, query=query)
+
+
+def list_(path: str, access: Access, handler: Handler, *query: str) -> Route:
+    """A GET of many, in pages."""
+    return get(path, access, handler, *PAGING, *query)
+
+
+def post(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
+    return Route(
+        method="POST", path=path, access=access, handler=handler, shape=shape, action=action
+    )
+
+
+def ask(path: str, access: Access, handler: Handler, shape: type) -> Route:
+    """A POST that changes nothing."""
+    return Route(method="POST", path=path, access=access, handler=handler, shape=shape, reads=True)
+
+
+def put(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
+    return Route(
+        method="PUT", path=path, access=access, handler=handler, shape=shape, action=action
+    )
+
+
+def patch(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
+    return Route(
+        method="PATCH", path=path, access=access, handler=handler, shape=shape, action=action
+    )
+
+
+def delete(path: str, access: Access, handler: Handler, action: str) -> Route:
+    return Route(method="DELETE", path=path, access=access, handler=handler, action=action)

@@ -1,0 +1,40 @@
+"""/credits/auto-topup: credit that is bought by itself through a payment hook."""
+
+from typing import Any
+
+from gwd import topup
+from gwd.api.management import Answer, Call, one
+from gwd.api.money import require_self_service
+from gwd.management import topup as use_cases
+from gwd.store import Connection
+
+
+def get(connection: Connection, call: Call) -> Answer:
+    return one(topup.record(topup.get(connection, call.organization_id)))
+
+
+def patch(connection: Connection, call: Call) -> Answer:
+    """A new hook address gets a signing secret of its own, shown here, once.
+
+    A hook that answers yes adds credit, so it is set by whoever may book purchases.
+    """
+    body: topup.PatchTopUp = call.body
+    require_self_service(call)
+    patched = use_cases.patch(
+        connection, call.node.vault, call.organization_id, body, now_us=call.now_us
+    )
+    shown: dict[str, Any] = {"data": topup.record(patched.settings)}
+    if patched.signing_secret is not None:
+        shown["signing_secret"] = patched.signing_secret
+    settings = patched.settings
+    return Answer(
+        body=shown,
+        subject=("auto_topup", call.organization_id),
+        details={
+            "enabled": settings.enabled,
+            "threshold_nano": settings.threshold_nano,
+            "amount_nano": settings.amount_nano,
+            "monthly_cap_nano": settings.monthly_cap_nano,
+            "new_hook": patched.signing_secret is not None,
+        },
+    )

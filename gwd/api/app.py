@@ -12,8 +12,8 @@ from sanic.exceptions import NotFound as SanicNotFound
 from sanic.exceptions import PayloadTooLarge, RequestCancelled, RequestTimeout, SanicException
 from sanic.handlers import ErrorHandler
 
+from gwd.api import count_tokens, inference, models
 from gwd.api import headers as response_headers
-from gwd.api import inference, models
 from gwd.api.auth import check_access
 from gwd.api.headers import JSON
 from gwd.api.node import Node
@@ -25,6 +25,7 @@ from gwd.core.errors import GatewayError, InternalError
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
 from gwd.dialects.envelope import error_body
+from gwd.dialects.messages import Messages
 
 BASE_PATHS: Final = ("/api/v1", "/v1")
 RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the framework's
@@ -82,11 +83,20 @@ def _add(app: Sanic[Any, Any], method: str, path: str, handler: Handler) -> None
 def _add_inference(app: Sanic[Any, Any], node: Node, dialects: dict[str, Dialect]) -> None:
     for path, dialect in dialects.items():
         _add(app, "POST", path, _inference(node, dialect))
+        if isinstance(dialect, Messages):
+            _add(app, "POST", dialect.count_path, _count_tokens(node, dialect))
 
 
 def _inference(node: Node, dialect: Dialect) -> Handler:
     async def handle(request: Request) -> HTTPResponse | None:
         return await inference.serve(request, node, dialect, _address(request))
+
+    return handle
+
+
+def _count_tokens(node: Node, dialect: Messages) -> Handler:
+    async def handle(request: Request) -> HTTPResponse:
+        return await count_tokens.count(request, node, dialect, _address(request))
 
     return handle
 

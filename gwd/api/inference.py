@@ -47,7 +47,7 @@ async def serve(
         )
         rate = rate_of(counted)
         if isinstance(counted, Refused):
-            raise _rate_limited(counted)
+            raise rate_limited(counted)
         _check_serving(node)
         generation = _start(request, node, dialect, row, ticket)
         recorded = True  # from here on the line records what happens
@@ -174,7 +174,8 @@ def _ticket(
     )
 
 
-def _rate_limited(counted: Refused) -> RateLimited:
+def rate_limited(counted: Refused) -> RateLimited:
+    """The 429 of a key whose minute is full."""
     return RateLimited(
         f"this key may make {counted.limit} requests a minute; try again in {counted.retry_after_s} s",
         retry_after_s=counted.retry_after_s,

@@ -312,6 +312,7 @@ class Generation:
             model=planned.target.model,
             vendor=planned.target.vendor,
             prompt_tokens_estimate=self._prompt_estimate,
+            request_id=self.ticket.request_id,
         )
         return self._dialect.renderer(self._request, reply)
 

@@ -73,6 +73,11 @@ class TestHistory:
         flagged = sent(asked, to(mid_system=True))
         assert [message["role"] for message in flagged["messages"]] == ["user", "system", "user"]
 
+    def test_a_messages_own_fields_stay_on_its_turn_for_its_own_vendor_only(self):
+        asked = own({**user("a"), "clear_at": 3})
+        assert sent(asked)["messages"][0]["clear_at"] == 3
+        assert "name" not in sent(chat({**user("a"), "name": "ann"}))["messages"][0]
+
     def test_the_first_message_is_always_the_users(self):
         body = sent(chat(assistant("Hello."), user("q")))
         assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]

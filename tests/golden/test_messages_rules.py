@@ -131,6 +131,21 @@ class TestBody:
         assert asked.extras == fields
         assert asked.tags.user_id == "x" * 256
 
+    def test_an_answer_replayed_whole_loses_what_belongs_to_answers(self):
+        replayed = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [{"type": "text", "text": "a", "citations": None}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 1},
+            "clear_at": 3,
+        }
+        message = generate(parse(messages=[replayed])).messages[0]
+        assert message.parts == (TextPart(text="a"),)
+        assert message.extras == {"clear_at": 3}
+
     def test_fields_of_other_routers_are_not_kept(self):
         assert parse(transforms=["x"], plugins=[]).extras is None
 

@@ -92,14 +92,22 @@ def cache_of(control: CacheControl | None) -> CacheTtl | None:
 
 
 def extras_of(raw: dict[str, Any], shape: type[msgspec.Struct]) -> Extras | None:
-    """Fields the shape does not know, and a cache mark that says more than its time to live."""
-    extras = json_input.extras(raw, _KNOWN[shape])
+    """Fields the shape does not know, and a cache mark that says more than its time to live.
+
+    SDKs write a null for every optional field they know when they replay an answer; those say nothing.
+    """
+    extras = _unknown(raw, shape)
     control = raw.get("cache_control")
     if isinstance(control, dict) and (
         control.get("ttl") == "5m" or not control.keys() <= {"type", "ttl"}
     ):
         extras = {**(extras or {}), "cache_control": control}
     return extras
+
+
+def _unknown(raw: dict[str, Any], shape: type[msgspec.Struct]) -> Extras | None:
+    found = json_input.extras(raw, _KNOWN[shape]) or {}
+    return {name: value for name, value in found.items() if value is not None} or None
 
 
 def extras_of_tool(raw: dict[str, Any]) -> Extras | None:
@@ -219,7 +227,7 @@ def _tool_result(block: dict[str, Any], path: str) -> ToolResultPart:
 def _thinking(block: dict[str, Any], path: str) -> ReasoningPart:
     wire = typed_at(block, ThinkingBlock, path)
     part = reasoning_from(wire.thinking, wire.signature)
-    extras = json_input.extras(block, _KNOWN[ThinkingBlock])
+    extras = _unknown(block, ThinkingBlock)
     return msgspec.structs.replace(part, extras=extras) if extras else part
 
 
@@ -228,7 +236,7 @@ def _redacted(block: dict[str, Any], path: str) -> ReasoningPart:
     return ReasoningPart(
         redacted=wire.data,
         format=OWN_FORMAT,
-        extras=json_input.extras(block, _KNOWN[RedactedThinkingBlock]),
+        extras=_unknown(block, RedactedThinkingBlock),
     )
 
 

@@ -70,7 +70,21 @@ _READ: Final = json_input.field_names(MessagesBody) - {
 _ROUTER_FIELDS: Final = frozenset(
     ("transforms", "plugins", "route", "preset", "debug", "trace", "image_config")
 )
-_MESSAGE_FIELDS: Final = json_input.field_names(MessageWire)
+# What a message holds that the client knows, and what an answer holds that some clients replay whole.
+_MESSAGE_FIELDS: Final = json_input.field_names(MessageWire) | {
+    "id",
+    "type",
+    "model",
+    "provider",
+    "stop_reason",
+    "stop_sequence",
+    "stop_details",
+    "usage",
+    "container",
+    "context_management",
+    "diagnostics",
+    "gateway_metadata",
+}
 _MODES: Final[dict[str, Any]] = {"auto": "auto", "any": "required", "tool": "named", "none": "none"}
 
 
@@ -153,10 +167,15 @@ def _messages(wire: CountBody, raw: dict[str, Any]) -> tuple[Message, ...]:
             Message(
                 role=message.role,
                 parts=message_parts(message.content, role=message.role, path=path),
-                extras=json_input.extras(raw["messages"][index], _MESSAGE_FIELDS),
+                extras=_message_extras(raw["messages"][index]),
             )
         )
     return tuple(messages)
+
+
+def _message_extras(raw: dict[str, Any]) -> Extras | None:
+    found = json_input.extras(raw, _MESSAGE_FIELDS) or {}
+    return {name: value for name, value in found.items() if value is not None} or None
 
 
 def _tools(tools: list[dict[str, Any]] | None) -> tuple[Tool, ...]:

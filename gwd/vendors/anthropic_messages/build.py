@@ -125,7 +125,7 @@ class _Draft:
         output = self._body.output
         if output is not None and output.kind == "json_object":
             system.append({"type": "text", "text": JSON_ONLY})
-        history = History(blocks, mid_system=self._target.flags.mid_system)
+        history = History(blocks, own=self._own, mid_system=self._target.flags.mid_system)
         for message in messages[leading:]:
             history.add(message)
         turns = history.turns()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from gwd.core.errors import InvalidRequest
-from gwd.core.request import Message, ToolCallPart, ToolResultPart
+from gwd.core.request import Extras, Message, ToolCallPart, ToolResultPart
 from gwd.vendors.anthropic_messages.content import (
     BAD_ARGUMENTS_NOTE,
     Block,
@@ -32,20 +32,22 @@ class Turn:
         self.blocks: list[Block] = []
         self.results: list[Block] = []
         self.open_calls: dict[str, str] = {}
+        self.extras: Extras = {}
 
     @property
     def content(self) -> list[Block]:
         return self.results + self.blocks
 
     def as_wire(self) -> dict[str, object]:
-        return {"role": self.role, "content": self.content}
+        return {"role": self.role, "content": self.content, **self.extras}
 
 
 class History:
     """Builds the turns from messages in order."""
 
-    def __init__(self, blocks: Blocks, *, mid_system: bool) -> None:
+    def __init__(self, blocks: Blocks, *, own: bool, mid_system: bool) -> None:
         self._blocks = blocks
+        self._own = own
         self._mid_system = mid_system
         self._turns: list[Turn] = []
         self._notes: dict[str, str] = {}
@@ -64,6 +66,9 @@ class History:
                 self._append("user", [self._blocks.system(part) for part in message.parts])
             case "user" | "tool":
                 self._user(message)
+        role = "user" if message.role == "tool" else message.role
+        if self._own and message.extras and self._turns and self._turns[-1].role == role:
+            self._turns[-1].extras |= message.extras
 
     def turns(self) -> list[Turn]:
         """The finished turns. Raises InvalidRequest if nothing is left to answer."""

@@ -1,0 +1,60 @@
+"""POST /messages/count_tokens: our own estimate of a prompt, free and no generation (api.md 2.1).
+
+Agents fire a dozen of these at once to draw their context, so they have a rate bucket of their own of the same size.
+"""
+
+from sanic import HTTPResponse, Request
+
+from gwd.api import headers as response_headers
+from gwd.api.access import INFERENCE
+from gwd.api.auth import check_access
+from gwd.api.bodies import unpacked
+from gwd.api.headers import JSON
+from gwd.api.inference import rate_limited
+from gwd.api.node import Node
+from gwd.core.errors import GatewayError, InvalidRequest, ModelNotFound
+from gwd.core.ids import mint
+from gwd.core.request import Request as Parsed
+from gwd.dialects.messages import Messages
+from gwd.keys.rate_limit import Refused
+from gwd.pricing.estimate import estimate_prompt
+
+
+async def count(request: Request, node: Node, dialect: Messages, address: str) -> HTTPResponse:
+    """The count, or an error in the dialect's envelope."""
+    request_id = mint("req_")
+    headers = response_headers.base(request_id)
+    try:
+        row = await node.authenticator.find(request.headers, address)
+        caller = check_access(row, INFERENCE, now_us=node.clock.now_us())
+        counted = node.limiter.admit(
+            f"{caller.family_id}:count",
+            caller.rate_limit_per_minute,
+            node.clock.monotonic_s(),
+        )
+        if isinstance(counted, Refused):
+            raise rate_limited(counted)
+        parsed = _parsed(request, node, dialect)
+        await _check_model(parsed.models[0], node)
+        return HTTPResponse(dialect.count(estimate_prompt(parsed)), 200, headers, JSON)
+    except GatewayError as error:
+        headers |= response_headers.of_error(error)
+        return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
+
+
+def _parsed(request: Request, node: Node, dialect: Messages) -> Parsed:
+    limit = node.settings.limits.request_body_max_bytes
+    body = unpacked(request.body, request.headers, max_bytes=limit)
+    try:
+        return dialect.parse_count(body, request.headers)
+    except RecursionError:
+        raise InvalidRequest("the body is nested too deeply") from None
+
+
+async def _check_model(name: str, node: Node) -> None:
+    catalog = await node.state.catalog()
+    if catalog.resolve(name.partition(":")[0], node.clock.now_us()) is None:
+        raise ModelNotFound(
+            f"no model `{name[:100]}`; GET /models lists all",
+            metadata={"requested_model": name[:100], "suggestions": []},
+        )

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from gwd.core.request import Request
-from gwd.dialects import chat_completions
+from gwd.dialects import chat_completions, messages
 from gwd.dialects.base import Dialect
-from gwd.vendors import openai_chat, openai_responses
+from gwd.vendors import anthropic_messages, openai_chat, openai_responses
 from gwd.vendors.base import Adapter
 from tests.golden import golden
 from tests.golden.test_responses import RENDERING, asked
@@ -31,7 +31,29 @@ REQUESTS: tuple[tuple[Dialect, Adapter, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        RENDERING,
+        anthropic_messages.ADAPTER,
+        (
+            "system",
+            "image",
+            "file",
+            "tool_call__custom",
+            "tool_call__namespace",
+            "tool_result",
+            "parallel_tool_calls",
+            "reasoning_replay",
+            "json_schema",
+            "cache_control",
+            "full",
+        ),
+    ),
+    (
         chat_completions.DIALECT,
+        openai_responses.ADAPTER,
+        ("system", "image", "tool_result", "parallel_tool_calls", "reasoning_replay", "full"),
+    ),
+    (
+        messages.DIALECT,
         openai_responses.ADAPTER,
         ("system", "image", "tool_result", "parallel_tool_calls", "reasoning_replay", "full"),
     ),
@@ -54,11 +76,39 @@ ANSWERS: tuple[tuple[Adapter, Dialect, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        anthropic_messages.ADAPTER,
+        RENDERING,
+        (
+            "text.sse",
+            "tool_call.sse",
+            "reasoning.sse",
+            "length.sse",
+            "content_filter.sse",
+            "error_mid_stream.sse",
+            "full.sse",
+            "text.json",
+        ),
+    ),
+    (
         openai_responses.ADAPTER,
         chat_completions.DIALECT,
         (
             "text.sse",
             "text__annotated.json",
+            "parallel_tool_calls.sse",
+            "reasoning.sse",
+            "length.sse",
+            "content_filter__refusal.sse",
+            "error_mid_stream.sse",
+            "full.sse",
+            "full.json",
+        ),
+    ),
+    (
+        openai_responses.ADAPTER,
+        messages.DIALECT,
+        (
+            "text.sse",
             "parallel_tool_calls.sse",
             "reasoning.sse",
             "length.sse",

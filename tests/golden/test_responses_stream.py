@@ -25,12 +25,13 @@ from gwd.core.events import (
     Started,
     collect,
 )
-from gwd.core.request import Generate, Message, TextPart, Tool
+from gwd.core.request import Generate, Message, TextPart, Tool, ToolCallPart
 from gwd.core.sse import SseSplitter
 from gwd.core.usage import Usage
 from gwd.dialects.responses import DIALECT, ResponsesRequest
 from gwd.dialects.responses.namespaces import Member
 from gwd.dialects.responses.wire import ResponseObject
+from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_responses import ADAPTER
 from tests.golden import golden
 from tests.golden.test_responses import RENDERING
@@ -345,3 +346,31 @@ def test_a_gateway_behind_a_gateway_reads_the_same_text(path: Path):
     assert text == final["output_text"]
     assert completion.finished.usage is not None
     assert completion.finished.usage.total == final["usage"]["total_tokens"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>Bad gateway</html>",
+        b"[]",
+        b'{"object":"response"}',
+        b'{"object":"response","status":"queued","output":[]}',
+        b"data: <html>\n\n",
+    ],
+    ids=["nothing", "page", "list", "no_output", "queued", "page_in_a_frame"],
+)
+def test_an_answer_that_is_none_is_undecodable(body: bytes):
+    with pytest.raises(UndecodableError):
+        ADAPTER.decode(body, golden.request(), golden.target("openai_responses"))
+
+
+def test_a_stream_for_a_plain_request_is_put_together():
+    """A vendor may stream although it was not asked to."""
+    stream = (golden.ROOT / "answers/openai_responses/full.sse").read_bytes()
+    events = ADAPTER.decode(stream, golden.request(), golden.target("openai_responses"))
+    assert isinstance(events[-1], Finished)
+    assert [part.arguments for part in collect(events).parts if isinstance(part, ToolCallPart)] == [
+        '{"city":"Paris"}',
+        "{}",
+    ]

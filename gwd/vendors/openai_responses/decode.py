@@ -21,7 +21,7 @@ from gwd.vendors.openai_responses.wire import EventWire, TextDelta
 _TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
 _EVENT: Final = msgspec.json.Decoder(EventWire).decode
 _SSE_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
-_TERMINAL: Final = ("completed", "incomplete", "failed", "cancelled")
+_UNFINISHED: Final = ("queued", "in_progress")
 
 
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
@@ -118,9 +118,7 @@ class ResponsesStreamDecoder:
         if value.get("error") or value.get("type") == "error":
             self._note(value)
             self._fail(fault_inside(value))
-        elif (
-            isinstance(value.get("output"), list) and value.get("status", "completed") in _TERMINAL
-        ):
+        elif isinstance(value.get("output"), list) and value.get("status") not in _UNFINISHED:
             self._finish(value)
         else:
             raise UndecodableError("the answer is not a finished response object")

@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("OUT", "pricing.completion", "price"),
     Column("STATE", "state", "state"),
     Column("P50", "p50", "ms"),
-    Column("", "why"),
+    Column("", "why", "note"),
 )
 
 

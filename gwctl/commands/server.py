@@ -23,7 +23,7 @@ _CHECKS = (
     Column("CHECK", "name"),
     Column("STATE", "state", "state"),
     Column("FOUND", "message"),
-    Column("DO", "do"),
+    Column("DO", "do", "note"),
 )
 
 

@@ -64,14 +64,16 @@ def _lines(session: Session, record: dict[str, Any]) -> list[str]:
     url = session.settings.url()
     up = pick(record, "uptime_s")
     uptime = f"   up {text.duration(float(up))}" if up is not None else ""
-    lines = [f"gwd {record.get('version')} at {url}{uptime}   profile {session.settings.profile}"]
+    version = record.get("version", "unknown")
+    name = "gwd" if version == "unknown" else f"gwd {version}"
+    lines = [f"{name} at {url}{uptime}   profile {session.settings.profile}"]
     lines += _traffic(record)
     credit = record["credits"]
     owned, free, held = (text.money(credit.get(n)) for n in ("balance", "available", "reserved"))
-    lines.append(f"balance    {owned}   available {free}   holds {held}")
+    lines.append(f"balance     {owned}   available {free}   holds {held}")
     lines += _endpoints(record)
     for client, address in record["base_urls"].items():
-        lines.append(f"{client:<10} {address}")
+        lines.append(f"{client:<11} {address}")
     return lines
 
 
@@ -85,7 +87,7 @@ def _traffic(record: dict[str, Any]) -> list[str]:
         parts.append(f"errors {rate * 100:.1f} %")
     if seen.get("p50_ttft_ms") is not None:
         parts.append(f"p50 first token {text.count(seen['p50_ttft_ms'])} ms")
-    return [f"requests   {'   '.join(parts)}"]
+    return [f"requests    {'   '.join(parts)}"]
 
 
 def _endpoints(record: dict[str, Any]) -> list[str]:
@@ -93,9 +95,9 @@ def _endpoints(record: dict[str, Any]) -> list[str]:
     if not isinstance(endpoints, list):
         return []
     unwell = [e for e in endpoints if e.get("status") not in (None, "healthy", "live", "ok")]
-    lines = [f"endpoints  {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
+    lines = [f"endpoints   {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
     for endpoint in unwell[:5]:
         why = f" ({endpoint['reason']})" if endpoint.get("reason") else ""
         name = f"{endpoint.get('model')} {endpoint.get('tag')}"
-        lines.append(f"           {name}: {endpoint.get('status')}{why}")
+        lines.append(f"            {name}: {endpoint.get('status')}{why}")
     return lines

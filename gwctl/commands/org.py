@@ -24,6 +24,7 @@ ORGANIZATIONS = Resource(
     id_prefix=("org_",),
     names=("slug", "name"),
     shown_once="management_key",
+    created="Organization created. This is its owner's management key.",
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
     columns=(
         Column("NAME", "name"),

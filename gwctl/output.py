@@ -64,6 +64,12 @@ class Output:
         noun: str = "record",
     ) -> None:
         """A list: a table, tab separated lines, one JSON array, or bare ids with -q."""
+        self._rows(rows, columns, noun)
+        # Also without a terminal: a script must not take the first page for everything.
+        if total is not None and total > len(rows) and not self.shape.quiet:
+            self.note(f"{len(rows)} of {total} shown; --all shows every one")
+
+    def _rows(self, rows: Sequence[Record], columns: Sequence[Column], noun: str) -> None:
         if self.shape.machine:
             self.data(list(rows))
             return
@@ -83,8 +89,6 @@ class Output:
             rows, columns, now=utc_now(), width=width, color=self.color(sys.stdout)
         )
         self._page(drawn)
-        if total is not None and total > len(rows):
-            self.note(f"{len(rows)} of {total} shown; --all shows every one")
 
     def following(self, row: Record, columns: Sequence[Column]) -> None:
         """One record of a list that is never complete."""

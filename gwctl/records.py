@@ -34,6 +34,8 @@ class Resource:
     """The parameter of that query that takes the name itself, where the API has one."""
     shown_once: str = ""
     """The field beside `data` that is shown once after creation."""
+    created: str = ""
+    """What is said above it; `Key created.` otherwise."""
     live: Callable[[Record], bool] = lambda record: True
     """Which of several records of one name is meant."""
     summary: Callable[[Record], str] = lambda record: ""
@@ -164,7 +166,8 @@ def create_record(
     if not resource.shown_once:
         report(session, record, f"{resource.noun} {resource.title(record)} created")
         return record
-    print_secret(session, resource, reply, f"{resource.noun.capitalize()} created.")
+    title = resource.created or f"{resource.noun.capitalize()} created."
+    print_secret(session, resource, reply, title)
     return record
 
 

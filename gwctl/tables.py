@@ -10,7 +10,18 @@ from gwctl import jsontext, text
 
 Record = Mapping[str, Any]
 Kind = Literal[
-    "text", "id", "money", "price", "time", "count", "percent", "bar", "ms", "state", "spark"
+    "text",
+    "id",
+    "money",
+    "price",
+    "time",
+    "count",
+    "percent",
+    "bar",
+    "ms",
+    "state",
+    "spark",
+    "note",
 ]
 
 # Fields that hold dollars or moments in every record of the API, whatever the noun.
@@ -65,6 +76,8 @@ def cell(value: Any, kind: Kind, now: datetime) -> str:
             return "-" if value is None else f"{text.count(value)} ms"
         case "spark":
             return text.sparkline(list(value or ()))
+        case "note":
+            return _words(value, empty="")
         case "text" | "id" | "state":
             return _words(value, empty="-")
 

@@ -14,11 +14,11 @@ AUDIT = Resource(
     path="/audit",
     columns=(
         Column("TIME", "created_at", "time"),
-        Column("WHO", lambda row: row.get("actor_name") or row.get("actor") or row.get("key_id")),
+        Column("WHO", lambda row: row.get("actor_user_id") or row.get("actor_key_id"), "id"),
+        Column("ROLE", "actor_role"),
         Column("ACTION", "action"),
-        Column("WHAT", lambda row: row.get("target") or row.get("target_id")),
-        Column("FROM", lambda row: row.get("address") or row.get("ip")),
-        Column("REQUEST", "request_id", "id"),
+        Column("WHAT", lambda row: row.get("subject_id") or row.get("subject_type")),
+        Column("FROM", "address"),
     ),
 )
 
@@ -34,7 +34,9 @@ NOUNS = [audit]
 )
 def list_audit(
     session: Session,
-    action: Annotated[str | None, opt("--action", "ACTION", "Only this action.")] = None,
+    action: Annotated[
+        str | None, opt("--action", "ACTION", "Only this; key.* for all of a kind.")
+    ] = None,
     actor: Annotated[str | None, opt("--actor", "ID", "Only by this key or member.")] = None,
     last: Annotated[str | None, opt("--last", "SPAN", "Only the last 24h, 7d, …")] = None,
     start: Annotated[str | None, opt("--from", "TIME", "From this time on.")] = None,

@@ -141,6 +141,10 @@ def topup(
         }
     )
     if changes:
-        change_at(session, path, changes, what="automatic top-up")
+        reply = change_at(session, path, changes, what="automatic top-up")
+        if reply is not None and reply.get("signing_secret"):
+            secret = str(reply["signing_secret"])
+            title = "Signing secret of the payment hook."
+            session.out.secret(title, "signing_secret", secret, data(reply))
     else:
         session.out.record(data(session.api.get(path)))

@@ -94,8 +94,8 @@ def version(session: Session) -> None:
         return
     session.out.line(f"gwctl {record['gwctl']}")
     if record["gateway"]:
-        known = record["gateway"] != "unknown"
-        session.out.line(f"gwd {record['gateway'] if known else ''} at {record['url']}")
+        name = "gwd" if record["gateway"] == "unknown" else f"gwd {record['gateway']}"
+        session.out.line(f"{name} at {record['url']}")
 
 
 def gateway_version(session: Session) -> str:

@@ -21,8 +21,7 @@ LEDGER = Resource(
         Column("AMOUNT", "amount", "money"),
         Column("BALANCE", "balance_after", "money"),
         Column("GENERATION", "generation_id", "id"),
-        Column("KEY", "key_id", "id"),
-        Column("NOTE", "note"),
+        Column("NOTE", "note", "note"),
         Column("ID", "id", "id"),
     ),
 )

@@ -46,6 +46,7 @@ INVITATIONS = Resource(
     names=("email",),
     live=lambda record: record.get("status") == "pending",
     shown_once="accept_url",
+    created="Invitation created. This link lets the person join.",
     summary=lambda record: (
         f"for {record.get('email')}   role {record.get('role')}"
         f"   id {record.get('id')}   until {record.get('expires_at')}"

@@ -1,6 +1,6 @@
 """`gwctl org`: the organization, its settings, and (for operators) all organizations."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from gwctl.records import (
     Resource,
@@ -24,6 +24,7 @@ ORGANIZATIONS = Resource(
     id_prefix=("org_",),
     names=("slug", "name"),
     shown_once="management_key",
+    created="Organization created. This is its owner's management key.",
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
     columns=(
         Column("NAME", "name"),
@@ -99,17 +100,20 @@ def settings(
     change_at(session, path, assignments(words), what="organization settings")
 
 
-def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> None:
-    """PATCH a record that has no id in its path, and say what changed."""
+def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> Any:
+    """PATCH a record that has no id in its path, and say what changed; returns the reply."""
     before = data(session.api.get(path))
     reply = send(session, "PATCH", path, changes, what=f"change {what}")
     if reply is None:
-        return
+        return None
     after = data(reply)
-    report(session, after, f"{what} updated")
+    secret = "signing_secret" in reply
+    if not (secret and (session.out.shape.machine or session.out.shape.quiet)):
+        report(session, after, f"{what} updated")
     if session.out.shape.machine or session.out.shape.quiet:
-        return
+        return reply
     for name in changes:
         kind = field_kind("", name)
         old, new = (shown(record.get(name), kind, utc_now()) for record in (before, after))
         session.out.line(f"  {name}  {old} -> {new}")
+    return reply

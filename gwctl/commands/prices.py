@@ -18,7 +18,7 @@ _COLUMNS = (
     Column("NOW", lambda row: row.get("current", row.get("old")), "price"),
     Column("BOOK", lambda row: row.get("book", row.get("new")), "price"),
     Column("CHANGE", "change_percent", "percent"),
-    Column("", lambda row: "needs --accept" if row.get("jump") else ""),
+    Column("", lambda row: "needs --accept" if row.get("jump") else "", "note"),
 )
 
 

@@ -8,7 +8,7 @@ from gwctl.catalog import CREDENTIALS, PROVIDERS
 from gwctl.commands.byok import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.desired import Entry
 from gwctl.errors import usage
-from gwctl.records import act, address, data, existing, fetch, find, report, send
+from gwctl.records import address, data, existing, fetch, find, report, send
 from gwctl.session import Session
 from gwctl.text import counted
 from gwctl.tree import Noun
@@ -122,8 +122,12 @@ def set_credential(session: Session, slug: str, secret: dict[str, str]) -> Any:
     "test", "gwctl provider test openai", "gwctl provider test openai --json", writes=True
 )
 def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
-    """Make one cheap upstream call with the provider's key."""
-    act(session, PROVIDERS, slug, "test", done="answers")
+    """Make one cheap upstream call with the provider's key; exit 1 when it does not answer."""
+    record = find(session, PROVIDERS, slug)
+    reply = send(session, "POST", f"{address(PROVIDERS, record)}/test", what=f"test {slug}")
+    if reply is not None:
+        found = data(reply)
+        report(session, found, f"{slug} answers: {found.get('model')} {found.get('latency_ms')} ms")
 
 
 @provider.verb(

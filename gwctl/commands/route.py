@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("OUT", "pricing.completion", "price"),
     Column("STATE", "state", "state"),
     Column("P50", "p50", "ms"),
-    Column("", "why"),
+    Column("", "why", "note"),
 )
 
 
@@ -68,8 +68,8 @@ def explain(
         eligible[0]["why"] = "would be tried first"
     if not session.out.shape.machine:
         order = f"sort {by}" if by else "weighted by price"
-        counted = f"{len(rows)} endpoints, {len(eligible)} eligible"
-        session.out.note(f"{record['id']}   {order}   {counted}")
+        found_here = f"{text.counted(len(rows), 'endpoint')}, {len(eligible)} eligible"
+        session.out.note(f"{record['id']}   {order}   {found_here}")
     session.out.records(rows, _COLUMNS, noun="endpoint")
     if eligible and not session.out.shape.machine:
         session.out.note(_hold(eligible, prompt_tokens, max_tokens))

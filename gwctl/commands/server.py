@@ -12,6 +12,7 @@ from gwctl.errors import CommandError
 from gwctl.records import data, report, send
 from gwctl.session import Session
 from gwctl.tables import Column
+from gwctl.text import counted
 from gwctl.tree import Noun
 from gwctl.values import flag
 
@@ -23,7 +24,7 @@ _CHECKS = (
     Column("CHECK", "name"),
     Column("STATE", "state", "state"),
     Column("FOUND", "message"),
-    Column("DO", "do"),
+    Column("DO", "do", "note"),
 )
 
 
@@ -48,8 +49,19 @@ def check(session: Session) -> None:
 def reload_(session: Session) -> None:
     """Have the daemon read its configuration and secret references again."""
     reply = send(session, "POST", "/operator/reload", what="reload the daemon's configuration")
-    if reply is not None:
-        report(session, data(reply), "configuration reloaded")
+    if reply is None:
+        return
+    record = data(reply)
+    report(session, record, "configuration reloaded")
+    problems = record.get("problems") or []
+    for problem in problems:
+        session.out.note(f"{problem.get('provider')}: {problem.get('message')}")
+    if problems:
+        raise CommandError(
+            f"{counted(len(problems), 'credential')} cannot be used",
+            code="credentials_failed",
+            do="gwctl provider secret SLUG",
+        )
 
 
 @top.verb("doctor", "gwctl doctor", "gwctl doctor --json name,state,message")

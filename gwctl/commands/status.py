@@ -8,12 +8,14 @@ from gwctl.commands.help import gateway_version
 from gwctl.errors import NOT_ALLOWED, NOT_FOUND, CommandError
 from gwctl.records import data
 from gwctl.session import Session
-from gwctl.tables import pick
 from gwctl.tree import Noun
 from gwctl.values import flag, opt
+from gwctl.when import utc_now
 
 top = Noun("", "The gateway on one page.")
 NOUNS = [top]
+
+SHOWN = 5
 
 
 @top.verb("status", "gwctl status", "gwctl status --watch")
@@ -62,40 +64,63 @@ def base_urls(url: str) -> dict[str, str]:
 
 def _lines(session: Session, record: dict[str, Any]) -> list[str]:
     url = session.settings.url()
-    up = pick(record, "uptime_s")
+    up = text.decimal(record.get("uptime_s"))
     uptime = f"   up {text.duration(float(up))}" if up is not None else ""
-    lines = [f"gwd {record.get('version')} at {url}{uptime}   profile {session.settings.profile}"]
-    lines += _traffic(record)
-    credit = record["credits"]
-    owned, free, held = (text.money(credit.get(n)) for n in ("balance", "available", "reserved"))
-    lines.append(f"balance    {owned}   available {free}   holds {held}")
-    lines += _endpoints(record)
-    for client, address in record["base_urls"].items():
-        lines.append(f"{client:<10} {address}")
+    version = record.get("version", "unknown")
+    name = "gwd" if version == "unknown" else f"gwd {version}"
+    lines = [f"{name} at {url}{uptime}   profile {session.settings.profile}"]
+    if record.get("quarantine"):
+        lines.append(f"QUARANTINE  {record['quarantine']}: inference is refused")
+    if record.get("draining"):
+        lines.append("DRAINING    no new requests are taken")
+    lines += [*_traffic(record), _money(record), *_endpoints(record)]
+    lines += [f"{client:<11} {address}" for client, address in record["base_urls"].items()]
     return lines
 
 
 def _traffic(record: dict[str, Any]) -> list[str]:
-    seen = record.get("requests") or record.get("last_hour")
+    seen = record.get("requests")
     if not isinstance(seen, dict):
         return []
-    parts = [f"last hour {text.count(seen.get('last_hour', seen.get('requests')))}"]
+    parts = [f"last hour {text.count(seen.get('last_hour'))}"]
     rate = text.decimal(seen.get("error_rate"))
     if rate is not None:
         parts.append(f"errors {rate * 100:.1f} %")
+    if seen.get("refusals"):
+        parts.append(f"refused {text.count(seen['refusals'])}")
     if seen.get("p50_ttft_ms") is not None:
         parts.append(f"p50 first token {text.count(seen['p50_ttft_ms'])} ms")
-    return [f"requests   {'   '.join(parts)}"]
+    return [f"requests    {'   '.join(parts)}"]
+
+
+def _money(record: dict[str, Any]) -> str:
+    credit, holds = record["credits"], record.get("holds") or {}
+    parts = [text.money(credit.get("balance")), f"available {text.money(credit.get('available'))}"]
+    if record.get("spent_today") is not None:
+        parts.append(f"spent today {text.money(record['spent_today'])}")
+    held = holds.get("amount", credit.get("reserved"))
+    count = holds.get("requests")
+    suffix = "" if count is None else f" in {text.counted(int(count), 'request')}"
+    return f"balance     {'   '.join([*parts, f'holds {text.money(held)}{suffix}'])}"
 
 
 def _endpoints(record: dict[str, Any]) -> list[str]:
     endpoints = record.get("endpoints")
     if not isinstance(endpoints, list):
         return []
-    unwell = [e for e in endpoints if e.get("status") not in (None, "healthy", "live", "ok")]
-    lines = [f"endpoints  {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
-    for endpoint in unwell[:5]:
-        why = f" ({endpoint['reason']})" if endpoint.get("reason") else ""
-        name = f"{endpoint.get('model')} {endpoint.get('tag')}"
-        lines.append(f"           {name}: {endpoint.get('status')}{why}")
+    unwell = [endpoint for endpoint in endpoints if endpoint.get("status") != "healthy"]
+    lines = [f"endpoints   {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
+    lines += [f"            {_ailment(endpoint)}" for endpoint in unwell[:SHOWN]]
+    if len(unwell) > SHOWN:
+        lines.append(f"            and {len(unwell) - SHOWN} more: gwctl endpoint health")
     return lines
+
+
+def _ailment(endpoint: dict[str, Any]) -> str:
+    """`openai/gpt-5 azure/eu: cooling down 41 s (rate_limited)`."""
+    until = text.parse_time(endpoint.get("cooldown_until"))
+    left = max(0.0, (until - utc_now()).total_seconds()) if until is not None else None
+    wait = "" if left is None else f" {text.duration(left)}"
+    why = f" ({endpoint['reason']})" if endpoint.get("reason") else ""
+    state = str(endpoint.get("status")).replace("_", " ")
+    return f"{endpoint.get('model')} {endpoint.get('tag')}: {state}{wait}{why}"

@@ -65,7 +65,7 @@ def summary(
         daily = query(session, span, [dimension], granularity="day")
         for row in rows:
             row["cost_per_day"] = _series(daily, dimension, row.get(dimension), days)
-        columns.append(Column(f"{len(days)} DAYS", "cost_per_day", "spark"))
+        columns.append(Column(f"LAST {len(days)} DAYS", "cost_per_day", "spark"))
     session.out.records(rows, columns, noun="usage")
     if session.out.table and rows:
         session.out.note(
@@ -162,15 +162,17 @@ def _range(last: str, start: str | None, end: str | None) -> dict[str, str]:
 
 
 def _days(span: dict[str, str]) -> list[str]:
-    """The UTC days the range touches."""
+    """The UTC days of the range, the last ones where it touches one more than it is long."""
     first, last = (text.parse_time(span[name]) for name in ("from", "to"))
     assert first is not None
     assert last is not None
+    whole = -(-(last - first) // when.span("1d"))
     days = []
     while first.date() <= last.date():
         days.append(first.date().isoformat())
         first += when.span("1d")
-    return days
+    # Seven days back from noon touch eight dates; the first, half a day, is left out.
+    return days[-max(whole, 1) :]
 
 
 def _series(rows: list[Any], dimension: str, value: Any, days: list[str]) -> list[Decimal]:

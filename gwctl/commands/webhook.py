@@ -32,6 +32,7 @@ DESTINATIONS = Resource(
     id_prefix=("dst_",),
     names=("name", "url", "address"),
     shown_once="signing_secret",
+    created="Webhook created. This is its signing secret.",
     summary=lambda record: (
         f"webhook {record.get('name') or record.get('url')}"
         f"   id {record.get('id')}   verify X-GW-Signature with it"

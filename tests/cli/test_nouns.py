@@ -367,8 +367,8 @@ def test_status_falls_back_to_what_a_member_may_see(run: Run, gateway: FakeGatew
     gateway.on("GET", "/credits", {"data": {"balance": 5, "available": 4, "reserved": 1}})
     code, out, _ = run("status")
     assert code == 0
-    assert "balance    $5.00   available $4.00   holds $1.00" in out
-    assert f"anthropic  {gateway.url.removesuffix('/v1')}" in out
+    assert "balance     $5.00   available $4.00   holds $1.00" in out
+    assert f"anthropic   {gateway.url.removesuffix('/v1')}" in out
 
 
 def test_the_receiver_prints_genuine_events_and_refuses_others(home: Path) -> None:

@@ -132,6 +132,7 @@ def test_error_text_from_the_server_is_cleaned_too(run: Run, gateway: FakeGatewa
 def test_default_limit_is_thirty_and_all_reads_every_page(run: Run, gateway: FakeGateway) -> None:
     gateway.collection("/keys", *({**CI, "id": f"key_{n}"} for n in range(250)))
     assert len(run("key", "list", "-q").out.splitlines()) == 30
+    assert run("key", "list", "--json").err == "30 of 250 shown; --all shows every one\n"
     assert len(run("key", "list", "-q", "--limit", "120").out.splitlines()) == 120
     assert run("key", "list", "-q", "--all").out.splitlines()[-1] == "key_249"
 

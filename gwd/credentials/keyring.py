@@ -16,6 +16,8 @@ from gwd.core.ids import random_base62
 
 KEY_BYTES: Final = 32
 
+_ACCESS_LIST: Final = "system.posix_acl_access"
+
 
 class KeyRingError(RuntimeError):
     """The ring cannot be used; the text names the file and the remedy."""
@@ -73,7 +75,7 @@ def read(path: Path) -> KeyRing:
         ) from None
     if not stat.S_ISREG(info.st_mode):
         raise KeyRingError(f"{path} must be a regular file, not a link or a device")
-    if info.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if _others_may_read(path, info):
         raise KeyRingError(f"{path} can be read by others; run: chmod 600 {path}")
     try:
         content = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -91,3 +93,14 @@ def read(path: Path) -> KeyRing:
     ):
         raise KeyRingError(f"{path} is incomplete; restore it from your copy")
     return ring
+
+
+def _others_may_read(path: Path, info: os.stat_result) -> bool:
+    if info.st_mode & stat.S_IRWXO:
+        return True
+    if not info.st_mode & stat.S_IRWXG:
+        return False
+    # systemd hands a credential over as root's file with an access list that names the service's user; then the
+    # group bits are the list's mask and no right of a group.
+    handed_over = info.st_uid == 0 and os.geteuid() != 0 and _ACCESS_LIST in os.listxattr(path)
+    return not handed_over

@@ -6,6 +6,7 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 
 import asyncio
 import gc
+import ipaddress
 import logging
 import os
 import signal
@@ -31,9 +32,12 @@ from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
 from gwd.jobs.loop import every
+from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.management import setup
+from gwd.outbound import OutboundClient
+from gwd.outbound.guard import Rules
 from gwd.pipeline import recovery
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.health import Health
@@ -51,6 +55,7 @@ from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
+TOPUP_S: Final = 5.0
 SWEEP_SLACK_US: Final = 60 * US_PER_S
 RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
@@ -215,6 +220,23 @@ class RunningNode:
     def _start_jobs(self) -> None:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
         self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
+        self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
+
+    def _topup(self) -> TopUpJob:
+        """Automatic top-up calls its hooks through the guarded client."""
+        webhooks = self.settings.webhooks
+        rules = Rules(
+            allow_networks=tuple(ipaddress.ip_network(n) for n in webhooks.allow_networks),
+            allow_http=webhooks.allow_http,
+        )
+        client = OutboundClient(rules, user_agent="gwd-hooks/1")
+        return TopUpJob(
+            self.store,
+            client,
+            self.node.vault,
+            self._clock,
+            app_url=self.settings.server.app_url,
+        )
 
     async def _checkpoint(self) -> None:
         """Once a second: how far every running stream has come, and what the rate limit refused."""

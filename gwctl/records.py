@@ -36,8 +36,8 @@ class Resource:
     """The field beside `data` that is shown once after creation."""
     created: str = ""
     """What is said above it; `Key created.` otherwise."""
-    live: Callable[[Record], bool] = lambda record: True
-    """Which of several records of one name is meant."""
+    rank: Callable[[Record], int] = lambda record: 0
+    """Which of several records of one name is meant: those of the highest rank."""
     summary: Callable[[Record], str] = lambda record: ""
     """The line under a new secret."""
 
@@ -88,8 +88,8 @@ def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]
     query = {**resource.lookup, **({resource.lookup_by: reference} if resource.lookup_by else {})}
     rows, _ = fetch(session, resource.path, query, everything=True)
     matches = [row for row in rows if _matches(resource, row, reference)]
-    if len(matches) > 1:
-        matches = [row for row in matches if resource.live(row)] or matches
+    best = max((resource.rank(row) for row in matches), default=0)
+    matches = [row for row in matches if resource.rank(row) == best]
     if not matches:
         raise not_found(resource.noun, reference)
     if len(matches) > 1:

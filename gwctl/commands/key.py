@@ -34,6 +34,11 @@ def is_live(record: Record) -> bool:
     )
 
 
+def _rank(record: Record) -> int:
+    """Of several keys of a name the live one is meant, then one that was not rotated away."""
+    return 2 if is_live(record) else int(not record.get("rotated_to"))
+
+
 def state(record: Record) -> str:
     if record.get("disabled"):
         return "disabled"
@@ -83,7 +88,7 @@ KEYS = Resource(
     lookup={"include_disabled": True, "include_expired": True},
     lookup_by="name",
     shown_once="key",
-    live=is_live,
+    rank=_rank,
     summary=_summary,
     columns=(
         Column("NAME", "name"),

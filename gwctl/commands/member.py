@@ -44,7 +44,7 @@ INVITATIONS = Resource(
     path="/organization/invitations",
     id_prefix=("inv_",),
     names=("email",),
-    live=lambda record: record.get("status") == "pending",
+    rank=lambda record: int(record.get("status") == "pending"),
     shown_once="accept_url",
     created="Invitation created. This link lets the person join.",
     summary=lambda record: (

@@ -23,7 +23,7 @@ PLACES_OF_LIBRARIES = {
     "aiohttp": ("gwd/pipeline/upstream.py",),
     "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
     "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
-    "apsw": ("gwd/store/", "gwd/node/mistakes.py", "gwd/api/doctor.py"),
+    "apsw": ("gwd/store/", "gwd/node/", "gwd/api/doctor.py"),
     "typer": ("gwd/__main__.py", "gwctl/"),
     "tomllib": ("gwd/settings/", "gwd/node/price_book.py", "gwctl/"),
     "cryptography": ("gwd/credentials/",),

@@ -1,68 +1,11 @@
 """gwd serve: one daemon per directory, reachable where the settings say, ending cleanly."""
 
-import json
-import os
 import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 import httpx
-import pytest
 
-from tests.commands.conftest import ROOT, Gwd
-
-Serve = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def made(gwd: Gwd, tmp_path: Path) -> dict[str, str]:
-    made: dict[str, str] = json.loads(gwd("init", "--dir", "node", "--credit", "5", "--json").out)
-    return made
-
-
-@pytest.fixture
-def serve(made: dict[str, str]) -> Serve:
-    @contextmanager
-    def serve(port: int, **environ: str) -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gwd", "serve", "--config", made["config"], "--port", str(port)],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            wait_until_healthy(process, port)
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
-
-    return serve
-
-
-def wait_until_healthy(process: subprocess.Popen[str], port: int) -> None:
-    for _ in range(200):
-        assert process.poll() is None
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    pytest.fail("the daemon did not become healthy in ten seconds")
+from tests.commands.conftest import free_port
 
 
 def test_the_operator_key_of_init_opens_the_management_api(serve, made):

@@ -78,11 +78,10 @@ class People(RuleBasedStateMachine):
         self.connection.execute("PRAGMA synchronous=OFF")
         self.now_us = NOW_US
         self.limiter = RateLimiter()
-        self.granted: dict[
-            str, str
-        ] = {}  # plaintext of each management key → the most it may ever be
-        self.bound: dict[str, str] = {}  # plaintext of a lead's key → its workspace
-        self.owners_key: dict[str, str] = {}  # plaintext → user it belongs to
+        # per plaintext of a management key: the most it may ever be, a lead's workspace, whose it is
+        self.granted: dict[str, Role] = {}
+        self.bound: dict[str, str] = {}
+        self.owners_key: dict[str, str] = {}
         self.charged_nano: dict[str, int] = {}  # family → what was charged
         self.admitted: dict[str, list[float]] = {}  # family → monotonic times
         self.families: dict[str, str] = {}  # plaintext of an inference key → family

@@ -45,6 +45,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
 from gwd.pipeline.upstream import AiohttpUpstream, Timeouts
+from gwd.replay import idempotency, signatures
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
@@ -56,6 +57,7 @@ from gwd.vendors.base import Adapter
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
 TOPUP_S: Final = 5.0
+FORGET_S: Final = 600.0
 SWEEP_SLACK_US: Final = 60 * US_PER_S
 RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
@@ -220,7 +222,14 @@ class RunningNode:
     def _start_jobs(self) -> None:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
         self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
+        self._spawn(every(FORGET_S, self._forget, name="forget"))
         self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
+
+    async def _forget(self) -> None:
+        """What is kept for a while only: replies of keyed requests, signed reasoning."""
+        now_us = self._clock.now_us()
+        await self.store.write(idempotency.forget_old, now_us=now_us)
+        await self.store.write(signatures.forget_old, now_us=now_us)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""

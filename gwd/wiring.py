@@ -5,18 +5,13 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 """
 
 import asyncio
-import gc
 import ipaddress
 import logging
-import os
-import signal
 import socket
 import ssl
-import sys
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-import uvloop
 from sanic import Sanic
 
 from gwd import ledger
@@ -360,46 +355,6 @@ class RunningNode:
         log.critical("the disk failed under the store: %s; stopping", cause)
         self.failure = cause
         self.end()
-
-
-def serve(settings: Settings, environment: Mapping[str, str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code."""
-    given = os.environ if environment is None else environment
-    configure_logging(settings.logging.level)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(settings, given))
-
-
-async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
-    running = RunningNode(settings, environment, alone=True)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, running.end)
-    loop.add_signal_handler(signal.SIGHUP, running.reload)
-    async with running:
-        _settle_memory()
-        log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
-        await running.ended()
-    return 1 if running.failure is not None else 0
-
-
-def _settle_memory() -> None:
-    """What start-up made lives for ever: the collector need not look at it again, nor so often at anything."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-
-
-def configure_logging(level: str) -> None:
-    """One line an event on stderr; the libraries below speak only when something is wrong."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        force=True,
-    )
-    for noisy in ("sanic", "aiohttp", "asyncio", "httpx", "httpcore"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
 async def _until_empty(live: Mapping[str, object], limit_s: float) -> None:

@@ -116,9 +116,10 @@ def serve(
 
     gwd serve --config /var/lib/gwd/gwd.toml --port 8080
     """
-    from gwd import settings, wiring
+    from gwd import settings
+    from gwd.node import serve as serving
 
-    raise typer.Exit(wiring.serve(settings.load(config, os.environ, host, port)))
+    raise typer.Exit(serving.serve(settings.load(config, os.environ, host, port), os.environ))
 
 
 @app.command()

@@ -64,7 +64,7 @@ def made(gwd: Gwd, tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def serve(made: dict[str, str]) -> Serve:
     @contextmanager
-    def serve(port: int, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    def serve(port: int, scheme: str = "http", **environ: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
             [sys.executable, "-m", "gwd", "serve", "--config", made["config"], "--port", str(port)],
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
@@ -73,7 +73,7 @@ def serve(made: dict[str, str]) -> Serve:
             text=True,
         )
         try:
-            wait_until_healthy(process, port)
+            wait_until_healthy(process, f"{scheme}://127.0.0.1:{port}/healthz")
             yield process
         finally:
             process.kill()
@@ -84,11 +84,11 @@ def serve(made: dict[str, str]) -> Serve:
     return serve
 
 
-def wait_until_healthy(process: subprocess.Popen[str], port: int) -> None:
+def wait_until_healthy(process: subprocess.Popen[str], url: str) -> None:
     for _ in range(200):
         assert process.poll() is None
         try:
-            if httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200:
+            if httpx.get(url, verify=False).status_code == 200:
                 return
         except httpx.TransportError:
             time.sleep(0.05)

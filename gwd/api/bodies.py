@@ -65,7 +65,7 @@ def strict(body: bytes, shape: type[T]) -> T:
             parse_constant=_no_constants,
         )
         _no_surrogates(value)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
         raise InvalidJson(f"the body is not valid JSON: {_reason(error)}") from None
     if not isinstance(value, dict):
         raise InvalidRequest("the body must be a JSON object")
@@ -124,7 +124,7 @@ def _no_surrogates(value: Any) -> None:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno} column {error.colno}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else "it is not UTF-8"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else "it is not UTF-8 text"
 
 
 def _invalid(text: str) -> InvalidRequest:

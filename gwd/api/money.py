@@ -67,6 +67,7 @@ def list_entries(connection: Connection, call: Call) -> Answer:
             to_us=call.moment("to"),
             type=call.query.get("type"),
             generation_id=call.query.get("generation_id"),
+            workspace_id=call.caller.workspace_id,
         ),
         limit=limit,
         offset=offset,

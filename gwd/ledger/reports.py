@@ -33,12 +33,13 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries to list; `to_us` is exclusive."""
+    """Which entries to list; `to_us` is exclusive. With a workspace only what its requests moved."""
 
     from_us: int | None = None
     to_us: int | None = None
     type: str | None = None
     generation_id: str | None = None
+    workspace_id: str | None = None
 
 
 def balance(connection: Connection, organization_id: str, *, now_us: int) -> Balance:
@@ -105,6 +106,8 @@ def list_entries(
         query = query.where(EntryRow.type == wanted.type)
     if wanted.generation_id is not None:
         query = query.where(EntryRow.generation_id == wanted.generation_id)
+    if wanted.workspace_id is not None:
+        query = query.where(EntryRow.workspace_id == wanted.workspace_id)
     page = query.order_by(EntryRow.seq.desc()).limit(limit).offset(offset).tuples()
     return [entry_of(row) for row in connection.run(page)], connection.count(query)
 

@@ -1,0 +1,462 @@
+"""One good request for every management route, made fresh each time, and what is special about it.
+
+`CASES` has an entry for each route of the tables; a route without one fails the tests that are generated from it.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from tests.api.office import Office, Person
+
+PRICING = {"prompt": "0.000001", "completion": "0.000002"}
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """A request. `ids` are the values of the path's parameters, by their names."""
+
+    ids: dict[str, str] = {}
+    body: Any = None
+    query: dict[str, str] = {}
+
+
+Build = Callable[[Office, Person], Awaitable[Sent]]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """`build` makes a request that succeeds for whoever has the right for all of the organization.
+
+    `within` makes one that lies in the reach of the person given, where that reach is narrower.
+    `outside` is the status when `build`'s object lies outside the reach (None: reach does not matter).
+    `scoped`: an id in it belongs to the organization, so a stranger gets the 404 of an absent one.
+    """
+
+    build: Build
+    success: int = 200
+    within: Build | None = None
+    outside: int | None = None
+    scoped: bool = False
+
+
+async def nothing(office: Office, person: Person) -> Sent:
+    return Sent()
+
+
+def body(**fields: Any) -> Build:
+    """A request with a fixed body."""
+
+    async def build(office: Office, person: Person) -> Sent:
+        return Sent(body=fields)
+
+    return build
+
+
+# keys
+
+
+async def key(office: Office, person: Person) -> str:
+    """A key of the owner in the default workspace."""
+    made = await office.ok("owner", "POST", "/keys", {"name": office.unique()})
+    return str(made["data"]["id"])
+
+
+async def key_within(office: Office, person: Person) -> str:
+    """A key of the person's own, where their key lives."""
+    made = await office.ok(person, "POST", "/keys", {"name": office.unique()})
+    return str(made["data"]["id"])
+
+
+def keyed(
+    of: Callable[[Office, Person], Awaitable[str]], parameter: str = "key", /, **fields: Any
+) -> Build:
+    """A request about one object that `of` makes."""
+
+    async def build(office: Office, person: Person) -> Sent:
+        return Sent(ids={parameter: await of(office, person)}, body=fields or None)
+
+    return build
+
+
+def of_key(success: int = 200, **fields: Any) -> Case:
+    return Case(
+        build=keyed(key, **fields),
+        within=keyed(key_within, **fields),
+        outside=404,
+        scoped=True,
+        success=success,
+    )
+
+
+async def new_key(office: Office, person: Person) -> Sent:
+    return Sent(body={"name": office.unique(), "limit": 1.5})
+
+
+# people
+
+
+async def member(office: Office, person: Person) -> str:
+    joined = await office.join(office.unique("person"))
+    assert joined.user_id is not None
+    return joined.user_id
+
+
+async def new_invitation(office: Office, person: Person) -> Sent:
+    return Sent(body={"email": f"{office.unique('guest')}@acme.example"})
+
+
+async def invitation(office: Office, person: Person) -> str:
+    """An invitation into no workspace."""
+    sent = await office.ok(
+        "owner",
+        "POST",
+        "/organization/invitations",
+        {"email": f"{office.unique('guest')}@acme.example"},
+    )
+    return str(sent["data"]["id"])
+
+
+async def invitation_within(office: Office, person: Person) -> str:
+    sent = await office.ok(
+        "owner",
+        "POST",
+        "/organization/invitations",
+        {
+            "email": f"{office.unique('guest')}@acme.example",
+            "workspace_ids": [office.workspace_id],
+        },
+    )
+    return str(sent["data"]["id"])
+
+
+async def token(office: Office, person: Person) -> Sent:
+    return Sent(body={"token": await office.invite(f"{office.unique('guest')}@acme.example")})
+
+
+# workspaces and organizations
+
+
+async def workspace(office: Office, person: Person) -> str:
+    made = await office.ok("owner", "POST", "/workspaces", {"name": office.unique("Space")})
+    return str(made["data"]["id"])
+
+
+async def workspace_within(office: Office, person: Person) -> str:
+    return office.workspace_id
+
+
+async def new_workspace(office: Office, person: Person) -> Sent:
+    return Sent(body={"name": office.unique("Space")})
+
+
+def of_workspace(**fields: Any) -> Case:
+    """A write in a workspace: a lead has it in its own."""
+    return Case(
+        build=keyed(workspace, "workspace", **fields),
+        within=keyed(workspace_within, "workspace", **fields),
+        outside=403,
+        scoped=True,
+    )
+
+
+def joining(of: Callable[[Office, Person], Awaitable[str]]) -> Build:
+    async def build(office: Office, person: Person) -> Sent:
+        ids = {"workspace": await of(office, person)}
+        return Sent(ids=ids, body={"user_ids": [await member(office, person)]})
+
+    return build
+
+
+async def new_organization(office: Office, person: Person) -> Sent:
+    return Sent(body={"name": office.unique("Org")})
+
+
+async def organization(office: Office, person: Person) -> str:
+    made = await office.ok("operator", "POST", "/organizations", {"name": office.unique("Org")})
+    return str(made["data"]["id"])
+
+
+async def rename(office: Office, person: Person) -> Sent:
+    return Sent(body={"name": office.unique("Acme")})
+
+
+# budgets
+
+
+async def new_budget(office: Office, person: Person) -> Sent:
+    """A daily budget of a fresh workspace; strangers and leads name their organization."""
+    return Sent(
+        body={
+            "scope": "workspace",
+            "scope_id": await workspace(office, person),
+            "interval": "daily",
+            "limit": 5,
+        }
+    )
+
+
+async def new_budget_within(office: Office, person: Person) -> Sent:
+    of_key = await office.ok(person, "POST", "/keys", {"name": office.unique()})
+    return Sent(
+        body={"scope": "key", "scope_id": of_key["data"]["id"], "interval": "daily", "limit": 5}
+    )
+
+
+async def budget(office: Office, person: Person) -> str:
+    made = await office.ok("owner", "POST", "/budgets", (await new_budget(office, person)).body)
+    return str(made["data"]["id"])
+
+
+async def budget_within(office: Office, person: Person) -> str:
+    sent = await new_budget_within(office, person)
+    made = await office.ok("owner", "POST", "/budgets", sent.body)
+    return str(made["data"]["id"])
+
+
+def of_budget(**fields: Any) -> Case:
+    return Case(
+        build=keyed(budget, "budget", **fields),
+        within=keyed(budget_within, "budget", **fields),
+        outside=403,
+        scoped=True,
+    )
+
+
+def of_interval(
+    of: Callable[[Office, Person], Awaitable[str]], exists: bool = True, **fields: Any
+) -> Build:
+    async def build(office: Office, person: Person) -> Sent:
+        ids = {"workspace": await of(office, person), "interval": "weekly"}
+        if exists:
+            path = f"/workspaces/{ids['workspace']}/budgets/weekly"
+            await office.ok("owner", "PUT", path, {"limit_usd": 7})
+        return Sent(ids=ids, body=fields or None)
+
+    return build
+
+
+# money and activity
+
+
+async def own_record(office: Office, person: Person) -> Sent:
+    """The generation of the owner's key in the default workspace."""
+    return Sent(query={"id": await generation(office, "owner")})
+
+
+async def record_within(office: Office, person: Person) -> Sent:
+    return Sent(query={"id": await generation(office, person)})
+
+
+async def generation(office: Office, person: Person | str) -> str:
+    """A request that was refused for its model: recorded, and nothing is charged."""
+    made = await office.ok(person, "POST", "/keys", {"name": office.unique()})
+    reply = await office.client.post(
+        "/chat/completions",
+        json={"model": "no/such", "messages": [{"role": "user", "content": "hello"}]},
+        headers={"authorization": f"Bearer {made['key']}"},
+    )
+    assert reply.status_code == 404
+    await office.gateway.at_rest()
+    return reply.headers["x-gw-generation-id"]
+
+
+async def refund(office: Office, person: Person) -> Sent:
+    """Something to give back is there for everybody who may."""
+    purchase = {"amount": 1, "reference": office.unique("paid")}
+    if person.name in ("owner", "billing", "operator", "stranger"):
+        await office.ok(person, "POST", "/credits/purchases", purchase)
+    return Sent(body={"amount": 0.5, "note": "changed our mind"})
+
+
+# catalog
+
+
+async def new_provider(office: Office, person: Person) -> Sent:
+    return Sent(
+        body={
+            "slug": office.unique("provider"),
+            "name": "Provider",
+            "adapter": "openai_chat",
+            "base_url": office.gateway.vendor.openai_url,
+        }
+    )
+
+
+async def provider(office: Office, person: Person) -> str:
+    sent = await new_provider(office, person)
+    await office.ok("operator", "POST", "/catalog/providers", sent.body)
+    return str(sent.body["slug"])
+
+
+async def new_model(office: Office, person: Person) -> Sent:
+    return Sent(
+        body={
+            "id": f"demo/{office.unique('model')}",
+            "name": "Model",
+            "vendor": "Demo",
+            "context_length": 100_000,
+            "max_completion_tokens": 1_000,
+            "supported_parameters": ["max_tokens"],
+            "input_modalities": ["text"],
+            "output_modalities": ["text"],
+            "pricing": PRICING,
+        }
+    )
+
+
+async def model(office: Office, person: Person) -> str:
+    sent = await new_model(office, person)
+    await office.ok("operator", "POST", "/catalog/models", sent.body)
+    return str(sent.body["id"])
+
+
+async def new_endpoint(office: Office, person: Person) -> Sent:
+    return Sent(
+        body={
+            "model": await model(office, person),
+            "provider": await provider(office, person),
+            "upstream_model": "gpt-demo",
+        }
+    )
+
+
+async def endpoint(office: Office, person: Person) -> str:
+    sent = await new_endpoint(office, person)
+    made = await office.ok("operator", "POST", "/catalog/endpoints", sent.body)
+    return str(made["data"]["id"])
+
+
+async def new_credential(office: Office, person: Person) -> Sent:
+    return Sent(body={"provider": await provider(office, person), "key": "sk-demo-0000-0000"})
+
+
+async def credential(office: Office, person: Person) -> str:
+    sent = await new_credential(office, person)
+    made = await office.ok("operator", "POST", "/catalog/credentials", sent.body)
+    return str(made["data"]["id"])
+
+
+async def ready_provider(office: Office, person: Person) -> str:
+    """A provider with an endpoint and a key."""
+    sent = await new_endpoint(office, person)
+    await office.ok("operator", "POST", "/catalog/endpoints", sent.body)
+    slug = str(sent.body["provider"])
+    secret = {"provider": slug, "key": "sk-demo-0000-0000"}
+    await office.ok("operator", "POST", "/catalog/credentials", secret)
+    return slug
+
+
+ANY = Case(build=nothing)
+
+CASES: dict[str, Case] = {
+    "GET /auth/key": ANY,
+    "GET /key": ANY,
+    "GET /keys": ANY,
+    "POST /keys": Case(build=new_key, success=201),
+    "GET /keys/<key>": of_key(),
+    "PATCH /keys/<key>": of_key(disabled=True),
+    "DELETE /keys/<key>": of_key(),
+    "POST /keys/<key>/rotate": of_key(201, overlap="1h"),
+    "GET /organization": ANY,
+    "PATCH /organization": Case(build=rename),
+    "GET /organization/settings": ANY,
+    "PATCH /organization/settings": Case(build=body(retention_days=30)),
+    "GET /organization/members": ANY,
+    "GET /organization/members/<user>": Case(build=keyed(member, "user"), scoped=True),
+    "PATCH /organization/members/<user>": Case(
+        build=keyed(member, "user", role="billing"), scoped=True
+    ),
+    "DELETE /organization/members/<user>": Case(build=keyed(member, "user"), scoped=True),
+    "GET /organization/invitations": ANY,
+    "POST /organization/invitations": Case(build=new_invitation, success=201),
+    "GET /organization/invitations/<invitation>": Case(
+        build=keyed(invitation, "invitation"), scoped=True
+    ),
+    "DELETE /organization/invitations/<invitation>": Case(
+        build=keyed(invitation, "invitation"),
+        within=keyed(invitation_within, "invitation"),
+        outside=403,
+        scoped=True,
+    ),
+    "POST /invitations/accept": Case(build=token, success=201),
+    "GET /workspaces": ANY,
+    "POST /workspaces": Case(build=new_workspace, success=201),
+    "GET /workspaces/<workspace>": Case(build=keyed(workspace, "workspace"), scoped=True),
+    "PATCH /workspaces/<workspace>": of_workspace(description="for the shop"),
+    "DELETE /workspaces/<workspace>": Case(build=keyed(workspace, "workspace"), scoped=True),
+    "GET /workspaces/<workspace>/members": Case(build=keyed(workspace, "workspace"), scoped=True),
+    "POST /workspaces/<workspace>/members/add": Case(
+        build=joining(workspace), within=joining(workspace_within), outside=403, scoped=True
+    ),
+    "POST /workspaces/<workspace>/members/remove": Case(
+        build=joining(workspace), within=joining(workspace_within), outside=403, scoped=True
+    ),
+    "GET /organizations": ANY,
+    "POST /organizations": Case(build=new_organization, success=201),
+    "GET /organizations/<organization>": Case(build=keyed(organization, "organization")),
+    "PATCH /organizations/<organization>": Case(
+        build=keyed(organization, "organization", suspended=True)
+    ),
+    "DELETE /organizations/<organization>": Case(build=keyed(organization, "organization")),
+    "GET /audit": ANY,
+    "GET /budgets": ANY,
+    "POST /budgets": Case(
+        build=new_budget, within=new_budget_within, outside=403, scoped=True, success=201
+    ),
+    "GET /budgets/<budget>": Case(build=keyed(budget, "budget"), scoped=True),
+    "PATCH /budgets/<budget>": of_budget(limit=6),
+    "DELETE /budgets/<budget>": of_budget(),
+    "GET /workspaces/<workspace>/budgets": Case(build=keyed(workspace, "workspace"), scoped=True),
+    "GET /workspaces/<workspace>/budgets/<interval>": Case(
+        build=of_interval(workspace), scoped=True
+    ),
+    "PUT /workspaces/<workspace>/budgets/<interval>": Case(
+        build=of_interval(workspace, exists=False, limit_usd=9),
+        within=of_interval(workspace_within, limit_usd=9),
+        outside=403,
+        scoped=True,
+    ),
+    "DELETE /workspaces/<workspace>/budgets/<interval>": Case(
+        build=of_interval(workspace),
+        within=of_interval(workspace_within),
+        outside=403,
+        scoped=True,
+    ),
+    "GET /credits": ANY,
+    "GET /credits/ledger": ANY,
+    "POST /credits/grants": Case(build=body(kind="promotional", amount=1), success=201),
+    "POST /credits/purchases": Case(build=body(amount=1), success=201),
+    "POST /credits/refunds": Case(build=refund, success=201),
+    "POST /ledger/verify": ANY,
+    "GET /credits/auto-topup": ANY,
+    "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
+    "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
+    "GET /generations": ANY,
+    "GET /catalog/providers": ANY,
+    "POST /catalog/providers": Case(build=new_provider, success=201),
+    "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),
+    "PATCH /catalog/providers/<slug>": Case(build=keyed(provider, "slug", name="Other")),
+    "DELETE /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),
+    "POST /catalog/providers/<slug>/test": Case(build=keyed(ready_provider, "slug")),
+    "GET /catalog/models": ANY,
+    "POST /catalog/models": Case(build=new_model, success=201),
+    "GET /catalog/models/<model:path>": Case(build=keyed(model, "model")),
+    "PATCH /catalog/models/<model:path>": Case(build=keyed(model, "model", name="Other")),
+    "DELETE /catalog/models/<model:path>": Case(build=keyed(model, "model")),
+    "GET /catalog/endpoints": ANY,
+    "POST /catalog/endpoints": Case(build=new_endpoint, success=201),
+    "GET /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
+    "PATCH /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint", weight=2)),
+    "DELETE /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
+    "POST /catalog/endpoints/<endpoint>/drain": Case(build=keyed(endpoint, "endpoint")),
+    "GET /catalog/credentials": ANY,
+    "POST /catalog/credentials": Case(build=new_credential, success=201),
+    "GET /catalog/credentials/<credential>": Case(build=keyed(credential, "credential")),
+    "PATCH /catalog/credentials/<credential>": Case(
+        build=keyed(credential, "credential", disabled=True)
+    ),
+    "DELETE /catalog/credentials/<credential>": Case(build=keyed(credential, "credential")),
+    "GET /operator/status": ANY,
+    "GET /operator/doctor": ANY,
+    "POST /operator/reload": ANY,
+}

@@ -1,5 +1,6 @@
 """The entry point: parses the line, runs the command and turns failures into exit codes."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -8,13 +9,12 @@ from typing import Any
 import typer
 from typer.main import get_group
 
-from gwctl.errors import DONE, INTERRUPTED, USAGE, CommandError, usage
+from gwctl.errors import DONE, FAILED, INTERRUPTED, USAGE, CommandError, usage
 from gwctl.session import Flags, Session, split_flags
 from gwctl.tree import SETTINGS, Root, misspelt
 
-# typer carries its own copy of click; these two are its public names for what it raises.
+# typer carries its own copy of click; this is a public way to its errors.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-_ABORT: type[BaseException] = typer.Abort
 
 HELP_TOPICS = ("exit-codes", "environment", "formatting")
 
@@ -124,6 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words and "GWCTL_COMPLETE" in os.environ:
         return _complete(os.environ["GWCTL_COMPLETE"])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows only ASCII gets question marks rather than a traceback.
+            stream.reconfigure(errors="replace")
     session = Session(Flags(json=any(word.startswith("--json") for word in words)))
     try:
         session = _parsed(words)
@@ -132,6 +136,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         session.out.error(error)
         code = error.exit_code
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        if session.flags.debug:
+            raise
+        session.out.error(_not_understood(error))
+        code = FAILED
     except KeyboardInterrupt:
         session.out.note("")
         code = INTERRUPTED
@@ -191,13 +200,27 @@ def _run(session: Session, words: list[str]) -> int:
 
 
 def _invoke(group: Any, rest: list[str], session: Session) -> int:
+    # Not group.main(): it would end the process itself when the reader of a pipe has left.
     try:
-        result = group.main(args=rest, prog_name="gwctl", standalone_mode=False, obj=session)
-    except _ABORT:
+        with group.make_context("gwctl", rest, obj=session) as context:
+            group.invoke(context)
+    except typer.Exit as done:
+        return int(done.exit_code)
+    except typer.Abort:
         raise KeyboardInterrupt from None
     finally:
         session.close()
-    return result if isinstance(result, int) else 0
+    return DONE
+
+
+def _not_understood(error: Exception) -> CommandError:
+    """A reply in another shape than the API's documents say."""
+    return CommandError(
+        "the gateway's reply was not understood",
+        code="bad_reply",
+        why=f"{type(error).__name__}: {error}",
+        do="gwctl version compares the versions; --debug shows the reply and where it failed",
+    )
 
 
 def _wrong_usage(error: Any, session: Session) -> int:

@@ -62,15 +62,23 @@ class Gateway:
 
     def probe(self, address: str) -> str:
         """What a health page says, whether JSON or plain words; an error status raises."""
-        reply = self._send("GET", address, None, None, {}, None)
+        reply = self._send(self._build("GET", address, None, None, {}, None))
         if not reply.is_success:
             self._parsed(reply, "GET", address)
         return reply.text.strip()
 
-    def post(self, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:
+    def post(
+        self,
+        path: str,
+        body: object = None,
+        *,
+        idempotency_key: str | None = None,
+        patience_s: float = 0,
+    ) -> Any:
         """POST with an Idempotency-Key, so that sending it twice cannot make two."""
         headers = {"idempotency-key": idempotency_key or f"gwctl-{uuid.uuid4()}"}
-        return self.request("POST", path, body={} if body is None else body, headers=headers)
+        body = {} if body is None else body
+        return self.request("POST", path, body=body, headers=headers, patience_s=patience_s)
 
     def request(
         self,
@@ -81,10 +89,15 @@ class Gateway:
         body: object = None,
         headers: Mapping[str, str] | None = None,
         key: str | None = None,
+        patience_s: float = 0,
     ) -> Any:
-        """The parsed body of a good reply; anything else is a CommandError."""
+        """The parsed body of a good reply; anything else is a CommandError.
+
+        `patience_s` is how long this request may take where that is more than the usual timeout.
+        """
+        request = self._build(method, path, query, body, dict(headers or {}), key, patience_s)
         with waiting(f"{method} {path}", show=self.show_waiting):
-            reply = self._send(method, path, query, body, dict(headers or {}), key)
+            reply = self._send(request)
         return self._parsed(reply, method, path)
 
     @contextmanager
@@ -113,11 +126,14 @@ class Gateway:
         if self._client is None:
             httpx = _httpx()
             self._client = httpx.Client(
-                timeout=httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 10)),
+                timeout=self._timeout(self.timeout_s),
                 headers={"user-agent": f"gwctl/{own_version()}", "accept": "application/json"},
                 follow_redirects=False,
             )
         return self._client
+
+    def _timeout(self, seconds: float) -> Any:
+        return _httpx().Timeout(seconds, connect=min(self.timeout_s, 10))
 
     def close(self) -> None:
         if self._client is not None:
@@ -131,6 +147,7 @@ class Gateway:
         body: object,
         headers: dict[str, str],
         key: str | None,
+        patience_s: float = 0,
     ) -> "httpx.Request":
         credential = self.key if key is None else key
         if credential:
@@ -148,8 +165,9 @@ class Gateway:
             headers["content-type"] = "application/json"
         params = {k: _query_text(v) for k, v in (query or {}).items() if v is not None}
         url = f"{self.url}{path}" if path.startswith("/") else path
+        timeout = self._timeout(max(self.timeout_s, patience_s))
         request = self._open().build_request(
-            method, url, params=params, content=content, headers=headers
+            method, url, params=params, content=content, headers=headers, timeout=timeout
         )
         if self.debug is not None:
             self.debug(f"> {method} {mask_keys(str(request.url))}")
@@ -159,23 +177,14 @@ class Gateway:
                 self.debug(f"> {masked_body(content)}")
         return request
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any] | None,
-        body: object,
-        headers: dict[str, str],
-        key: str | None,
-    ) -> "httpx.Response":
+    def _send(self, request: "httpx.Request") -> "httpx.Response":
         httpx = _httpx()
-        request = self._build(method, path, query, body, headers, key)
         try:
             reply = self._open().send(request)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
             # The connection broke and the answer is lost. Reading again is harmless, and so is
             # a POST that carries its Idempotency-Key.
-            if method not in ("GET", "POST"):
+            if request.method not in ("GET", "POST"):
                 raise self._unreachable(error) from None
             try:
                 reply = self._open().send(request)

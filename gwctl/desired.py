@@ -12,9 +12,9 @@ from typing import Any
 from gwctl import when
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS
-from gwctl.commands.key import KEYS, is_live
 from gwctl.commands.webhook import DESTINATIONS
 from gwctl.errors import CommandError, usage
+from gwctl.keys import KEYS, is_live
 from gwctl.records import Resource
 from gwctl.tables import Record
 from gwctl.text import plain

@@ -12,6 +12,7 @@ from gwctl.profile import change_file
 from gwctl.session import Session
 
 HOUR = timedelta(hours=1)
+WHOLE_ANSWER_S = 920  # the gateway itself gives up after 900
 
 
 def inference_key(session: Session) -> str:
@@ -56,7 +57,12 @@ def call(session: Session, path: str, body: Mapping[str, Any], *, receipt: bool 
     """One whole answer."""
     headers = {"x-gw-metadata": "enabled"} if receipt else {}
     return session.anonymous.request(
-        "POST", path, body=dict(body), headers=headers, key=inference_key(session)
+        "POST",
+        path,
+        body=dict(body),
+        headers=headers,
+        key=inference_key(session),
+        patience_s=WHOLE_ANSWER_S,
     )
 
 

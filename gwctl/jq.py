@@ -6,16 +6,14 @@ and `f(…)`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
+from gwctl import jq_filters as make
 from gwctl import jsontext
 from gwctl.errors import CommandError, usage
-from gwctl.jq_values import FUNCTIONS, combine, each, fault, get, items, kind, order, to_text, truth
-
-Filter = Callable[[Any], Iterator[Any]]
+from gwctl.jq_filters import Filter
+from gwctl.jq_values import FUNCTIONS, each
 
 _TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>\d+(?:\.\d+)?)'
@@ -28,6 +26,15 @@ def run(expression: str, value: object) -> list[Any]:
     """Every output of the expression for one input."""
     outputs = _Parser(_tokens(expression), expression).parse()
     return list(outputs(value))
+
+
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("or",),
+    ("and",),
+    ("==", "!=", "<", "<=", ">", ">="),
+    ("+", "-"),
+    ("*", "/"),
+)
 
 
 @dataclass
@@ -68,7 +75,7 @@ class _Parser:
 
     def parse(self) -> Filter:
         if not self.tokens:
-            return _identity
+            return make.identity
         result = self.pipe()
         if self.at < len(self.tokens):
             raise self.bad()
@@ -99,7 +106,7 @@ class _Parser:
     def pipe(self) -> Filter:
         left = self.comma()
         while self.take("|"):
-            left = _pipe(left, self.comma())
+            left = make.pipe(left, self.comma())
         return left
 
     def comma(self) -> Filter:
@@ -111,7 +118,7 @@ class _Parser:
     def alternative(self) -> Filter:
         left = self.binary(0)
         if self.take("//"):
-            return _alternative(left, self.alternative())
+            return make.alternative(left, self.alternative())
         return left
 
     def binary(self, level: int) -> Filter:
@@ -119,20 +126,20 @@ class _Parser:
             return self.postfix()
         left = self.binary(level + 1)
         while (operator := self.take(*_LEVELS[level])) is not None:
-            left = _binary(operator, left, self.binary(level + 1))
+            left = make.binary(operator, left, self.binary(level + 1))
         return left
 
     def postfix(self) -> Filter:
         term = self.term()
         while True:
             if (field := self.kind("field")) is not None:
-                term = _pipe(term, _field(_literal(field[1:])))
+                term = make.pipe(term, make.field(make.literal(field[1:])))
             elif self.take("["):
-                term = _pipe(term, self.index())
+                term = make.pipe(term, self.index())
             elif self.take("?"):
-                term = _quiet(term)
+                term = make.quiet(term)
             elif (key := self.dotted_string()) is not None:
-                term = _pipe(term, _field(_literal(key)))
+                term = make.pipe(term, make.field(make.literal(key)))
             elif self.dot_bracket():
                 self.at += 1
             else:
@@ -159,28 +166,28 @@ class _Parser:
             high = None if self.take("]") else self.pipe()
             if high is not None:
                 self.expect("]")
-            return _slice(low, high)
+            return make.cut(low, high)
         self.expect("]")
-        return _field(low)
+        return make.field(low)
 
     def term(self) -> Filter:
         if (field := self.kind("field")) is not None:
-            return _field(_literal(field[1:]))
+            return make.field(make.literal(field[1:]))
         if (string := self.kind("string")) is not None:
-            return _literal(jsontext.loads(string))
+            return make.literal(jsontext.loads(string))
         if (number := self.kind("number")) is not None:
-            return _literal(jsontext.loads(number))
+            return make.literal(jsontext.loads(number))
         if (name := self.kind("name")) is not None:
             return self.call(name)
         if self.take("-"):
-            return _binary("-", _literal(0), self.postfix())
+            return make.binary("-", make.literal(0), self.postfix())
         if self.take("("):
             inner = self.pipe()
             self.expect(")")
             return inner
         if self.take("["):
             if self.take("]"):
-                return _literal([])
+                return make.literal([])
             inner = self.pipe()
             self.expect("]")
             return lambda value: iter([list(inner(value))])
@@ -188,7 +195,11 @@ class _Parser:
             return self.object()
         if self.take("."):
             string = self.kind("string")
-            return _identity if string is None else _field(_literal(jsontext.loads(string)))
+            return (
+                make.identity
+                if string is None
+                else make.field(make.literal(jsontext.loads(string)))
+            )
         raise self.bad()
 
     def object(self) -> Filter:
@@ -198,144 +209,23 @@ class _Parser:
             key = self.kind("name") if string is None else str(jsontext.loads(string))
             if key is None:
                 raise self.bad()
-            value = self.alternative() if self.take(":") else _field(_literal(key))
+            value = self.alternative() if self.take(":") else make.field(make.literal(key))
             entries.append((key, value))
             if not self.take(","):
                 self.expect("}")
                 break
-        return _object(entries)
+        return make.make_object(entries)
 
     def call(self, name: str) -> Filter:
         constants = {"true": True, "false": False, "null": None}
         if name in constants:
-            return _literal(constants[name])
+            return make.literal(constants[name])
         if name in FUNCTIONS:
-            return _function(FUNCTIONS[name])
-        if name in _WITH_ARGUMENT:
+            return make.plain_function(FUNCTIONS[name])
+        if name in make.WITH_ARGUMENT:
             self.expect("(")
             argument = self.pipe()
             self.expect(")")
-            return _WITH_ARGUMENT[name](argument)
+            return make.WITH_ARGUMENT[name](argument)
         self.at -= 1
         raise self.bad()
-
-
-_LEVELS: tuple[tuple[str, ...], ...] = (
-    ("or",),
-    ("and",),
-    ("==", "!=", "<", "<=", ">", ">="),
-    ("+", "-"),
-    ("*", "/"),
-)
-
-
-def _identity(value: Any) -> Iterator[Any]:
-    yield value
-
-
-def _literal(constant: object) -> Filter:
-    return lambda _: iter([constant])
-
-
-def _pipe(left: Filter, right: Filter) -> Filter:
-    return lambda value: (out for middle in left(value) for out in right(middle))
-
-
-def _alternative(left: Filter, right: Filter) -> Filter:
-    def outputs(value: Any) -> Iterator[Any]:
-        good = [out for out in _quiet(left)(value) if truth(out)]
-        return iter(good) if good else right(value)
-
-    return outputs
-
-
-def _quiet(inner: Filter) -> Filter:
-    def outputs(value: Any) -> Iterator[Any]:
-        try:
-            yield from inner(value)
-        except CommandError:
-            return
-
-    return outputs
-
-
-def _field(key: Filter) -> Filter:
-    return lambda value: (get(value, wanted) for wanted in key(value))
-
-
-def _slice(low: Filter | None, high: Filter | None) -> Filter:
-    def outputs(value: Any) -> Iterator[Any]:
-        if not isinstance(value, list | str):
-            raise fault(f"cannot cut a piece of {kind(value)}")
-        lows = [None] if low is None else list(low(value))
-        highs = [None] if high is None else list(high(value))
-        yield from (value[first:last] for first, last in product(lows, highs))
-
-    return outputs
-
-
-def _object(entries: list[tuple[str, Filter]]) -> Filter:
-    def outputs(value: Any) -> Iterator[Any]:
-        columns = [list(inner(value)) for _, inner in entries]
-        for row in product(*columns):
-            yield dict(zip((key for key, _ in entries), row, strict=True))
-
-    return outputs
-
-
-def _binary(operator: str, left: Filter, right: Filter) -> Filter:
-    def outputs(value: Any) -> Iterator[Any]:
-        for second, first in product(list(right(value)), list(left(value))):
-            yield combine(operator, first, second)
-
-    return outputs
-
-
-def _function(apply: Callable[[Any], Any]) -> Filter:
-    return lambda value: iter([apply(value)])
-
-
-def _select(condition: Filter) -> Filter:
-    return lambda value: (value for kept in condition(value) if truth(kept))
-
-
-def _map(inner: Filter) -> Filter:
-    return lambda value: iter([[out for item in each(value) for out in inner(item)]])
-
-
-def _sort_by(key: Filter) -> Filter:
-    return lambda value: iter(
-        [sorted(items(value), key=lambda item: [order(out) for out in key(item)])]
-    )
-
-
-def _has(key: Filter) -> Filter:
-    return lambda value: (
-        wanted in value if isinstance(value, dict) else 0 <= wanted < len(items(value))
-        for wanted in key(value)
-    )
-
-
-def _text_test(test: Callable[[str, str], bool]) -> Callable[[Filter], Filter]:
-    return lambda argument: (
-        lambda value: (test(to_text(value), to_text(out)) for out in argument(value))
-    )
-
-
-def _join(separator: Filter) -> Filter:
-    def texts(items: Iterable[Any]) -> list[str]:
-        return ["" if item is None else to_text(item) for item in items]
-
-    return lambda value: (str(out).join(texts(items(value))) for out in separator(value))
-
-
-_WITH_ARGUMENT: dict[str, Callable[[Filter], Filter]] = {
-    "select": _select,
-    "map": _map,
-    "sort_by": _sort_by,
-    "has": _has,
-    "join": _join,
-    "startswith": _text_test(str.startswith),
-    "endswith": _text_test(str.endswith),
-    "contains": _text_test(lambda text, part: part in text),
-}

@@ -112,3 +112,9 @@ def assignments(words: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             result[name] = None if value == "none" else value
     return result
+
+
+def thresholds(words: str | None) -> list[int] | None:
+    if words is None:
+        return None
+    return [integer("--alerts", word.strip().removesuffix("%")) for word in words.split(",")]

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
-from gwctl.records import Resource, delete_record, list_records, show_record, update_record
+from gwctl.changes import delete_record, update_record
+from gwctl.records import Resource, list_records, show_record
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import arg

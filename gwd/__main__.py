@@ -116,9 +116,10 @@ def serve(
 
     gwd serve --config /var/lib/gwd/gwd.toml --port 8080
     """
-    from gwd import settings, wiring
+    from gwd import settings
+    from gwd.node import serve as serving
 
-    raise typer.Exit(wiring.serve(settings.load(config, os.environ, host, port)))
+    raise typer.Exit(serving.serve(settings.load(config, os.environ, host, port), os.environ))
 
 
 @app.command()
@@ -178,6 +179,58 @@ def migrate(
         print(f"{'would apply' if dry_run else 'applied'} {name}")
     if not names:
         print("nothing to apply")
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where the copy goes; must not exist.")],
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+) -> None:
+    """Copy the database, also while the node serves, and prove the copy. The key ring is not in it.
+
+    Exits 1 if the copy is not a whole node; it is kept all the same.
+    """
+    from gwd import settings
+    from gwd.node import backup as copying
+
+    made = copying.backup(settings.load(config, os.environ), file)
+    print(f"{made.path}  {made.size_bytes} bytes  {made.entries} ledger entries")
+    print(f"sha256 {made.sha256}")
+    if made.wrong:
+        print(f"error: {made.wrong}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `gwd backup` made.")],
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without being asked.")] = False,
+) -> None:
+    """Put a backup in place of a stopped node's database; the present file is kept under another name.
+
+    Keys that were revoked after the backup work again, and what was charged after it is forgotten.
+    """
+    if not yes and not (_on_a_terminal() and typer.confirm("Replace the present database?")):
+        raise typer.BadParameter("nothing was done; --yes replaces the database")
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.node import backup as copying
+
+    done = copying.restore(settings.load(config, os.environ), file, SystemClock())
+    print(f"restored {done.backup.path}  {done.backup.entries} ledger entries")
+    if done.replaced is not None:
+        print(f"the replaced database is {done.replaced}")
+    match done.lost_entries:
+        case None:
+            print("the replaced database could not be read")
+        case 0:
+            print("no ledger entry was lost")
+        case lost:
+            print(f"{lost} later ledger entries are only in the replaced database")
+    print("Keys that were revoked after the backup work again: look through `gwctl key list`.")
 
 
 @app.command("operator-key")

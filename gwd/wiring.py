@@ -5,17 +5,13 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 """
 
 import asyncio
-import gc
+import ipaddress
 import logging
-import os
-import signal
 import socket
 import ssl
-import sys
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-import uvloop
 from sanic import Sanic
 
 from gwd import ledger
@@ -30,10 +26,14 @@ from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
+from gwd.jobs import service_manager
 from gwd.jobs.loop import every
+from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.management import setup
+from gwd.outbound import OutboundClient
+from gwd.outbound.guard import Rules
 from gwd.pipeline import recovery
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.health import Health
@@ -41,6 +41,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
 from gwd.pipeline.upstream import AiohttpUpstream, Timeouts
+from gwd.replay import idempotency, signatures
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
@@ -51,6 +52,8 @@ from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
+TOPUP_S: Final = 5.0
+FORGET_S: Final = 600.0
 SWEEP_SLACK_US: Final = 60 * US_PER_S
 RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
@@ -96,6 +99,7 @@ class RunningNode:
         self._ending = asyncio.Event()
         self._lock: InstanceLock | None = None
         self._upstream: AiohttpUpstream | None = None
+        self._tls: ssl.SSLContext | None = None
         self._server: Any = None
         self._app: Sanic[Any, Any] | None = None
         self.failure: BaseException | None = None
@@ -119,6 +123,22 @@ class RunningNode:
     def end(self) -> None:
         """Ask the node to stop."""
         self._ending.set()
+
+    def reload(self) -> None:
+        """Look again at vendor keys, the files they are in, and the certificate; settings wait for a restart."""
+        if self._server is not None:
+            self._spawn(self._reload())
+
+    async def _reload(self) -> None:
+        self.node.state.forget()
+        await self.node.state.load()
+        if self._tls is not None:
+            server = self.settings.server
+            try:
+                self._tls.load_cert_chain(server.tls_cert, server.tls_key)
+            except OSError as error:
+                log.error("the new certificate cannot be used, the old one stays: %s", error)
+        log.info("reloaded")
 
     async def _start(self) -> None:
         settings, clock = self.settings, self._clock
@@ -215,6 +235,38 @@ class RunningNode:
     def _start_jobs(self) -> None:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
         self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
+        self._spawn(every(FORGET_S, self._forget, name="forget"))
+        self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
+        gap_s = service_manager.watchdog_gap_s(self._environment)
+        if gap_s is not None:
+            self._spawn(every(gap_s, self._say_alive, name="watchdog"))
+
+    async def _forget(self) -> None:
+        """What is kept for a while only: replies of keyed requests, signed reasoning."""
+        now_us = self._clock.now_us()
+        await self.store.write(idempotency.forget_old, now_us=now_us)
+        await self.store.write(signatures.forget_old, now_us=now_us)
+
+    def _topup(self) -> TopUpJob:
+        """Automatic top-up calls its hooks through the guarded client."""
+        webhooks = self.settings.webhooks
+        rules = Rules(
+            allow_networks=tuple(ipaddress.ip_network(n) for n in webhooks.allow_networks),
+            allow_http=webhooks.allow_http,
+        )
+        client = OutboundClient(rules, user_agent="gwd-hooks/1")
+        return TopUpJob(
+            self.store,
+            client,
+            self.node.vault,
+            self._clock,
+            app_url=self.settings.server.app_url,
+        )
+
+    async def _say_alive(self) -> None:
+        """The writer has answered: a node whose writer is stuck keeps silent and is started anew."""
+        await self.store.write(_nothing)
+        service_manager.notify(self._environment, "WATCHDOG=1")
 
     async def _checkpoint(self) -> None:
         """Once a second: how far every running stream has come, and what the rate limit refused."""
@@ -255,21 +307,22 @@ class RunningNode:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((server.host, server.port))
         self.port = listener.getsockname()[1]
+        self._tls = _tls_context(server.tls_cert, server.tls_key)
         self._server = await self._app.create_server(
             sock=listener,
             backlog=BACKLOG,
             access_log=False,
             return_asyncio_server=True,
-            ssl=_tls(server.tls_cert, server.tls_key),
+            ssl=self._tls,
         )
         await self._server.startup()
         await self._server.start_serving()
-        _notify_systemd(self._environment, "READY=1")
+        service_manager.notify(self._environment, "READY=1")
 
     async def _drain(self) -> None:
         """Let running requests finish, end the rest with an error of their own, wait for every settlement."""
         self.node.status.draining = True
-        _notify_systemd(self._environment, "STOPPING=1")
+        service_manager.notify(self._environment, "STOPPING=1")
         live = self.node.line.live
         await _until_empty(live, self.settings.timeouts.drain_s)
         for generation in list(live.values()):
@@ -313,45 +366,6 @@ class RunningNode:
         self.end()
 
 
-def serve(settings: Settings, environment: Mapping[str, str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code."""
-    given = os.environ if environment is None else environment
-    configure_logging(settings.logging.level)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(settings, given))
-
-
-async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
-    running = RunningNode(settings, environment, alone=True)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, running.end)
-    async with running:
-        _settle_memory()
-        log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
-        await running.ended()
-    return 1 if running.failure is not None else 0
-
-
-def _settle_memory() -> None:
-    """What start-up made lives for ever: the collector need not look at it again, nor so often at anything."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-
-
-def configure_logging(level: str) -> None:
-    """One line an event on stderr; the libraries below speak only when something is wrong."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        force=True,
-    )
-    for noisy in ("sanic", "aiohttp", "asyncio", "httpx", "httpcore"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-
-
 async def _until_empty(live: Mapping[str, object], limit_s: float) -> None:
     waited_s = 0.0
     while live and waited_s < limit_s:
@@ -359,27 +373,19 @@ async def _until_empty(live: Mapping[str, object], limit_s: float) -> None:
         waited_s += 0.05
 
 
+def _nothing(_: Connection) -> None:
+    """A turn of the writer."""
+
+
 def _expire_due(connection: Connection, *, now_us: int) -> None:
     for organization_id in ledger.organizations_with_due_credit(connection, now_us=now_us):
         ledger.expire(connection, organization_id, now_us=now_us)
 
 
-def _tls(certificate: str, key: str) -> ssl.SSLContext | None:
+def _tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
     if not certificate:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)
     return context
-
-
-def _notify_systemd(environment: Mapping[str, str], state: str) -> None:
-    """sd_notify: one datagram to the socket that the service manager named."""
-    address = environment.get("NOTIFY_SOCKET")
-    if not address:
-        return
-    if address.startswith("@"):
-        address = "\0" + address[1:]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-        sender.connect(address)
-        sender.sendall(state.encode())

@@ -52,7 +52,7 @@ _TO = opt("--to", "TIME", "Before this time.")
 def _filters(
     session: Session, *, key: str | None, model: str | None, more: dict[str, Any]
 ) -> dict[str, Any]:
-    from gwctl.commands.key import KEYS
+    from gwctl.keys import KEYS
     from gwctl.records import find
 
     key_id = str(find(session, KEYS, key)["id"]) if key is not None else None

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from gwctl.commands.key import thresholds
+from gwctl.changes import patch_record
 from gwctl.commands.webhook import DESTINATIONS
 from gwctl.errors import not_found
-from gwctl.records import Resource, data, find, list_records, patch_record
+from gwctl.records import Resource, data, find, list_records
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, body, flag, names, opt
+from gwctl.values import arg, body, flag, names, opt, thresholds
 
 ALERTS = Resource(
     noun="alert",

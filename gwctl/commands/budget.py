@@ -4,23 +4,14 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from gwctl import text
-from gwctl.commands.key import KEYS, thresholds, workspace_id
+from gwctl.changes import delete_record, patch_record, report, send
 from gwctl.errors import not_found, usage
-from gwctl.records import (
-    Resource,
-    data,
-    delete_record,
-    fetch,
-    find,
-    patch_record,
-    report,
-    same,
-    send,
-)
+from gwctl.keys import KEYS, workspace_id
+from gwctl.records import Resource, data, fetch, find, same
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.values import INTERVALS, amount, arg, body, flag, one_of, opt
+from gwctl.values import INTERVALS, amount, arg, body, flag, one_of, opt, thresholds
 
 SCOPES = ("organization", "workspace", "key")
 

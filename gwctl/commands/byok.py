@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-from gwctl.commands.key import workspace_id
+from gwctl.changes import act, create_record, update_record
 from gwctl.errors import usage
-from gwctl.records import Resource, act, create_record, list_records, update_record
+from gwctl.keys import workspace_id
+from gwctl.records import Resource, list_records
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
 from gwctl.tables import Column

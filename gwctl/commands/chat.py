@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from gwctl.errors import usage
 from gwctl.inference import call, receipt_lines, stream_chat
 from gwctl.session import Session
+from gwctl.tables import exact
 from gwctl.tree import Noun
 from gwctl.values import arg, body, flag, opt
 
@@ -97,7 +98,7 @@ def embed(
         session.out.data(reply)
         return
     vector = reply["data"][0]["embedding"]
-    session.out.block("".join(f"{number}\n" for number in vector))
+    session.out.block("".join(f"{exact(number, 'text')}\n" for number in vector))
     usage_seen = reply.get("usage") or {}
     session.out.note(f"{len(vector)} dimensions, {usage_seen.get('prompt_tokens')} tokens")
 

@@ -3,8 +3,9 @@
 from typing import Annotated, Any
 
 from gwctl import text
+from gwctl.changes import report, send
 from gwctl.commands.org import change_at
-from gwctl.records import data, report, send
+from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import amount, arg, body, expiry, flag, one_of, opt

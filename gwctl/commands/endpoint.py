@@ -4,8 +4,9 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from gwctl.catalog import ENDPOINTS, endpoint_state, pricing_body
+from gwctl.changes import act, create_record
 from gwctl.errors import usage
-from gwctl.records import act, create_record, data, fetch
+from gwctl.records import data, fetch
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun

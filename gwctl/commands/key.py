@@ -3,99 +3,25 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from gwctl import text, when
-from gwctl.errors import usage
-from gwctl.records import (
-    Resource,
-    address,
-    create_record,
-    existing,
-    fetch,
-    find,
-    list_records,
-    print_secret,
-    send,
-    update_record,
-)
+from gwctl.changes import create_record, print_secret, send, update_record
+from gwctl.keys import KEYS, is_live, summary, workspace_id
+from gwctl.records import address, existing, find, list_records
 from gwctl.session import Session
-from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.values import RESETS, amount, arg, body, expiry, flag, integer, names, one_of, opt
-from gwctl.verbs import add_delete, add_show, add_switches
-
-
-def is_live(record: Record) -> bool:
-    """Not disabled, not replaced by rotation, not expired: the one a name means."""
-    ends = text.parse_time(record.get("expires_at"))
-    return not (
-        record.get("disabled")
-        or record.get("rotated_to")
-        or (ends is not None and ends <= when.utc_now())
-    )
-
-
-def state(record: Record) -> str:
-    if record.get("disabled"):
-        return "disabled"
-    ends = text.parse_time(record.get("expires_at"))
-    if ends is not None and ends <= when.utc_now():
-        return "expired"
-    if record.get("rotated_to"):
-        return "rotating"
-    left = text.decimal(record.get("limit_remaining"))
-    return "at limit" if left is not None and left <= 0 else "enabled"
-
-
-def _limit(record: Record) -> str:
-    if record.get("limit") is None:
-        return ""
-    return f"{text.money(record['limit'])} {record.get('limit_reset') or ''}".strip()
-
-
-def _left(record: Record) -> Any:
-    limit, left = text.decimal(record.get("limit")), text.decimal(record.get("limit_remaining"))
-    if limit is None or left is None:
-        return None
-    return left * 100 / limit if limit else 0
-
-
-def _summary(record: Record) -> str:
-    limit = "no limit"
-    if record.get("limit") is not None:
-        resets = str(record.get("limit_resets_at") or "")[:10]
-        suffix = f" (UTC, resets {resets})" if resets else ""
-        limit = f"limit {_limit(record)}{suffix}"
-    models = ", ".join(record.get("allowed_models") or []) or "all"
-    parts = [
-        f"name {record.get('name')}",
-        f"id {record.get('id')}",
-        limit,
-        f"models {models}",
-        f"{record.get('rate_limit_per_minute')} a minute",
-    ]
-    return "   ".join(parts if record.get("type") != "management" else parts[:2])
-
-
-KEYS = Resource(
-    noun="key",
-    path="/keys",
-    id_prefix=("key_", "mk_"),
-    lookup={"include_disabled": True, "include_expired": True},
-    lookup_by="name",
-    shown_once="key",
-    live=is_live,
-    summary=_summary,
-    columns=(
-        Column("NAME", "name"),
-        Column("ID", "id", "id"),
-        Column("USED", "usage", "money"),
-        Column("LIMIT", _limit),
-        Column("LEFT", _left, "percent"),
-        Column("RPM", "rate_limit_per_minute"),
-        Column("STATE", state, "state"),
-        Column("LAST USED", "last_used_at", "time"),
-    ),
+from gwctl.values import (
+    RESETS,
+    amount,
+    arg,
+    body,
+    expiry,
+    flag,
+    integer,
+    names,
+    one_of,
+    opt,
+    thresholds,
 )
+from gwctl.verbs import add_delete, add_show, add_switches
 
 key = Noun("key", "API keys: limits, models, rotation.")
 NOUNS = [key]
@@ -205,7 +131,7 @@ def _present(session: Session, name: str) -> bool:
     if session.out.shape.machine:
         session.out.record(record)
     elif not session.out.shape.quiet:
-        session.out.line(_summary(record))
+        session.out.line(summary(record))
     return True
 
 
@@ -259,12 +185,6 @@ def update(
     update_record(session, KEYS, reference, body(changes))
 
 
-def thresholds(words: str | None) -> list[int] | None:
-    if words is None:
-        return None
-    return [integer("--alerts", word.strip().removesuffix("%")) for word in words.split(",")]
-
-
 @key.verb(
     "rotate",
     "gwctl key rotate ci --overlap 1h",
@@ -294,16 +214,3 @@ def rotate(
 
 add_switches(key, KEYS, "ci", on={"disabled": False}, off={"disabled": True})
 add_delete(key, KEYS, "old-ci")
-
-
-def workspace_id(session: Session, reference: str | None) -> str | None:
-    """The id of a workspace named on the command line."""
-    if reference is None or reference.startswith("ws_"):
-        return reference
-    rows, _ = fetch(session, "/workspaces", everything=True)
-    for row in rows:
-        if reference in (row.get("slug"), row.get("name")):
-            return str(row["id"])
-    raise usage(
-        f"no workspace is called {reference}", do="gwctl workspace list", code="unknown_workspace"
-    )

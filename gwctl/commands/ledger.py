@@ -26,6 +26,8 @@ LEDGER = Resource(
     ),
 )
 
+VERIFY_S = 600  # the whole ledger is read
+
 ledger = Noun("ledger", "Every movement of credit, and its verification.")
 NOUNS = [ledger]
 
@@ -78,7 +80,7 @@ def show(
 @ledger.verb("verify", "gwctl ledger verify", "gwctl ledger verify --json && echo sound")
 def verify(session: Session) -> None:
     """Recompute everything and list the differences; exit 1 on any."""
-    result = data(session.api.post("/ledger/verify"))
+    result = data(session.api.post("/ledger/verify", patience_s=VERIFY_S))
     differences = result.get("differences") or []
     sound = bool(result.get("ok")) and not differences
     if session.out.shape.machine:

@@ -4,16 +4,9 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
-from gwctl.commands.key import workspace_id
-from gwctl.records import (
-    Resource,
-    create_record,
-    data,
-    delete_record,
-    list_records,
-    send,
-    update_record,
-)
+from gwctl.changes import create_record, delete_record, send, update_record
+from gwctl.keys import workspace_id
+from gwctl.records import Resource, data, list_records
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
 from gwctl.tables import Column, Record
@@ -44,7 +37,7 @@ INVITATIONS = Resource(
     path="/organization/invitations",
     id_prefix=("inv_",),
     names=("email",),
-    live=lambda record: record.get("status") == "pending",
+    rank=lambda record: int(record.get("status") == "pending"),
     shown_once="accept_url",
     created="Invitation created. This link lets the person join.",
     summary=lambda record: (
@@ -172,7 +165,7 @@ def accept(
         return
     reply = session.anonymous.post("/invitations/accept", {"token": token, **body(person)})
     record: Record = data(reply)
-    summary = f"member {record.get('email', '')}   role {record.get('role', '')}"
+    summary = f"member {record.get('email') or record.get('id')}   role {record.get('role')}"
     session.out.secret(
         "Welcome. This is your management key.",
         "management_key",

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 from gwctl import text, when
 from gwctl.catalog import MODELS, pricing_body
+from gwctl.changes import create_record, report, update_record
 from gwctl.commands.price import model_price
 from gwctl.errors import usage
-from gwctl.records import create_record, existing, fetch, find, report, update_record
+from gwctl.records import existing, fetch, find
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import arg, body, expiry, flag, names, opt

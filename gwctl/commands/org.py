@@ -2,14 +2,8 @@
 
 from typing import Annotated, Any
 
-from gwctl.records import (
-    Resource,
-    create_record,
-    data,
-    find,
-    report,
-    send,
-)
+from gwctl.changes import create_record, report, send
+from gwctl.records import Resource, data, find
 from gwctl.session import Session
 from gwctl.tables import Column, field_kind
 from gwctl.tables import cell as shown

@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 from gwctl import when
 from gwctl.catalog import MODELS, PRICES, pricing_body
+from gwctl.changes import update_record
 from gwctl.errors import usage
-from gwctl.records import find, update_record
+from gwctl.records import find
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun

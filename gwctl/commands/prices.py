@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from gwctl import text
-from gwctl.records import data, report, send
+from gwctl.changes import report, send
+from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun

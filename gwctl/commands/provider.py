@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 from gwctl import plan, shipped
 from gwctl.catalog import CREDENTIALS, PROVIDERS
+from gwctl.changes import CALL_OUT_S, report, send
 from gwctl.commands.byok import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.desired import Entry
 from gwctl.errors import usage
-from gwctl.records import address, data, existing, fetch, find, report, send
+from gwctl.records import address, data, existing, fetch, find
 from gwctl.session import Session
 from gwctl.text import counted
 from gwctl.tree import Noun
@@ -124,7 +125,8 @@ def set_credential(session: Session, slug: str, secret: dict[str, str]) -> Any:
 def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
     """Make one cheap upstream call with the provider's key; exit 1 when it does not answer."""
     record = find(session, PROVIDERS, slug)
-    reply = send(session, "POST", f"{address(PROVIDERS, record)}/test", what=f"test {slug}")
+    path = f"{address(PROVIDERS, record)}/test"
+    reply = send(session, "POST", path, what=f"test {slug}", patience_s=CALL_OUT_S)
     if reply is not None:
         found = data(reply)
         report(session, found, f"{slug} answers: {found.get('model')} {found.get('latency_ms')} ms")

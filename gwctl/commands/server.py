@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gwctl import profile
+from gwctl.changes import report, send
 from gwctl.client import own_version
 from gwctl.commands.help import gateway_version, root_url
 from gwctl.errors import CommandError
-from gwctl.records import data, report, send
+from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.text import counted

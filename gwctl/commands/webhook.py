@@ -2,19 +2,9 @@
 
 from typing import Annotated, Any
 
+from gwctl.changes import act, create_record, print_secret, report, send
 from gwctl.errors import usage
-from gwctl.records import (
-    Resource,
-    act,
-    address,
-    create_record,
-    data,
-    fetch,
-    find,
-    print_secret,
-    report,
-    send,
-)
+from gwctl.records import Resource, address, data, fetch, find
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun

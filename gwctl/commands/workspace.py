@@ -3,17 +3,9 @@
 import re
 from typing import Annotated
 
-from gwctl.commands.key import KEYS
-from gwctl.records import (
-    Resource,
-    create_record,
-    data,
-    existing,
-    find,
-    report,
-    send,
-    update_record,
-)
+from gwctl.changes import create_record, report, send, update_record
+from gwctl.keys import KEYS
+from gwctl.records import Resource, data, existing, find
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun

@@ -6,3 +6,8 @@ Invariants: an alert and its deliveries are written in the transaction of their 
 once; an alert never changes afterwards.
 Speaks to: orgs for addresses and settings.
 """
+
+from gwd.alerts.marks import Mark, clear, mark_once
+from gwd.alerts.service import NewAlert, raise_
+
+__all__ = ["Mark", "NewAlert", "clear", "mark_once", "raise_"]

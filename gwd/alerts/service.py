@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import msgspec
+import peewee
 
 from gwd.alerts.categories import AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
@@ -139,7 +140,7 @@ def list_events(
         query = query.where(AlertTable.created_at >= wanted.from_us)
     if wanted.to_us is not None:
         query = query.where(AlertTable.created_at < wanted.to_us)
-    query = query.order_by(AlertTable.created_at.desc(), AlertTable.id)
+    query = query.order_by(AlertTable.created_at.desc(), peewee.SQL("rowid").desc())
     rows = connection.run(query.limit(limit).offset(offset))
     events = [
         Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__}) for row in rows

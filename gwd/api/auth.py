@@ -1,11 +1,13 @@
 """Authentication: from two headers to a key's row, with a cache that every management write empties.
 
-The cache is keyed by the whole digest and holds rows as they were read; expiry is judged against the clock each time,
-and the admission transaction reads the row again. Addresses that keep failing are slowed down; valid keys never are.
+The cache is keyed by the SHA-256 of the whole key (cheaper than the stored, keyed digest) and holds rows as they were
+read; expiry is judged against the clock each time, and the admission transaction reads the row again. Addresses that
+keep failing are slowed down; valid keys never are.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final
 
 from gwd.api.access import Access
@@ -43,8 +45,8 @@ class Authenticator:
         """
         try:
             key = secret.pick(headers.get("authorization"), headers.get("x-api-key"))
-            digest = secret.digest(key, self._pepper)
-            row = self._rows.get(digest) or await self._look_up(digest)
+            name = sha256(key.encode()).digest()
+            row = self._rows.get(name) or await self._look_up(name, key)
         except Unauthenticated as error:
             self.count_failure(address, error)
             raise
@@ -64,15 +66,17 @@ class Authenticator:
                 retry_after_s=counted.retry_after_s,
             ) from error
 
-    async def _look_up(self, digest: bytes) -> KeyRow:
+    async def _look_up(self, name: bytes, key: str) -> KeyRow:
         generation = self._generation
         row = await self._store.read(
-            admission.find_by_digest, digest, rate_limit_ceiling=self._ceiling
+            admission.find_by_digest,
+            secret.digest(key, self._pepper),
+            rate_limit_ceiling=self._ceiling,
         )
         if row is None:
             raise secret.unknown_key()
         if generation == self._generation:
-            self._rows[digest] = row
+            self._rows[name] = row
             if len(self._rows) > MAX_CACHED:
                 self._rows.popitem(last=False)
         return row

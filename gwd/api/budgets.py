@@ -15,6 +15,7 @@ from gwd.core.periods import WINDOWS, Window
 from gwd.keys import service as keys
 from gwd.orgs import workspaces
 from gwd.orgs.workspaces import Workspace
+from gwd.pipeline import crossings
 from gwd.store import Connection
 
 SCOPES: Final[tuple[str, ...]] = get_args(budgets.Scope)
@@ -116,6 +117,9 @@ def delete_of_workspace(connection: Connection, call: Call) -> Answer:
 
 def _changed(connection: Connection, call: Call, budget: Budget, *, status: int = 200) -> Answer:
     standing = budgets.status_of(connection, budget, now_us=call.now_us)
+    crossed = budgets.standing_crossing(connection, budget, now_us=call.now_us)
+    if crossed is not None:
+        crossings.raise_budget(connection, crossed, app_url=call.node.app_url, now_us=call.now_us)
     return Answer(
         status=status,
         body={"data": budgets.record(standing)},

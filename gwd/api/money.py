@@ -12,6 +12,7 @@ from gwd.core.errors import Forbidden, InvalidValue
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.ledger import LedgerFilter, NewCredit
 from gwd.orgs import rights
+from gwd.pipeline import crossings
 from gwd.store import Connection
 
 MAX_NOTE = 500
@@ -144,6 +145,7 @@ def require_self_service(call: Call) -> None:
 
 def _add(connection: Connection, call: Call, organization_id: str, credit: NewCredit) -> Answer:
     entry = ledger.add_credit(connection, organization_id, credit, now_us=call.now_us)
+    crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     return Answer(
         status=201,
         body={"data": ledger.entry_record(entry)},

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import peewee
 
 from gwd.audit.tables import AuditTable
 from gwd.core.caller import Caller
@@ -117,7 +118,7 @@ def list_lines(
         query = query.where(AuditTable.created_at >= wanted.from_us)
     if wanted.to_us is not None:
         query = query.where(AuditTable.created_at < wanted.to_us)
-    query = query.order_by(AuditTable.created_at.desc(), AuditTable.id)
+    query = query.order_by(AuditTable.created_at.desc(), peewee.SQL("rowid").desc())
     rows = connection.run(query.limit(limit).offset(offset))
     lines = [
         AuditLine(**{name: getattr(row, name) for name in AuditLine.__struct_fields__})

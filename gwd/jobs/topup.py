@@ -1,6 +1,5 @@
 """Automatic top-up by the clock: claim what is due, call the payment hook, add the credit or plan the next try."""
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -12,25 +11,24 @@ from gwd.credentials.vault import CannotOpenError, Vault
 from gwd.management.topup import binding
 from gwd.outbound import Answer, OutboundClient
 from gwd.outbound.signature import headers
+from gwd.pipeline import crossings
 from gwd.store import Connection, Store
 
 EVENT: Final = "topup.requested"
 RETRIED_STATUS: Final = frozenset((408, 409, 425, 429))
 
-Report = Callable[[Connection, topup.FailedAttempt], None]
-
 
 class TopUpJob:
-    """`report` runs in the transaction that notes a failure: the alert about it is written with it."""
+    """One for the node. The alert about a failure is written in the transaction that notes it."""
 
     def __init__(
-        self, store: Store, client: OutboundClient, vault: Vault, clock: Clock, *, report: Report
+        self, store: Store, client: OutboundClient, vault: Vault, clock: Clock, *, app_url: str
     ) -> None:
         self._store = store
         self._client = client
         self._vault = vault
         self._clock = clock
-        self._report = report
+        self._app_url = app_url
 
     async def run(self) -> None:
         """Try everything that is due, one after the other."""
@@ -52,7 +50,7 @@ class TopUpJob:
         sent = headers(EVENT, attempt.id, secret, now_s, body) | {"idempotency-key": attempt.id}
         answer = await self._client.post(attempt.hook_url, body=body, headers=sent)
         if answer.succeeded:
-            await self._store.write(topup.succeed, attempt.id, now_us=self._clock.now_us())
+            await self._store.write(_succeed, attempt, now_us=self._clock.now_us())
         else:
             await self._fail(attempt, _reason(answer), final=_is_final(answer))
 
@@ -61,24 +59,29 @@ class TopUpJob:
             _note_failure,
             attempt.id,
             reason,
-            self._report,
+            self._app_url,
             final=final,
             now_us=self._clock.now_us(),
         )
+
+
+def _succeed(connection: Connection, attempt: topup.ClaimedAttempt, *, now_us: int) -> None:
+    if topup.succeed(connection, attempt.id, now_us=now_us) is not None:
+        crossings.rearm_low_balance(connection, attempt.organization_id, now_us=now_us)
 
 
 def _note_failure(
     connection: Connection,
     attempt_id: str,
     reason: str,
-    report: Report,
+    app_url: str,
     *,
     final: bool,
     now_us: int,
 ) -> None:
     failed = topup.fail(connection, attempt_id, reason, final=final, now_us=now_us)
     if failed is not None:
-        report(connection, failed)
+        crossings.report_failed_topup(connection, failed, app_url=app_url, now_us=now_us)
 
 
 def _body(attempt: topup.ClaimedAttempt) -> bytes:

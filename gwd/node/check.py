@@ -110,7 +110,7 @@ def _ring(connection: Connection, path: Path) -> Finding:
 
 def _file(connection: Connection) -> Finding:
     lines = [row[0] for row in connection.rows(f"PRAGMA integrity_check({MAX_DAMAGE_LINES})")]
-    damage = tuple(line for line in lines if line != "ok")
+    damage = tuple(" ".join(line.split()) for line in lines if line != "ok")
     return Finding(name="database file", detail="integrity_check", wrong=damage)
 
 

@@ -1,7 +1,6 @@
 """`gwd demo`: a whole gateway in a throw-away directory, with a simulated vendor, 10 USD and one key."""
 
 import asyncio
-import signal
 import socket
 import tempfile
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from gwd.keys import service as keys
 from gwd.management.setup import NewNode
 from gwd.node import demo_request, demo_text, demo_vendor, price_book
 from gwd.node.init import InitializedNode, initialize
+from gwd.node.serve import configure_logging, obey_signals
 from gwd.store.connection import open_connection, transaction
 
 CREDIT_USD: Final = Decimal(10)
@@ -30,7 +30,7 @@ DEFAULT_PORT: Final = 8080
 
 def run(port: int | None, *, once: bool, environ: Mapping[str, str]) -> int:
     """Serve the demo until it is interrupted, or send one request and end; the exit code."""
-    wiring.configure_logging("warning")
+    configure_logging("warning")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(port, once=once, environ=environ))
 
@@ -47,9 +47,7 @@ async def _run(port: int | None, *, once: bool, environ: Mapping[str, str]) -> i
             real = demo_vendor.real(environ)
             key = _fill(read, node, [demo_vendor.simulated(vendor), *real.values()], clock)
             running = wiring.RunningNode(read, environ, name="gwd-demo-node")
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, running.end)
+            obey_signals(running)
             async with running:
                 if once:
                     return await demo_request.send(

@@ -1,6 +1,5 @@
 """A new node: directory, gwd.toml, key ring and migrated database, made beside the target and moved in whole."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import msgspec
 from gwd.core.clock import Clock
 from gwd.credentials import keyring
 from gwd.management.setup import CreatedNode, NewNode, create_node
+from gwd.node.files import sync
 from gwd.settings import Limits, StoreFiles, as_toml
 from gwd.store.connection import open_connection, transaction
 from gwd.store.migrations import migrate
@@ -84,9 +84,9 @@ def _built_beside(directory: Path) -> Iterator[Path]:
             directory.chmod(0o700)
             _move_in(building, directory)
         else:
-            _sync(building)
+            sync(building)
             building.rename(directory)
-        _sync(directory.parent)
+        sync(directory.parent)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
@@ -98,12 +98,4 @@ def _move_in(building: Path, directory: Path) -> None:
     for file in files:
         file.rename(directory / file.name)
     building.rmdir()
-    _sync(directory)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(directory)

@@ -8,6 +8,7 @@ from gwd.core.errors import GatewayError
 from gwd.credentials.keyring import KeyRingError
 from gwd.credentials.references import UnresolvedReferenceError
 from gwd.management.setup import WrongKeyRingError
+from gwd.node.backup import BackupError
 from gwd.node.check import NoDatabaseError
 from gwd.node.init import DirectoryTakenError
 from gwd.node.price_book import NoPriceBookError
@@ -18,6 +19,7 @@ from gwd.store.migrations import NewerSchemaError
 
 _EXPLAINED = (
     AlreadyRunningError,
+    BackupError,
     DirectoryTakenError,
     KeyRingError,
     NewerSchemaError,

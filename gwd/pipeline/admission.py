@@ -29,7 +29,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recovery needs of a generation besides its progress; kept with the reservation."""
 
     ticket: Ticket
-    demand: Demand
 
 
 class Admitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +121,7 @@ def _hold(
             family_id=ticket.family_id,
             amount_nano=amount_nano,
             boot_id=boot_id,
-            context=_encoder.encode(Context(ticket=ticket, demand=plan.demand)),
+            context=_encoder.encode(Context(ticket=ticket)),
         ),
         now_us=now_us,
     )

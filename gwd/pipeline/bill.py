@@ -66,7 +66,7 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
 
 
 def received_usage(
-    reported: Usage | None, demand: Demand, *, output_tokens: int, reasoning_tokens: int
+    reported: Usage | None, *, prompt_estimate: int, output_tokens: int, reasoning_tokens: int
 ) -> Usage:
     """The usage of a broken stream: the vendor's counts where it gave some, else the estimate of what was delivered.
 
@@ -74,7 +74,7 @@ def received_usage(
     """
     if reported is None:
         return Usage(
-            input=demand.prompt_estimate,
+            input=prompt_estimate,
             output=output_tokens,
             reasoning=reasoning_tokens,
             estimated=True,
@@ -98,7 +98,7 @@ def _usage(outcome: Outcome, demand: Demand, inputs: int) -> Usage:
     if finished is None:
         received = received_usage(
             outcome.reported,
-            demand,
+            prompt_estimate=0 if outcome.reported else demand.prompt_estimate,
             output_tokens=estimate_text("".join(outcome.texts)),
             reasoning_tokens=estimate_text("".join(outcome.reasonings)),
         )

@@ -28,7 +28,7 @@ from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
 from gwd.pipeline.routing import Planned
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
-from gwd.vendors.base import Adapter, StreamDecoder, UndecodableError
+from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
 
 MAX_ATTEMPTS: Final = 6
 _WHOLE_FIRST_EVENT: Final = frozenset(("text/event-stream",))
@@ -96,6 +96,10 @@ class Dispatcher:
                 unbuildable = InvalidRequest("the request is nested too deeply")
                 continue
             fault = await self._attempt(request, planned, call, outcome, sink, deadline_s)
+            if fault is not None and fault.detail == "invalid_signature":
+                fault = await self._without_signatures(
+                    request, planned, fault, outcome, sink, deadline_s
+                )
             if fault is None or outcome.serving is not None:
                 return
             if fault.reason == "bad_request":
@@ -131,6 +135,29 @@ class Dispatcher:
             if reply is not None:
                 reply.close()
         return None
+
+    def signatures_of(self, targets: Iterable[Planned]) -> list[Signatures]:
+        """The memories of signed reasoning that these targets' formats have."""
+        names = dict.fromkeys(planned.target.adapter for planned in targets)
+        found = [self._adapters[name].signatures for name in names if name in self._adapters]
+        return [signatures for signatures in found if signatures is not None]
+
+    async def _without_signatures(
+        self,
+        request: Request,
+        planned: Planned,
+        fault: Fault,
+        outcome: Outcome,
+        sink: Sink,
+        deadline_s: float,
+    ) -> Fault | None:
+        """The same endpoint once more, without the reasoning whose signature the vendor refused (api.md 5.9)."""
+        adapter = self._adapters[planned.target.adapter]
+        if adapter.signatures is None or outcome.serving is not None:
+            return fault
+        stripped = adapter.signatures.without_signatures(request)
+        call = adapter.build(stripped, planned.target)
+        return await self._attempt(stripped, planned, call, outcome, sink, deadline_s)
 
     async def _attempt(
         self,

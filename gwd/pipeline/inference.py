@@ -37,7 +37,10 @@ from gwd.pipeline.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.settlement import row_of, settle
 from gwd.pipeline.state import PlanningState
 from gwd.pipeline.ticket import Ticket, error_columns, identity
+from gwd.pricing.hold import Demand
+from gwd.replay import signatures
 from gwd.store import Store
+from gwd.vendors.base import Signatures
 
 STREAM_COMMIT_S: Final = 25.0
 KEEPALIVE_S: Final = 10.0
@@ -113,7 +116,8 @@ class Generation:
         self._last_push_s = 0.0
         self._dispatching = False
         self._stop: GatewayError | None = None
-        self._prompt_estimate = 0
+        self._signatures: list[Signatures] = []
+        self._demand: Demand | None = None
 
     async def run(self) -> None:
         """The line. Whatever happens in it, the hold is resolved and the head is answered."""
@@ -126,7 +130,8 @@ class Generation:
                 return
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
-            self._prompt_estimate = planned.demand.prompt_estimate
+            self._demand = planned.demand
+            await self._recall()
             await self._dispatch(planned)
             settled = True  # from here on the settlement is in the writer's queue
             await self._finish(planned)
@@ -167,14 +172,16 @@ class Generation:
         if not self._request.stream:
             return
         self._outcome.reached_client = True
-        self._meter = Meter(planned)
+        assert self._demand is not None
+        self._meter = Meter(planned, self._demand)
         self._renderer = self._renderer_for(planned)
         self._commit(planned)
 
     async def emit(self, events: list[Event]) -> None:
         """Render and hand over; a client that has not read for a minute has left."""
-        if self._renderer is None:
+        if self._renderer is None or self._signatures:
             self._events += events
+        if self._renderer is None:
             return
         self._push(self._renderer.feed(events))
         if not await self.outlet.room():
@@ -200,6 +207,38 @@ class Generation:
                 return answer, planned
             line.state.forget(ticket.organization_id)
         raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
+
+    async def _recall(self) -> None:
+        """Put back the signed reasoning of earlier tool turns that this client did not send along."""
+        line, request = self._line, self._request
+        if isinstance(request.body, Embed) or not request.body.tools:
+            return
+        self._signatures = line.dispatcher.signatures_of(self._targets)
+        wanted = [call_id for each in self._signatures for call_id in each.missing(request)]
+        if not wanted:
+            return
+        memory = await line.store.read(
+            signatures.load, self.ticket.organization_id, wanted, now_us=line.clock.now_us()
+        )
+        for each in self._signatures:
+            request = each.reattach(request, memory)
+        self._request = request
+
+    def _remember(self) -> None:
+        """Keep the signed reasoning of this answer's tool calls for the next turn."""
+        finished = self._outcome.finished
+        if not self._signatures or finished is None or finished.reason != "tool_calls":
+            return
+        parts = collect(self._events).parts
+        blobs = {k: v for each in self._signatures for k, v in each.remember(parts).items()}
+        if blobs:
+            line = self._line
+            line.store.submit(
+                signatures.save,
+                self.ticket.organization_id,
+                blobs,
+                now_us=line.clock.now_us(),
+            )
 
     async def _dispatch(self, planned: Plan) -> None:
         outcome = self._outcome
@@ -263,6 +302,7 @@ class Generation:
             outcome.finished = None
         if not request.include_receipt:
             receipt = None
+        self._remember()
         self._close(bill, error, receipt)
 
     def _close(self, bill: Bill, error: GatewayError | None, receipt: msgspec.Raw | None) -> None:
@@ -306,12 +346,16 @@ class Generation:
         )
 
     def _renderer_for(self, planned: Planned) -> Renderer:
+        # Only one dialect states input tokens before the vendor has counted them.
+        estimate = 0
+        if self._dialect.name == "messages" and self._demand is not None:
+            estimate = self._demand.prompt_estimate
         reply = Reply(
             generation_id=self.ticket.generation_id,
             created_s=self.ticket.created_us // US_PER_S,
             model=planned.target.model,
             vendor=planned.target.vendor,
-            prompt_tokens_estimate=self._prompt_estimate,
+            prompt_tokens_estimate=estimate,
             request_id=self.ticket.request_id,
         )
         return self._dialect.renderer(self._request, reply)

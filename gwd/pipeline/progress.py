@@ -8,6 +8,7 @@ from gwd.core.cost import Price
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.routing import Planned
+from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
 
 
@@ -29,6 +30,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     served: Served
     attempts: int
+    prompt_estimate: int
     reported: Usage | None
     output_tokens: int
     reasoning_tokens: int
@@ -61,7 +63,8 @@ def decode(data: bytes) -> Progress:
 class Meter:
     """Counts what was delivered, each piece once, however often it is asked."""
 
-    def __init__(self, planned: Planned) -> None:
+    def __init__(self, planned: Planned, demand: Demand) -> None:
+        self._demand = demand
         self._served = served_of(planned)
         self._texts = 0
         self._reasonings = 0
@@ -79,6 +82,7 @@ class Meter:
         progress = Progress(
             served=self._served,
             attempts=outcome.attempts,
+            prompt_estimate=self._demand.prompt_estimate,
             reported=outcome.reported,
             output_tokens=self._output_tokens,
             reasoning_tokens=self._reasoning_tokens,

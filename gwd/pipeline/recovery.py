@@ -64,7 +64,7 @@ def resolve(
     progress = checkpoints.decode(reservation.progress)
     usage = received_usage(
         progress.reported,
-        context.demand,
+        prompt_estimate=progress.prompt_estimate,
         output_tokens=progress.output_tokens,
         reasoning_tokens=progress.reasoning_tokens,
     )

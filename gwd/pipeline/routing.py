@@ -350,7 +350,9 @@ def _excluded_by(
         return "require_parameters"
     if demand.generates:
         output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
-        if demand.prompt_estimate * _ESTIMATE_SLACK + output > endpoint.context_length:
+        if demand.prompt_bound + output > endpoint.context_length and (
+            demand.prompt_estimate * _ESTIMATE_SLACK + output > endpoint.context_length
+        ):
             return "context_length"
     return None
 

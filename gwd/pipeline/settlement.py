@@ -11,6 +11,7 @@ from gwd.core.usage import Usage
 from gwd.keys import service as keys
 from gwd.ledger import service as ledger
 from gwd.ledger.service import Settlement
+from gwd.pipeline import crossings
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
 from gwd.pipeline.progress import Served, served_of
@@ -48,6 +49,10 @@ def settle(
         )
         activity.write(connection, _at(row, settled.at_us))
         keys.mark_used(connection, row.key_id, now_us=settled.at_us)
+        if settled.charged_nano or byok_nano:
+            crossings.raise_crossed(
+                connection, row, settled, byok_nano=byok_nano, app_url=app_url, now_us=now_us
+            )
     return settled
 
 

@@ -33,18 +33,27 @@ DEFAULT_OUTPUT_BOUND: Final = 32_768
 _CLASSES: Final = 5
 
 
-class Demand(msgspec.Struct, frozen=True, kw_only=True):
+class Demand(msgspec.Struct, kw_only=True):
     """What a request asks for, in tokens: measured once, before any target is considered.
 
-    `output_cap` is the client's own limit. `writes_1h` tells that a one-hour prompt-cache mark is present.
+    `output_cap` is the client's own limit. `writes_1h` tells that a one-hour prompt-cache mark is present. The
+    estimate of the prompt is computed when it is first asked for: a healthy request never needs it.
     """
 
-    prompt_estimate: int
+    request: Request
     prompt_bound: int
     images: int
     generates: bool
     writes_1h: bool
     output_cap: int | None
+    estimated: int | None = None
+
+    @property
+    def prompt_estimate(self) -> int:
+        """About how many prompt tokens the vendor will count; never above `prompt_bound`."""
+        if self.estimated is None:
+            self.estimated = min(estimate_prompt(self.request), self.prompt_bound)
+        return self.estimated
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,11 +65,11 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(request: Request) -> Demand:
-    """The demand of a request: estimate and bound of its prompt, pictures, cache marks, output limit."""
+    """The demand of a request: bound of its prompt, pictures, cache marks, output limit."""
     body = request.body
     generates = isinstance(body, Generate)
     return Demand(
-        prompt_estimate=estimate_prompt(request),
+        request=request,
         prompt_bound=bound_prompt(request),
         images=count_images(request),
         generates=generates,
@@ -78,8 +87,10 @@ def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -
         return 0
     if demand.output_cap is not None:
         return min(demand.output_cap, target.max_completion_tokens)
-    room = max(1, target.context_length - demand.prompt_estimate)
-    return min(target.max_completion_tokens, room, default_output_bound)
+    wanted = min(target.max_completion_tokens, default_output_bound)
+    if demand.prompt_bound + wanted <= target.context_length:
+        return wanted
+    return min(wanted, max(1, target.context_length - demand.prompt_estimate))
 
 
 def hold(

@@ -1,11 +1,11 @@
 """What every adapter offers the pipeline."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, Request
+from gwd.core.request import Family, Part, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage
@@ -35,11 +35,35 @@ class StreamDecoder(Protocol):
         ...
 
 
+class Signatures(Protocol):
+    """How a format's signed reasoning is kept over turns for clients that do not send it back.
+
+    A blob is remembered under the id of the tool call it belongs to and means something to this format only.
+    """
+
+    def remember(self, parts: Iterable[Part]) -> dict[str, bytes]:
+        """Blob by tool call id for one finished answer; empty if there is nothing to keep."""
+        ...
+
+    def missing(self, request: Request) -> tuple[str, ...]:
+        """The call ids whose blobs the request would need."""
+        ...
+
+    def reattach(self, request: Request, memory: Mapping[str, bytes]) -> Request:
+        """The request with what is remembered put back."""
+        ...
+
+    def without_signatures(self, request: Request) -> Request:
+        """The request for the one retry after the vendor called a signature invalid."""
+        ...
+
+
 class Adapter(Protocol):
-    """One upstream API shape."""
+    """One upstream API shape. `signatures` is None where nothing has to be remembered between turns."""
 
     name: str
     family: Family | None
+    signatures: Signatures | None
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         """The call for this target; it streams exactly if the client streams. Raises InvalidRequest for content that

@@ -14,7 +14,7 @@ from gwd.core.request import Embed, Family, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage, from_inclusive
-from gwd.vendors.base import UndecodableError
+from gwd.vendors.base import Signatures, UndecodableError
 from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.faults import error_in, fault_inside, fault_of
 from gwd.vendors.openai_chat.user import user_for
@@ -42,6 +42,7 @@ class OpenaiEmbeddings:
 
     name = "openai_embeddings"
     family: Family | None = "openai_embeddings"
+    signatures: Signatures | None = None
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         assert isinstance(request.body, Embed)

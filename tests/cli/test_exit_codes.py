@@ -152,6 +152,28 @@ def test_a_reader_that_stops_early_is_no_error(shell: Shell, gateway: FakeGatewa
     assert done.stderr == ""
 
 
+def test_a_pipe_that_closes_ends_gwctl_quietly(shell: Shell, gateway: FakeGateway) -> None:
+    gateway.collection("/keys", *({"id": f"key_{n}", "name": "x" * 2000} for n in range(200)))
+    script = "{ gwctl key list --all --jsonl; echo $? >&2; } | head -c 10 >/dev/null"
+    assert shell("sh", "-c", script).stderr == "0\n"
+
+
+def test_a_reply_in_another_shape_is_an_error_and_not_a_traceback(
+    run: Run, gateway: FakeGateway
+) -> None:
+    gateway.on("POST", "/keys", {"data": {}})
+    code, out, err = run("embed", "acme/embed", "text", "--yes")
+    assert (code, out) == (1, "")
+    assert "not understood" in err
+
+
+def test_an_ascii_terminal_gets_no_traceback(shell: Shell, gateway: FakeGateway) -> None:
+    gateway.collection("/keys", {"id": "key_1", "name": "schlüssel \ud800"})
+    done = shell("gwctl", "key", "list", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    assert done.returncode == 0
+    assert done.stdout.startswith("schl?ssel ")
+
+
 def test_debug_shows_the_exchange_with_secrets_masked(run: Run, gateway: FakeGateway) -> None:
     gateway.collection("/keys", secret="key")
     code, out, err = run("key", "create", "ci", "--debug", "-q")

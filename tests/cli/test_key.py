@@ -106,6 +106,8 @@ def test_a_name_means_the_live_key_after_a_rotation(run: Run, gateway: FakeGatew
     gateway.collection("/keys", old, {"id": "key_2", "name": "ci"})
     assert run("key", "show", "ci", "--jq", ".id").out == "key_2\n"
     assert run("key", "show", "key_1", "--jq", ".id").out == "key_1\n"
+    run("key", "disable", "ci")
+    assert run("key", "show", "ci", "--jq", ".id").out == "key_2\n"
 
 
 def test_two_live_keys_of_one_name_are_ambiguous(run: Run, gateway: FakeGateway) -> None:

@@ -2,20 +2,25 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import anthropic
 import httpx
 import pytest
-import pytest_asyncio
 
 from gwd.demo import Behaviour
-from tests.clients.gateway import Gateway, running_gateway
+from tests.clients.messages_clients import (
+    CLAUDE,
+    CLAUDE_NEXT,
+    OPEN,
+    PLAIN,
+    RESPONSES,
+    add_open_models,
+    base_url,
+)
+from tests.support.node import Gateway
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-MODELS = ("test/claude", "test/gpt")
+MODELS = (CLAUDE, PLAIN, RESPONSES)
 TOOL: Any = {
     "name": "get_weather",
     "description": "Current weather of a city.",
@@ -27,36 +32,13 @@ TOOL: Any = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gateway]:
-    async with running_gateway(tmp_path_factory.mktemp("gateway")) as started:
-        yield started
-
-
 @pytest.fixture
-def gateway(running: Gateway) -> Gateway:
-    running.vendor.script.clear()
-    running.vendor.calls.clear()
-    return running
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def troubled(tmp_path: Path) -> AsyncIterator[Gateway]:
-    """A gateway of its own: what a vendor's faults teach it must not reach other tests."""
-    async with running_gateway(tmp_path) as started:
-        yield started
-
-
-@pytest_asyncio.fixture(loop_scope="module")
 async def client(gateway: Gateway) -> AsyncIterator[anthropic.AsyncAnthropic]:
-    async with sdk(gateway) as made:
+    await add_open_models(gateway)
+    async with anthropic.AsyncAnthropic(
+        api_key=gateway.key, base_url=base_url(gateway), max_retries=0, timeout=10
+    ) as made:
         yield made
-
-
-def sdk(gateway: Gateway) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(
-        api_key=gateway.key, base_url=gateway.url, max_retries=0, timeout=10
-    )
 
 
 def user(text: str) -> Any:
@@ -69,7 +51,7 @@ async def test_a_message(client: anthropic.AsyncAnthropic, model: str):
     assert message.id.startswith("msg_")
     assert message.model == model
     assert message.stop_reason == "end_turn"
-    assert [block.type for block in message.content] == ["text"]
+    assert message.content[-1].type == "text"
     assert message.usage.input_tokens > 0
     assert message.usage.output_tokens > 0
     assert message.usage.cache_read_input_tokens == 0
@@ -91,8 +73,8 @@ async def test_a_stream_accumulates_to_the_whole_message(
         async for text in stream.text_stream:
             texts.append(text)
         final = await stream.get_final_message()
-    assert "".join(texts) == getattr(whole.content[0], "text", None)
-    assert getattr(final.content[0], "text", None) == getattr(whole.content[0], "text", None)
+    assert "".join(texts) == getattr(whole.content[-1], "text", None)
+    assert getattr(final.content[-1], "text", None) == "".join(texts)
     assert final.usage.input_tokens == whole.usage.input_tokens
     assert final.usage.output_tokens == whole.usage.output_tokens
     assert final.stop_reason == whole.stop_reason
@@ -130,7 +112,7 @@ async def _answer(client: anthropic.AsyncAnthropic, *, streamed: bool, **asked: 
         return await stream.get_final_message()
 
 
-@pytest.mark.parametrize("model", ["test/claude", "test/claude-next"])
+@pytest.mark.parametrize("model", [CLAUDE, CLAUDE_NEXT])
 async def test_thinking_comes_with_a_signature_and_can_be_sent_back(
     client: anthropic.AsyncAnthropic, gateway: Gateway, model: str
 ):
@@ -160,14 +142,14 @@ async def test_another_vendors_unsigned_thinking_is_kept_from_the_one_that_signs
     thinking: Any = {"type": "enabled", "budget_tokens": 1024}
     asked: Any = {"max_tokens": 3000, "thinking": thinking}
     messages = user("Is this sound?")
-    first = await client.messages.create(model="test/open", messages=messages, **asked)
+    first = await client.messages.create(model=OPEN, messages=messages, **asked)
     assert [block.type for block in first.content] == ["thinking", "text"]
     messages = [
         *messages,
         {"role": "assistant", "content": [block.model_dump() for block in first.content]},
         *user("And now?"),
     ]
-    second = await client.messages.create(model="test/claude", messages=messages, **asked)
+    second = await client.messages.create(model=CLAUDE, messages=messages, **asked)
     assert second.stop_reason == "end_turn"
     upstream = gateway.vendor.calls.last.body
     assert upstream is not None
@@ -184,20 +166,21 @@ async def test_structured_output(client: anthropic.AsyncAnthropic, model: str):
     message = await client.messages.create(
         model=model, max_tokens=200, messages=user("Ann is 9."), output_config=config
     )
-    assert message.content[0].type == "text"
-    assert "age" in json.loads(message.content[0].text)
+    answer = message.content[-1]
+    assert answer.type == "text"
+    assert "age" in json.loads(answer.text)
 
 
 @pytest.mark.parametrize("model", MODELS)
 async def test_the_token_limit_is_a_stop_reason(client: anthropic.AsyncAnthropic, model: str):
-    message = await client.messages.create(model=model, max_tokens=3, messages=user("hello"))
+    message = await client.messages.create(model=model, max_tokens=20, messages=user("hello"))
     assert message.stop_reason == "max_tokens"
-    assert message.usage.output_tokens == 3
+    assert message.usage.output_tokens == 20
 
 
 async def test_cost_and_receipt_are_added_on_request(client: anthropic.AsyncAnthropic):
     raw = await client.messages.with_raw_response.create(
-        model="test/claude",
+        model=CLAUDE,
         max_tokens=50,
         messages=user("hello"),
         extra_body={"usage": {"include": True}},
@@ -206,8 +189,8 @@ async def test_cost_and_receipt_are_added_on_request(client: anthropic.AsyncAnth
     message: Any = await raw.parse()
     expected = message.usage.input_tokens * 3_000 + message.usage.output_tokens * 15_000
     assert message.usage.cost == pytest.approx(expected / 1e9, abs=1e-12)
-    assert message.gateway_metadata["model"] == "test/claude"
-    assert raw.headers["x-gw-model"] == "test/claude"
+    assert message.gateway_metadata["model"] == CLAUDE
+    assert raw.headers["x-gw-model"] == CLAUDE
     assert raw.headers["request-id"] == raw.headers["x-request-id"]
 
 
@@ -216,7 +199,7 @@ async def test_counting_tokens_is_free_and_close_to_what_the_vendor_counts(
 ):
     text = "The quick brown fox jumps over the lazy dog. " * 40
     counted = await client.messages.count_tokens(
-        model="test/claude", messages=user(text), system="Be brief.", tools=[TOOL]
+        model=CLAUDE, messages=user(text), system="Be brief.", tools=[TOOL]
     )
     assert len(gateway.vendor.calls) == 0
     assert 300 < counted.input_tokens < 700
@@ -225,14 +208,14 @@ async def test_counting_tokens_is_free_and_close_to_what_the_vendor_counts(
 async def test_models_are_listed(client: anthropic.AsyncAnthropic):
     listed = [model.id async for model in client.models.list()]
     assert set(MODELS) <= set(listed)
-    one = await client.models.retrieve("test/claude")
-    assert one.id == "test/claude"
+    one = await client.models.retrieve(CLAUDE)
+    assert one.id == CLAUDE
 
 
 @pytest.mark.parametrize(
     ("fields", "error", "code"),
     [
-        ({"model": "test/none"}, anthropic.NotFoundError, "model_not_found"),
+        ({"model": "demo/none"}, anthropic.NotFoundError, "model_not_found"),
         ({"max_tokens": -1}, anthropic.BadRequestError, "invalid_value"),
         ({"messages": []}, anthropic.BadRequestError, "invalid_value"),
     ],
@@ -243,7 +226,7 @@ async def test_refusals_are_the_sdks_own_errors(
     error: type[anthropic.APIStatusError],
     code: str,
 ):
-    asked: Any = {"model": "test/claude", "max_tokens": 9, "messages": user("hi"), **fields}
+    asked: Any = {"model": CLAUDE, "max_tokens": 9, "messages": user("hi"), **fields}
     with pytest.raises(error) as caught:
         await client.messages.create(**asked)
     assert getattr(caught.value, "error_code", None) == code
@@ -253,13 +236,13 @@ async def test_refusals_are_the_sdks_own_errors(
 
 async def test_an_unknown_key_is_an_authentication_error(gateway: Gateway):
     async with anthropic.AsyncAnthropic(
-        api_key="sk-not-ours-1234567890", base_url=gateway.url, max_retries=0
+        api_key="sk-not-ours-1234567890", base_url=base_url(gateway), max_retries=0
     ) as stranger:
         with pytest.raises(anthropic.AuthenticationError) as caught:
-            await stranger.messages.create(model="test/claude", max_tokens=9, messages=user("hi"))
+            await stranger.messages.create(model=CLAUDE, max_tokens=9, messages=user("hi"))
         assert "sk-not-ours" not in str(caught.value)
         with pytest.raises(anthropic.AuthenticationError):
-            await stranger.messages.count_tokens(model="test/claude", messages=user("hi"))
+            await stranger.messages.count_tokens(model=CLAUDE, messages=user("hi"))
 
 
 @pytest.mark.parametrize(
@@ -272,28 +255,31 @@ async def test_an_unknown_key_is_an_authentication_error(gateway: Gateway):
 )
 @pytest.mark.parametrize("model", MODELS)
 async def test_vendor_trouble_is_the_sdks_own_error(
-    troubled: Gateway, model: str, behaviour: Behaviour, error: type[Exception]
+    client: anthropic.AsyncAnthropic,
+    gateway: Gateway,
+    model: str,
+    behaviour: Behaviour,
+    error: type[Exception],
 ):
-    troubled.vendor.script.always(behaviour)
-    async with sdk(troubled) as client:
-        with pytest.raises(error):
-            await client.messages.create(model=model, max_tokens=9, messages=user("hi"))
+    gateway.vendor.script.always(behaviour)
+    with pytest.raises(error):
+        await client.messages.create(model=model, max_tokens=9, messages=user("hi"))
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("behaviour", ["cut=end cut_after=4", "error=overloaded error_after=4"])
-async def test_a_stream_that_breaks_raises(troubled: Gateway, model: str, behaviour: str):
-    troubled.vendor.script.next(behaviour)
+async def test_a_stream_that_breaks_raises(
+    client: anthropic.AsyncAnthropic, gateway: Gateway, model: str, behaviour: str
+):
+    gateway.vendor.script.next(behaviour)
     asked: Any = {"model": model, "max_tokens": 200, "messages": user("hello")}
-    async with sdk(troubled) as client:
-        with pytest.raises(anthropic.APIStatusError):
-            await _answer(client, streamed=True, **asked)
+    with pytest.raises(anthropic.APIStatusError):
+        await _answer(client, streamed=True, **asked)
 
 
-@pytest.mark.parametrize("fault", ["one_byte", "crlf", "comments", "bom", "no_space", "interleave"])
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_vendors_odd_framing_does_not_reach_the_client(
-    client: anthropic.AsyncAnthropic, gateway: Gateway, model: str, fault: str
+    client: anthropic.AsyncAnthropic, gateway: Gateway, model: str
 ):
     asked: Any = {
         "model": model,
@@ -302,19 +288,20 @@ async def test_a_vendors_odd_framing_does_not_reach_the_client(
         "messages": user("Use both: get_weather in Oslo and in Lima, in parallel."),
     }
     whole = await client.messages.create(**asked)
-    gateway.vendor.script.next(fault)
-    async with client.messages.stream(**asked) as stream:
-        streamed = await stream.get_final_message()
-    assert [block.type for block in streamed.content] == [block.type for block in whole.content]
-    inputs = [block.input for block in streamed.content if block.type == "tool_use"]
-    assert inputs == [block.input for block in whole.content if block.type == "tool_use"]
+    inputs = [block.input for block in whole.content if block.type == "tool_use"]
+    for fault in ("one_byte", "crlf", "comments", "bom", "no_space", "interleave"):
+        gateway.vendor.script.next(fault)
+        streamed = await _answer(client, streamed=True, **asked)
+        kinds = [block.type for block in streamed.content]
+        assert kinds == [block.type for block in whole.content], fault
+        assert [b.input for b in streamed.content if b.type == "tool_use"] == inputs, fault
 
 
 async def test_every_event_of_the_raw_stream_is_named(gateway: Gateway):
-    body = {"model": "test/gpt", "max_tokens": 50, "stream": True, "messages": user("hello")}
+    body = {"model": CLAUDE, "max_tokens": 50, "stream": True, "messages": user("hello")}
     async with httpx.AsyncClient(verify=False) as http:
         answer = await http.post(
-            f"{gateway.url}/v1/messages?beta=true", json=body, headers={"x-api-key": gateway.key}
+            f"{gateway.base_url}/messages?beta=true", json=body, headers={"x-api-key": gateway.key}
         )
     events = [block for block in answer.text.split("\n\n") if block and not block.startswith(":")]
     for event in events:

@@ -11,14 +11,20 @@ from typing import Any
 
 import httpx
 import pytest
-import pytest_asyncio
 
-from tests.clients.gateway import Gateway, running_gateway
+from tests.clients.messages_clients import (
+    CLAUDE,
+    CLAUDE_NEXT,
+    OPEN,
+    PLAIN,
+    RESPONSES,
+    add_open_models,
+    base_url,
+)
+from tests.support.node import Gateway
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-# An older and a newer model of the vendor's own format, and two of another one, with and without reasoning of its own.
-MODELS = ("test/claude", "test/claude-next", "test/gpt", "test/open")
+# An older and a newer model of the vendor's own format, and three of other formats.
+MODELS = (CLAUDE, CLAUDE_NEXT, PLAIN, OPEN, RESPONSES)
 BILLING = "x-anthropic-billing-header: cc_version=2.1.197.5e1; cc_entrypoint=cli; cch=0f3a1;"
 SESSION = "5b7f0c1e-8f6e-4f2e-9a53-2e1d4c0a9b11"
 MARK = {"type": "ephemeral"}
@@ -85,22 +91,11 @@ def first_turn() -> list[dict[str, Any]]:
     ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gateway]:
-    async with running_gateway(tmp_path_factory.mktemp("gateway")) as started:
-        yield started
-
-
 @pytest.fixture
-def gateway(running: Gateway) -> Gateway:
-    running.vendor.calls.clear()
-    return running
-
-
-@pytest_asyncio.fixture(loop_scope="module")
 async def http(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
+    await add_open_models(gateway)
     async with httpx.AsyncClient(
-        base_url=gateway.url, headers=headers(gateway.key), verify=False, timeout=10
+        base_url=base_url(gateway), headers=headers(gateway.key), verify=False, timeout=10
     ) as client:
         yield client
 
@@ -173,7 +168,7 @@ async def test_a_tool_loop_runs_to_its_end(http: httpx.AsyncClient, model: str):
     assert second["usage"]["output_tokens"] > 0
 
 
-@pytest.mark.parametrize("model", ["test/claude", "test/claude-next"])
+@pytest.mark.parametrize("model", [CLAUDE, CLAUDE_NEXT])
 async def test_its_own_vendor_gets_what_it_sent(
     http: httpx.AsyncClient, gateway: Gateway, model: str
 ):
@@ -181,12 +176,12 @@ async def test_its_own_vendor_gets_what_it_sent(
     await ask(http, asked)
     call = gateway.vendor.calls.last
     assert call.body is not None
-    assert call.headers["x-api-key"] == "up-key"
+    assert call.headers["x-api-key"] == "sk-demo-0000"
     assert "context-management-2025-06-27" in call.headers["anthropic-beta"]
     assert "x-claude-code-session-id" not in call.headers
     for name in ("system", "tools", "metadata", "context_management", "max_tokens"):
         assert call.body[name] == asked[name]
-    if model == "test/claude-next":
+    if model == CLAUDE_NEXT:
         assert call.body["messages"][1]["role"] == "system"
         assert call.body["thinking"] == {"type": "adaptive"}
         assert call.body["output_config"] == {"effort": "high"}
@@ -198,7 +193,7 @@ async def test_its_own_vendor_gets_what_it_sent(
 async def test_another_vendor_gets_none_of_what_only_the_first_knows(
     http: httpx.AsyncClient, gateway: Gateway
 ):
-    await ask(http, body("test/gpt", first_turn()))
+    await ask(http, body(PLAIN, first_turn()))
     call = gateway.vendor.calls.last
     sent = json.dumps(call.body)
     for word in (
@@ -220,7 +215,7 @@ async def test_another_vendor_gets_none_of_what_only_the_first_knows(
 async def test_the_session_of_the_agent_is_the_session_of_the_record(
     http: httpx.AsyncClient, gateway: Gateway
 ):
-    message = await ask(http, body("test/gpt", first_turn()))
+    message = await ask(http, body(PLAIN, first_turn()))
     answer = await http.get("/v1/generation", params={"id": message["id"]})
     assert answer.status_code == 200, answer.text
     assert answer.json()["data"]["session_id"] == SESSION
@@ -229,7 +224,7 @@ async def test_the_session_of_the_agent_is_the_session_of_the_record(
 async def test_the_context_view_counts_many_things_at_once(
     http: httpx.AsyncClient, gateway: Gateway
 ):
-    asked = body("test/claude", first_turn())
+    asked = body(CLAUDE, first_turn())
     del asked["stream"], asked["max_tokens"]
     answers = await asyncio.gather(
         *(http.post("/v1/messages/count_tokens?beta=true", json=asked) for _ in range(14))
@@ -244,12 +239,12 @@ async def test_it_may_probe_and_list_models(http: httpx.AsyncClient, gateway: Ga
     assert (await http.head("")).status_code == 204
     listed = (await http.get("/v1/models", params={"limit": 1000})).json()
     assert listed["has_more"] is False
-    assert {"test/claude", "test/gpt"} <= {model["id"] for model in listed["data"]}
+    assert {CLAUDE, PLAIN} <= {model["id"] for model in listed["data"]}
     assert all(model["type"] == "model" and model["display_name"] for model in listed["data"])
 
 
 async def test_errors_before_and_after_routing_are_told_in_its_envelope(http: httpx.AsyncClient):
-    unknown = await http.post("/v1/messages?beta=true", json=body("test/none", first_turn()))
+    unknown = await http.post("/v1/messages?beta=true", json=body("demo/none", first_turn()))
     broken = await http.post("/v1/messages?beta=true", content=b"{")
     lost = await http.get("/v1/messages/nowhere")
     for answer, status, kind in (

@@ -1,11 +1,16 @@
 """The commands of the node as a shell runs them: real processes with a closed standard input."""
 
+import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
@@ -21,6 +26,7 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 Gwd = Callable[..., Ran]
+Serve = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
 
 
 @pytest.fixture
@@ -41,3 +47,49 @@ def gwd(tmp_path: Path) -> Gwd:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def made(gwd: Gwd, tmp_path: Path) -> dict[str, str]:
+    made: dict[str, str] = json.loads(gwd("init", "--dir", "node", "--credit", "5", "--json").out)
+    return made
+
+
+@pytest.fixture
+def serve(made: dict[str, str]) -> Serve:
+    @contextmanager
+    def serve(port: int, scheme: str = "http", **environ: str) -> Iterator[subprocess.Popen[str]]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gwd", "serve", "--config", made["config"], "--port", str(port)],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            wait_until_healthy(process, f"{scheme}://127.0.0.1:{port}/healthz")
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            assert process.stderr is not None
+            process.stderr.close()
+
+    return serve
+
+
+def wait_until_healthy(process: subprocess.Popen[str], url: str) -> None:
+    for _ in range(200):
+        assert process.poll() is None
+        try:
+            if httpx.get(url, verify=False).status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    pytest.fail("the daemon did not become healthy in ten seconds")

@@ -15,7 +15,7 @@ import msgspec
 import openai
 import pytest
 
-from tests.commands.conftest import ROOT
+from tests.commands.conftest import ROOT, free_port
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -26,12 +26,6 @@ class Shown(msgspec.Struct, frozen=True):
     base_url: str
     key: str
     management_key: str
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

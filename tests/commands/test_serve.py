@@ -1,68 +1,21 @@
 """gwd serve: one daemon per directory, reachable where the settings say, ending cleanly."""
 
-import json
-import os
 import signal
 import socket
+import ssl
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
-from tests.commands.conftest import ROOT, Gwd
-
-Serve = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def made(gwd: Gwd, tmp_path: Path) -> dict[str, str]:
-    made: dict[str, str] = json.loads(gwd("init", "--dir", "node", "--credit", "5", "--json").out)
-    return made
-
-
-@pytest.fixture
-def serve(made: dict[str, str]) -> Serve:
-    @contextmanager
-    def serve(port: int, **environ: str) -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gwd", "serve", "--config", made["config"], "--port", str(port)],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            wait_until_healthy(process, port)
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
-
-    return serve
-
-
-def wait_until_healthy(process: subprocess.Popen[str], port: int) -> None:
-    for _ in range(200):
-        assert process.poll() is None
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    pytest.fail("the daemon did not become healthy in ten seconds")
+from gwd.jobs.service_manager import watchdog_gap_s
+from tests.commands.conftest import free_port
 
 
 def test_the_operator_key_of_init_opens_the_management_api(serve, made):
@@ -108,6 +61,79 @@ def test_readiness_is_told_to_systemd(serve, tmp_path):
             assert manager.recv(100) == b"READY=1"
             process.send_signal(signal.SIGTERM)
             assert manager.recv(100) == b"STOPPING=1"
+
+
+def test_the_watchdog_hears_of_a_living_node(serve, tmp_path):
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(10)
+        with serve(free_port(), NOTIFY_SOCKET=path, WATCHDOG_USEC="300000"):
+            heard = [manager.recv(100) for _ in range(4)]
+    assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+
+
+def test_another_process_of_the_service_is_not_watched():
+    assert watchdog_gap_s({"WATCHDOG_USEC": "30000000"}) == 10
+    assert watchdog_gap_s({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}) is None
+    assert watchdog_gap_s({}) is None
+
+
+def write_certificate(directory: Path, name: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    (directory / "cert.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (directory / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+def certificate_name(port: int) -> str:
+    pem = ssl.get_server_certificate(("127.0.0.1", port))
+    found = x509.load_pem_x509_certificate(pem.encode()).subject
+    return str(found.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+
+
+def wait_for_line(process: subprocess.Popen[str], said: str) -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if said in line:
+            return line
+    pytest.fail(f"it ended without saying {said!r}")
+
+
+def test_a_new_certificate_is_taken_on_sighup_and_a_broken_one_is_not(serve, made, tmp_path):
+    directory, port = tmp_path / "node", free_port()
+    write_certificate(directory, "first")
+    with (directory / "gwd.toml").open("a") as settings:
+        settings.write('[server]\ntls_cert = "cert.pem"\ntls_key = "key.pem"\n')
+    text = (directory / "gwd.toml").read_text().replace("[server]\n", "", 1)
+    (directory / "gwd.toml").write_text(text)
+    with serve(port, "https") as process:
+        assert certificate_name(port) == "first"
+        write_certificate(directory, "second")
+        process.send_signal(signal.SIGHUP)
+        wait_for_line(process, "reloaded")
+        assert certificate_name(port) == "second"
+        (directory / "cert.pem").write_text("broken")
+        process.send_signal(signal.SIGHUP)
+        wait_for_line(process, "the old one stays")
+        assert certificate_name(port) == "second"
 
 
 def test_mistakes_stop_the_start_with_one_line(gwd, made, tmp_path):

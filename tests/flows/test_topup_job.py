@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gwd import ledger, topup
-from gwd.core.clock import US_PER_S, SystemClock
+from gwd.core.clock import US_PER_S, SystemClock, iso
 from gwd.credentials.keyring import KeyRing
 from gwd.credentials.vault import Vault
 from gwd.jobs.topup import TopUpJob
@@ -18,7 +18,7 @@ from gwd.outbound.signature import signature
 from gwd.store import Connection, Store
 from gwd.store.migrations import migrate
 from tests.support.listener import LOOPBACK, Listener, answers, listener
-from tests.support.money import ORGANIZATION, USD, open_organization
+from tests.support.money import ORGANIZATION, open_organization
 from tests.support.store import NOW_US
 
 __all__ = ["listener"]
@@ -46,10 +46,9 @@ class Scene:
         self.store = store
         self.listener = listener
         self.clock = StandingClock()
-        self.failures: list[topup.FailedAttempt] = []
         self.secret = ""
         client = OutboundClient(LOOPBACK, user_agent="gwd/test", resolver=answers("127.0.0.1"))
-        self.job = TopUpJob(store, client, VAULT, self.clock, report=self._report)
+        self.job = TopUpJob(store, client, VAULT, self.clock, app_url="http://app.example")
 
     async def prepare(self) -> None:
         changes = topup.PatchTopUp(
@@ -64,8 +63,16 @@ class Scene:
         found = await self.store.read(ledger.balance, ORGANIZATION, now_us=self.clock.us)
         return found.owned_nano
 
-    def _report(self, connection: Connection, failed: topup.FailedAttempt) -> None:
-        self.failures.append(failed)
+    async def told(self) -> list[dict[str, object]]:
+        """The data of every alert about a failed top-up, oldest first."""
+        return await self.store.read(_told)
+
+
+def _told(connection: Connection) -> list[dict[str, object]]:
+    rows = connection.rows(
+        "SELECT data FROM alert WHERE type = 'alert.auto_topup_failed' ORDER BY created_at"
+    )
+    return [msgspec.json.decode(row[0]) for row in rows]
 
 
 def _switch_on(connection: Connection, changes: topup.PatchTopUp) -> str:
@@ -114,9 +121,9 @@ async def test_low_credit_is_bought_once_by_a_signed_call(scene: Scene) -> None:
 async def test_trouble_is_tried_again_with_the_same_key_and_a_new_signature(scene: Scene) -> None:
     scene.listener.answer = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n"
     await scene.job.run()
-    [failed] = scene.failures
-    assert (failed.tries, failed.reason) == (1, "the hook answered 503")
-    assert failed.next_attempt_at_us == NOW_US + 60 * US_PER_S
+    [failed] = await scene.told()
+    assert (failed["attempt"], failed["reason"]) == (1, "the hook answered 503")
+    assert failed["next_attempt_at"] == iso(NOW_US + 60 * US_PER_S)
     await scene.job.run()
     assert len(scene.listener.requests) == 1
     scene.clock.us += 60 * US_PER_S
@@ -135,10 +142,10 @@ async def test_trouble_is_tried_again_with_the_same_key_and_a_new_signature(scen
 async def test_a_clear_no_is_not_asked_again(scene: Scene) -> None:
     scene.listener.answer = b"HTTP/1.1 402 Declined\r\ncontent-length: 0\r\n\r\n"
     await scene.job.run()
-    [failed] = scene.failures
-    assert (failed.reason, failed.next_attempt_at_us) == ("the hook answered 402", None)
+    [failed] = await scene.told()
+    assert (failed["reason"], failed["next_attempt_at"]) == ("the hook answered 402", None)
     scene.clock.us += 3_000 * US_PER_S
     await scene.job.run()
     assert len(scene.listener.requests) == 1
     assert await scene.balance() == 0
-    assert failed.amount_nano == 20 * USD + USD // 2
+    assert failed["amount"] == 20.5

@@ -15,10 +15,11 @@ from gwd.core.errors import Fault
 from gwd.core.events import Event
 from gwd.core.request import Family, Request
 from gwd.core.target import Target, UpstreamCall
+from gwd.vendors.anthropic_messages import signatures
 from gwd.vendors.anthropic_messages.build import build
 from gwd.vendors.anthropic_messages.decode import MessagesDecoder, decode
 from gwd.vendors.anthropic_messages.faults import fault
-from gwd.vendors.base import StreamDecoder
+from gwd.vendors.base import Signatures, StreamDecoder
 
 
 class AnthropicMessages:
@@ -26,6 +27,7 @@ class AnthropicMessages:
 
     name = "anthropic_messages"
     family: Family | None = "anthropic_messages"
+    signatures: Signatures | None = signatures
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)

@@ -15,7 +15,6 @@ from gwd.core.events import (
     FinishReason,
     PartDelta,
     PartEnded,
-    PartKind,
     PartStarted,
     Started,
 )
@@ -26,6 +25,7 @@ from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
+from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
 from gwd.vendors.anthropic_messages.usage import UsageTracker
 from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent, UsageWire
@@ -34,7 +34,6 @@ from gwd.vendors.base import UndecodableError
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
 _answer: Final = msgspec.json.Decoder(Answer)
 _block: Final = msgspec.json.Decoder(Block).decode
-_any: Final = msgspec.json.Decoder().decode
 
 _REASONS: Final[dict[str, FinishReason]] = {
     "end_turn": "stop",
@@ -45,7 +44,6 @@ _REASONS: Final[dict[str, FinishReason]] = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-_READ_BLOCKS: Final = frozenset(("text", "thinking", "redacted_thinking", "tool_use", ""))
 _EMPTY_BLOCK: Final = Block(type="")
 _KIND_OF_DELTA: Final = {
     "input_json_delta": "tool_use",
@@ -80,55 +78,6 @@ def _from_stream(body: bytes, request: Request, target: Target) -> list[Event]:
     return events + decoder.close()
 
 
-class _Foreign:
-    """A block of a kind only its own clients know: it goes out as it came, completed by what was streamed of it."""
-
-    def __init__(self, raw: msgspec.Raw) -> None:
-        self._raw = raw
-        self._input: list[str] = []
-        self._content: list[str] = []
-
-    def add(self, delta: Delta) -> None:
-        if delta.partial_json:
-            self._input.append(delta.partial_json)
-        if isinstance(delta.content, str):
-            self._content.append(delta.content)
-
-    def block(self) -> dict[str, Any]:
-        block: dict[str, Any] = _any(self._raw) if self._raw else {}
-        if self._input:
-            try:
-                block["input"] = _any("".join(self._input))
-            except (msgspec.DecodeError, RecursionError):
-                block["input"] = {}
-        if self._content:
-            block["content"] = "".join(self._content)
-        return block
-
-
-class _Open:
-    """A block of the vendor's; deltas wait in `held` while another block is open."""
-
-    __slots__ = ("block", "ended", "foreign", "held", "is_answer", "kind", "said", "signature")
-
-    def __init__(self, block: Block, raw: msgspec.Raw, *, is_answer: bool) -> None:
-        self.block = block
-        self.foreign = None if block.type in _READ_BLOCKS else _Foreign(raw)
-        self.is_answer = is_answer
-        self.held: list[PartDelta] = []
-        self.said = False
-        self.ended = False
-        self.signature = block.signature or ""
-        self.kind: PartKind
-        match block.type:
-            case "thinking" | "redacted_thinking":
-                self.kind = "reasoning"
-            case "tool_use" if not is_answer:
-                self.kind = "tool_call"
-            case _:
-                self.kind = "text"
-
-
 class MessagesDecoder:
     """Decodes one streamed answer. Until the answer ends, `usage` counts no output: the vendor's is a placeholder."""
 
@@ -141,9 +90,9 @@ class MessagesDecoder:
         self._started = False
         self._over = False
         self._index = 0
-        self._current: _Open | None = None
-        self._waiting: list[_Open] = []
-        self._by_index: dict[int, _Open] = {}
+        self._current: OpenBlock | None = None
+        self._waiting: list[OpenBlock] = []
+        self._by_index: dict[int, OpenBlock] = {}
         self._skipped: set[int] = set()
         self._call_ids: set[str] = set()
         self._called = False
@@ -250,18 +199,18 @@ class MessagesDecoder:
         # The same index once more means another block: the earlier one has ended without saying so.
         events = self._block_stopped(index) if index in self._by_index else []
         self._skipped.discard(index)
-        if block.type not in _READ_BLOCKS and not self._own:
+        if block.type not in READ_BLOCKS and not self._own:
             self._skipped.add(index)
             return events
         is_answer = block.type == "tool_use" and block.name == self._answer_tool
-        opened = _Open(block, raw, is_answer=is_answer and self._answer_tool is not None)
+        opened = OpenBlock(block, raw, is_answer=is_answer and self._answer_tool is not None)
         self._by_index[index] = opened
         if self._current is not None:
             self._waiting.append(opened)
             return events
         return events + self._begin(opened)
 
-    def _begin(self, opened: _Open) -> list[Event]:
+    def _begin(self, opened: OpenBlock) -> list[Event]:
         """Open a block: its start, what its start held already, and what has waited."""
         self._current = opened
         block, index = opened.block, self._index
@@ -335,7 +284,7 @@ class MessagesDecoder:
                 events += self._begin(self._waiting.pop(0))
         return events
 
-    def _end(self, opened: _Open) -> list[Event]:
+    def _end(self, opened: OpenBlock) -> list[Event]:
         events: list[Event] = []
         block, index = opened.block, self._index
         extras: dict[str, Any] | None = None

@@ -7,6 +7,7 @@ from gwd.core.errors import Fault
 from gwd.core.events import Event
 from gwd.core.request import Family, Request
 from gwd.core.target import Target, UpstreamCall
+from gwd.vendors.base import Signatures
 from gwd.vendors.openai_responses.build import build
 from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
 from gwd.vendors.openai_responses.faults import fault_of
@@ -17,6 +18,7 @@ class OpenaiResponses:
 
     name = "openai_responses"
     family: Family | None = "openai_responses"
+    signatures: Signatures | None = None
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)

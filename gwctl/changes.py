@@ -1,0 +1,165 @@
+"""The one way to create, update and delete records of any noun, with dry runs and one report."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gwctl import tables, text
+from gwctl.errors import CommandError, usage
+from gwctl.records import Resource, address, data, find, same
+from gwctl.session import Session
+from gwctl.tables import Record
+from gwctl.when import utc_now
+
+CALL_OUT_S = 60  # actions such as `test` make the gateway call somebody else
+
+
+def send(
+    session: Session,
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    what: str,
+    patience_s: float = 0,
+) -> Any | None:
+    """Make one change; with --dry-run only say so, and return None."""
+    if session.dry_run:
+        session.found_changes = True
+        if session.out.shape.machine:
+            session.out.data({"dry_run": True, "method": method, "path": path, "body": body})
+            return None
+        session.out.line(f"would {what}   ({method} {path})")
+        for name, value, kind in tables.fields(body if isinstance(body, dict) else {}):
+            session.out.line(f"  {name}  {_shown(name, value, kind)}")
+        session.out.note("Nothing was done.")
+        return None
+    if method == "POST":
+        key = session.next_idempotency_key()
+        return session.api.post(path, body, idempotency_key=key, patience_s=patience_s)
+    return session.api.request(method, path, body=body)
+
+
+def create_record(
+    session: Session, resource: Resource, body: Mapping[str, Any], *, path: str | None = None
+) -> Record | None:
+    """Create one record and print it, with its secret if it has one."""
+    name = resource.title(body) or str(body.get("email") or body.get("url") or "")
+    what = f"create {resource.noun} {name}".strip()
+    reply = send(session, "POST", path or resource.path, dict(body), what=what)
+    if reply is None:
+        return None
+    record: Record = data(reply)
+    if not resource.shown_once:
+        report(session, record, f"{resource.noun} {resource.title(record)} created")
+        return record
+    title = resource.created or f"{resource.noun.capitalize()} created."
+    print_secret(session, resource, reply, title)
+    return record
+
+
+def print_secret(session: Session, resource: Resource, reply: Any, title: str) -> None:
+    """Print the secret of a reply; exit 1 when a replayed request cannot show it again."""
+    record = data(reply)
+    secret = reply.get(resource.shown_once)
+    if not secret:
+        raise CommandError(
+            f"{resource.noun} {resource.title(record)} exists, but its secret was already shown",
+            code="secret_not_shown",
+            why="the same request was made before; secrets are shown once and not stored",
+            do=f"gwctl {resource.noun} rotate {record.get('id', '')}",
+        )
+    session.out.secret(title, resource.shown_once, secret, record, resource.summary(record))
+
+
+def report(session: Session, record: Any, message: str) -> None:
+    """After a change: the record with --json, its id with -q, else one line."""
+    if session.out.shape.machine or session.out.shape.quiet:
+        session.out.record(record if isinstance(record, dict) else {"data": record})
+        return
+    identity = record.get("id") if isinstance(record, dict) else None
+    suffix = f"   id {identity}" if identity and str(identity) not in message else ""
+    session.out.line(message + suffix)
+
+
+def update_record(
+    session: Session, resource: Resource, reference: str, changes: Mapping[str, Any]
+) -> None:
+    """PATCH what differs, and say what changed."""
+    if not changes:
+        raise usage("nothing to change was given", do=f"gwctl {resource.noun} update --help")
+    before = find(session, resource, reference)
+    patch_record(session, resource, before, changes)
+
+
+def patch_record(
+    session: Session, resource: Resource, before: Record, changes: Mapping[str, Any]
+) -> None:
+    title = resource.title(before)
+    lines = [
+        f"  {name}  {_shown_field(name, before.get(name))} -> {_shown_field(name, value)}"
+        for name, value in changes.items()
+        if not same(before.get(name), value)
+    ]
+    path = address(resource, before)
+    if session.dry_run and not lines:
+        session.out.note(f"{resource.noun} {title} is already so; nothing would change")
+        if session.out.shape.machine:
+            session.out.data({"dry_run": True, "method": "PATCH", "path": path, "body": {}})
+        return
+    if session.dry_run and not session.out.shape.machine:
+        session.found_changes = True
+        session.out.line(f"~ {resource.noun} {title}")
+    else:
+        reply = send(session, "PATCH", path, dict(changes), what=f"update {resource.noun} {title}")
+        if reply is None:
+            return
+        report(session, data(reply), f"{resource.noun} {title} updated")
+    if not session.out.shape.machine and not session.out.shape.quiet:
+        for line in lines:
+            session.out.line(line)
+
+
+def delete_record(
+    session: Session, resource: Resource, reference: str, *, verb: str = "delete"
+) -> None:
+    """Delete after the name was typed (or --yes)."""
+    record = find(session, resource, reference)
+    title = resource.title(record)
+    if not session.dry_run:
+        session.confirm_name(f"{verb} {resource.noun}", title)
+    reply = send(
+        session, "DELETE", address(resource, record), what=f"{verb} {resource.noun} {title}"
+    )
+    if session.dry_run:
+        return
+    report(session, reply or {"deleted": True}, f"{resource.noun} {title} {verb.rstrip('e')}ed")
+
+
+def act(
+    session: Session,
+    resource: Resource,
+    reference: str,
+    action: str,
+    body: object = None,
+    *,
+    done: str,
+) -> Any | None:
+    """POST an action of one record (`test`, `drain`, …) and report it."""
+    record = find(session, resource, reference)
+    title = resource.title(record)
+    path = f"{address(resource, record)}/{action}"
+    what = f"{action} {resource.noun} {title}"
+    reply = send(session, "POST", path, body, what=what, patience_s=CALL_OUT_S)
+    if reply is not None:
+        report(session, data(reply), f"{resource.noun} {title} {done}")
+    return reply
+
+
+def _shown_field(name: str, value: Any) -> str:
+    return _shown(name, value, tables.field_kind("", name))
+
+
+def _shown(name: str, value: Any, kind: tables.Kind) -> str:
+    if name in ("key", "secret") and isinstance(value, str):
+        return text.mask(value)
+    return tables.cell(value, kind, utc_now()) if kind != "time" else str(value or "-")

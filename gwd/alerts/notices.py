@@ -1,0 +1,127 @@
+"""The alerts about money, worded: pure functions from numbers to what people read (api.md 9.1, 9.2)."""
+
+from typing import Any, Literal
+
+from gwd.alerts.service import NewAlert
+from gwd.core.money import usd_json, usd_text
+
+Level = Literal["info", "warning", "critical"]
+
+
+def key_limit(
+    data: dict[str, Any], *, name: str, limit_nano: int, severity: Level, app_url: str
+) -> NewAlert:
+    """A key's spending reached a threshold of its limit; `data` is that of alert.key_limit."""
+    percent = data["threshold_percent"]
+    return NewAlert(
+        category="key_limit",
+        type="alert.key_limit",
+        severity=severity,
+        title=f"Key {name} has used {percent} % of its limit",
+        message=f"The key {name} has used {percent} % or more of its limit of {usd_text(limit_nano)} USD."
+        f"{_reset(data['resets_at'])}",
+        url=f"{app_url}/keys/{data['key_id']}",
+        data=data,
+        thresholds_crossed=tuple(data["thresholds_crossed"]),
+    )
+
+
+def budget_threshold(
+    budget: dict[str, Any],
+    *,
+    percent: int,
+    crossed: tuple[int, ...],
+    limit_nano: int,
+    severity: Level,
+    app_url: str,
+) -> NewAlert:
+    """A budget's spending reached a threshold; `budget` is its record."""
+    scope = f"{budget['scope']} {budget['scope_id']}"
+    end = "requests are refused until then" if budget["kind"] == "hard" else "requests go on"
+    return NewAlert(
+        category="budget_threshold",
+        type="alert.budget_threshold",
+        severity=severity,
+        title=f"The {budget['interval']} budget of {scope} is at {percent} %",
+        message=f"{percent} % or more of the {budget['interval']} {budget['kind']} budget of"
+        f" {usd_text(limit_nano)} USD is used; at 100 % {end}.{_reset(budget['resets_at'])}",
+        url=f"{app_url}/budgets/{budget['id']}",
+        data={
+            "budget_id": budget["id"],
+            "scope": budget["scope"],
+            "scope_id": budget["scope_id"],
+            "scope_name": None,
+            "interval": budget["interval"],
+            "kind": budget["kind"],
+            "threshold_percent": percent,
+            "thresholds_crossed": list(crossed),
+            "limit": budget["limit"],
+            "spend": budget["spend"],
+            "percent_used": budget["percent_used"],
+            "remaining": budget["remaining"],
+            "resets_at": budget["resets_at"],
+            "forecast": budget["forecast"],
+        },
+        thresholds_crossed=crossed,
+    )
+
+
+def low_balance(
+    *,
+    owned_nano: int,
+    available_nano: int,
+    threshold_nano: int,
+    severity: Level,
+    topup_enabled: bool,
+    app_url: str,
+) -> NewAlert:
+    """The balance fell below the threshold, or is used up."""
+    what = "is used up" if owned_nano <= 0 else f"is below {usd_text(threshold_nano)} USD"
+    return NewAlert(
+        category="low_balance",
+        type="alert.low_balance",
+        severity=severity,
+        title=f"The balance {what}",
+        message=f"The balance is {usd_text(owned_nano)} USD. Add credits before requests are refused.",
+        url=f"{app_url}/settings/credits",
+        data={
+            "balance": usd_json(owned_nano),
+            "available": usd_json(available_nano),
+            "threshold": usd_json(threshold_nano),
+            "currency": "USD",
+            "auto_topup_enabled": topup_enabled,
+        },
+    )
+
+
+def auto_topup_failed(
+    *,
+    amount_nano: int,
+    threshold_nano: int | None,
+    balance_nano: int,
+    attempt: int,
+    reason: str,
+    next_attempt_at: str | None,
+    app_url: str,
+) -> NewAlert:
+    """The payment hook did not take a top-up."""
+    return NewAlert(
+        category="auto_topup",
+        type="alert.auto_topup_failed",
+        severity="critical",
+        title="An automatic top-up failed",
+        message=f"The payment hook did not confirm {usd_text(amount_nano)} USD: {reason}",
+        url=f"{app_url}/settings/credits",
+        data={
+            "amount": usd_json(amount_nano),
+            "threshold": None if threshold_nano is None else usd_json(threshold_nano),
+            "balance": usd_json(balance_nano),
+            "attempt": attempt,
+            "reason": reason,
+            "next_attempt_at": next_attempt_at,
+        },
+    )
+
+
+def _reset(resets_at: str | None) -> str:
+    return "" if resets_at is None else f" It resets at {resets_at}."

@@ -1,0 +1,29 @@
+"""What the service manager is told: ready, stopping, and that the node still lives (sd_notify)."""
+
+import os
+import socket
+from collections.abc import Mapping
+
+US_PER_S = 1_000_000
+
+
+def notify(environment: Mapping[str, str], state: str) -> None:
+    """One datagram to the socket that the manager named; nothing where there is no manager."""
+    address = environment.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        sender.connect(address)
+        sender.sendall(state.encode())
+
+
+def watchdog_gap_s(environment: Mapping[str, str]) -> float | None:
+    """How often the manager wants to hear of this process, with room for one lost beat; None: it does not ask."""
+    limit_us = environment.get("WATCHDOG_USEC", "")
+    if not limit_us.isdecimal() or int(limit_us) == 0:
+        return None
+    if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    return int(limit_us) / US_PER_S / 3

@@ -1,0 +1,186 @@
+"""`gwd backup` and `gwd restore`: a consistent copy of the database, taken also while it serves, and put back.
+
+The key ring is not in a backup: whoever has both can read every stored secret.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from gwd import ledger
+from gwd.core.clock import US_PER_S, Clock, iso
+from gwd.credentials import keyring
+from gwd.management import setup
+from gwd.node.files import sync
+from gwd.settings import Settings
+from gwd.store import Connection, migrations
+from gwd.store.connection import open_connection, transaction
+from gwd.store.lock import InstanceLock
+
+
+class BackupError(RuntimeError):
+    """The copy cannot be made, or must not be put back; the text says why and what would help."""
+
+
+class Backup(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy that was opened again and recomputed. `wrong` is empty when it is a whole node."""
+
+    path: Path
+    size_bytes: int
+    sha256: str
+    entries: int
+    wrong: str = ""
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """What was put back. `lost_entries`: ledger lines only the replaced file has; None: it cannot be read."""
+
+    backup: Backup
+    replaced: Path | None
+    lost_entries: int | None
+
+
+def backup(settings: Settings, target: Path) -> Backup:
+    """Copy the database to `target`, which must not exist. A copy that proves wrong is kept and says so."""
+    target = target.absolute()
+    if target.exists():
+        raise BackupError(f"{target} exists; name another file")
+    if not settings.database.is_file():
+        raise BackupError(f"{settings.database} does not exist; there is nothing to back up")
+    with _private_copy(settings.database, target.with_name(target.name + ".partial")) as copy:
+        proved = _prove(copy, settings.keyring)
+        copy.rename(target)
+    sync(target.parent)
+    return msgspec.structs.replace(proved, path=target)
+
+
+def restore(settings: Settings, source: Path, clock: Clock) -> Restored:
+    """Put a backup in place of a stopped node's database. The replaced file stays, under another name.
+
+    Raises BackupError for a file that is damaged, of another key ring, or whose ledger does not add up.
+    """
+    source = source.absolute()
+    if not source.is_file():
+        raise BackupError(f"{source} does not exist; name a file that `gwd backup` made")
+    lock = InstanceLock(settings.lock)
+    try:
+        incoming = settings.database.with_name(settings.database.name + ".incoming")
+        with _private_copy(source, incoming) as copy:
+            proved = _prove(copy, settings.keyring)
+            if proved.wrong:
+                raise BackupError(f"{source} was not restored: {proved.wrong}")
+            entries = _entries_in(settings.database)
+            replaced = _set_aside(settings.database, clock)
+            copy.rename(settings.database)
+        sync(settings.directory)
+    finally:
+        lock.close()
+    return Restored(
+        backup=msgspec.structs.replace(proved, path=source),
+        replaced=replaced,
+        lost_entries=None if entries is None else max(0, entries - proved.entries),
+    )
+
+
+@contextmanager
+def _private_copy(source: Path, target: Path) -> Iterator[Path]:
+    """A copy from one moment, mode 0600, gone again unless it is renamed. The daemon may write meanwhile."""
+    target.unlink(missing_ok=True)
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        reading = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        writing = apsw.Connection(str(target))
+        try:
+            with writing.backup("main", reading, "main") as copying:
+                copying.step(-1)
+        finally:
+            writing.close()
+            reading.close()
+        yield target
+    finally:
+        for leftover in _with_logs(target):
+            leftover.unlink(missing_ok=True)
+
+
+def _prove(path: Path, ring: Path) -> Backup:
+    """Open the copy as a node would, and leave one file that can be carried away."""
+    entries, wrong = 0, ""
+    try:
+        missing = migrations.pending(str(path))
+        if len(missing) == len(migrations.names()):
+            raise BackupError("the file holds no node; name one that `gwd backup` made")
+        connection = open_connection(str(path), "writer")
+        try:
+            with transaction(connection, "DEFERRED"):
+                # An older schema is verified by the version that wrote it; `gwd serve` brings it up to date.
+                entries, wrong = (0, "") if missing else _verified(connection, ring)
+            connection.execute("PRAGMA journal_mode=DELETE")
+        finally:
+            connection.raw.close()
+    except apsw.Error as error:
+        wrong = f"the file is damaged: {error}"
+    return Backup(
+        path=path,
+        size_bytes=path.stat().st_size,
+        sha256=_digest(path),
+        entries=entries,
+        wrong=wrong,
+    )
+
+
+def _verified(connection: Connection, ring: Path) -> tuple[int, str]:
+    """How many ledger entries there are, and the first thing that is wrong."""
+    damage = connection.row("PRAGMA integrity_check(1)")
+    assert damage is not None
+    if damage[0] != "ok":
+        return 0, f"the file is damaged: {' '.join(damage[0].split())}"
+    try:
+        setup.check_ring(connection, keyring.read(ring))
+    except setup.WrongKeyRingError as error:
+        return 0, str(error)
+    found = ledger.verify(connection)
+    return found.checked, "" if found.ok else found.differences[0].message
+
+
+def _entries_in(database: Path) -> int | None:
+    if not database.is_file():
+        return 0
+    try:
+        connection = open_connection(str(database), "reader")
+        try:
+            with transaction(connection, "DEFERRED"):
+                return ledger.verify(connection).checked
+        finally:
+            connection.raw.close()
+    except apsw.Error:
+        return None
+
+
+def _set_aside(database: Path, clock: Clock) -> Path | None:
+    """Rename the present file. Its log first: beside another database it would be taken for that one's."""
+    if not database.is_file():
+        return None
+    with suppress(apsw.Error):
+        open_connection(
+            str(database), "writer"
+        ).raw.close()  # writes the log back, where that can be done
+    stamp = iso(clock.now_us() // US_PER_S * US_PER_S).replace(":", "").replace("-", "")
+    aside = database.with_name(f"{database.name}.replaced-{stamp}")
+    for old, new in zip(_with_logs(database), _with_logs(aside), strict=True):
+        if old.exists():
+            old.rename(new)
+    return aside
+
+
+def _with_logs(database: Path) -> list[Path]:
+    return [database.with_name(database.name + suffix) for suffix in ("-wal", "-shm", "")]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,60 @@
+"""`gwd serve`: the process around a running node: its signals, its log, its memory."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+
+import uvloop
+
+from gwd.settings import Settings
+from gwd.wiring import RunningNode
+
+log = logging.getLogger("gwd")
+
+
+def serve(settings: Settings, environment: Mapping[str, str]) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code."""
+    configure_logging(settings.logging.level)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings, environment))
+
+
+def obey_signals(running: RunningNode) -> None:
+    """SIGTERM and SIGINT end the node, also while it starts; SIGHUP has it look again at what it read from files."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, running.end)
+    loop.add_signal_handler(signal.SIGHUP, running.reload)
+
+
+def configure_logging(level: str) -> None:
+    """One line an event on stderr; the libraries below speak only when something is wrong."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        force=True,
+    )
+    for noisy in ("sanic", "aiohttp", "asyncio", "httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
+    running = RunningNode(settings, environment, alone=True)
+    obey_signals(running)
+    async with running:
+        _settle_memory()
+        log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
+        await running.ended()
+    return 1 if running.failure is not None else 0
+
+
+def _settle_memory() -> None:
+    """What start-up made lives for ever: the collector need not look at it again, nor so often at anything."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)

@@ -1,0 +1,47 @@
+"""Signed reasoning of tool calls, kept for a day so that clients which drop it can go on (api.md 5.9).
+
+Blobs belong to one organization and mean something only to the format that made them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gwd.core.clock import US_PER_DAY
+from gwd.store import Connection
+
+LIFE_US: Final = US_PER_DAY
+MAX_BLOB: Final = 256 * 1024
+
+_SAVE: Final = (
+    "INSERT INTO signature (organization_id, call_id, body, expires_at) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (organization_id, call_id) DO UPDATE SET body = excluded.body, expires_at = excluded.expires_at"
+)
+
+
+def save(
+    connection: Connection, organization_id: str, blobs: Mapping[str, bytes], *, now_us: int
+) -> None:
+    """Keep the blobs of one answer; oversized ones are not kept."""
+    for call_id, blob in blobs.items():
+        if len(blob) <= MAX_BLOB:
+            connection.execute(_SAVE, (organization_id, call_id, blob, now_us + LIFE_US))
+
+
+def load(
+    connection: Connection, organization_id: str, call_ids: Sequence[str], *, now_us: int
+) -> dict[str, bytes]:
+    """What is still kept for these calls."""
+    found = {}
+    for call_id in dict.fromkeys(call_ids):
+        row = connection.row(
+            "SELECT body FROM signature WHERE organization_id = ? AND call_id = ? AND expires_at > ?",
+            (organization_id, call_id, now_us),
+        )
+        if row is not None:
+            found[call_id] = bytes(row[0])
+    return found
+
+
+def forget_old(connection: Connection, *, now_us: int) -> int:
+    """Drop what has expired; gives back how many."""
+    return connection.execute("DELETE FROM signature WHERE expires_at <= ?", (now_us,))

@@ -1,0 +1,165 @@
+"""gwd backup and restore: a copy proves itself, and nothing is replaced by less than a whole node."""
+
+import hashlib
+import json
+import shutil
+
+import apsw
+import httpx
+import pytest
+
+from gwd.credentials import keyring
+from gwd.store.lock import InstanceLock
+from tests.commands.conftest import free_port
+
+
+@pytest.fixture
+def copy(gwd, made, tmp_path):
+    done = gwd("backup", "copy.db", "--config", "node")
+    assert (done.code, done.err) == (0, "")
+    return tmp_path / "copy.db"
+
+
+def change(path, *statements):
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def names(path):
+    rows = apsw.Connection(str(path)).execute("SELECT name FROM organization").fetchall()
+    return [row[0] for row in rows]
+
+
+def test_a_copy_is_one_private_file_that_proves_itself(gwd, copy, tmp_path):
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "node"]
+    done = gwd("backup", "again.db", "--config", "node")
+    digest = hashlib.sha256((tmp_path / "again.db").read_bytes()).hexdigest()
+    assert f"sha256 {digest}" in done.out
+    assert "1 ledger entries" in done.out
+
+
+def test_an_existing_file_is_never_overwritten(gwd, copy):
+    before = copy.read_bytes()
+    done = gwd("backup", "copy.db", "--config", "node")
+    assert (done.code, "exists; name another file" in done.err) == (1, True)
+    assert copy.read_bytes() == before
+
+
+def test_a_broken_node_is_copied_and_said_to_be_broken(gwd, made, tmp_path):
+    change(tmp_path / "node" / "gwd.db", "UPDATE account SET pool_nano = pool_nano + 1")
+    done = gwd("backup", "copy.db", "--config", "node")
+    assert done.code == 1
+    assert done.err.startswith("error: ")
+    assert (tmp_path / "copy.db").is_file()
+
+
+def test_what_came_after_the_backup_is_set_aside_and_counted(gwd, made, copy, tmp_path):
+    database = tmp_path / "node" / "gwd.db"
+    change(database, "UPDATE organization SET name = 'Later'")
+    done = gwd("restore", "copy.db", "--config", "node", "--yes")
+    assert (done.code, done.err) == (0, "")
+    assert "no ledger entry was lost" in done.out
+    assert "revoked after the backup work again" in done.out
+    assert names(database) == ["Default"]
+    aside = list((tmp_path / "node").glob("gwd.db.replaced-*"))
+    assert len(aside) == 1
+    assert names(aside[0]) == ["Later"]
+    assert copy.is_file()
+    assert gwd("check", "--config", "node").code == 0
+
+
+def test_lost_ledger_entries_are_counted(gwd, made, tmp_path):
+    other = json.loads(gwd("init", "--dir", "empty", "--json").out)
+    shutil.copy(tmp_path / "empty" / "keyring.json", tmp_path / "node" / "keyring.json")
+    assert gwd("backup", "empty.db", "--config", other["config"]).code == 0
+    done = gwd("restore", "empty.db", "--config", "node", "--yes")
+    assert done.code == 0
+    assert "1 later ledger entries are only in the replaced database" in done.out
+
+
+def test_a_lost_database_comes_back(gwd, made, copy, tmp_path):
+    (tmp_path / "node" / "gwd.db").unlink()
+    assert gwd("restore", "copy.db", "--config", "node", "--yes").code == 0
+    assert gwd("check", "--config", "node").code == 0
+
+
+def test_a_damaged_database_is_replaced_with_its_log(gwd, made, copy, tmp_path):
+    database = tmp_path / "node" / "gwd.db"
+    database.write_bytes(b"garbage" * 1000)
+    (tmp_path / "node" / "gwd.db-wal").write_bytes(b"stale")
+    done = gwd("restore", "copy.db", "--config", "node", "--yes")
+    assert done.code == 0
+    assert "could not be read" in done.out
+    assert not (tmp_path / "node" / "gwd.db-wal").exists()
+    assert gwd("check", "--config", "node").code == 0
+
+
+def damage(copy, tmp_path):
+    content = bytearray(copy.read_bytes())
+    content[8192:12288] = b"x" * 4096
+    copy.write_bytes(content)
+
+
+def unbalance(copy, tmp_path):
+    change(copy, "UPDATE account SET pool_nano = pool_nano + 1")
+
+
+def another_ring(copy, tmp_path):
+    (tmp_path / "node" / "keyring.json").unlink()
+    keyring.create(tmp_path / "node" / "keyring.json")
+
+
+def no_node(copy, tmp_path):
+    copy.unlink()
+    change(copy, "CREATE TABLE mine (x)")
+
+
+def newer(copy, tmp_path):
+    change(copy, "INSERT INTO schema_history VALUES ('9999_future', 1)")
+
+
+@pytest.mark.parametrize("spoil", [damage, unbalance, another_ring, no_node, newer])
+def test_less_than_a_whole_node_is_not_restored(gwd, made, copy, tmp_path, spoil):
+    spoil(copy, tmp_path)
+    before = (tmp_path / "node" / "gwd.db").read_bytes()
+    done = gwd("restore", "copy.db", "--config", "node", "--yes")
+    assert done.code == 1
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+    assert (tmp_path / "node" / "gwd.db").read_bytes() == before
+    assert not [file for file in (tmp_path / "node").iterdir() if "incoming" in file.name]
+
+
+def test_without_yes_and_terminal_nothing_is_done(gwd, made, copy, tmp_path):
+    before = (tmp_path / "node" / "gwd.db").read_bytes()
+    done = gwd("restore", "copy.db", "--config", "node")
+    assert (done.code, "--yes" in done.err) == (2, True)
+    assert (tmp_path / "node" / "gwd.db").read_bytes() == before
+
+
+def test_a_running_node_is_not_replaced(gwd, made, copy, tmp_path):
+    lock = InstanceLock(tmp_path / "node" / "gwd.lock")
+    try:
+        done = gwd("restore", "copy.db", "--config", "node", "--yes")
+    finally:
+        lock.close()
+    assert (done.code, "stop it first" in done.err) == (1, True)
+
+
+def test_a_serving_node_is_backed_up(gwd, serve, made, tmp_path):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/api/v1/credits/purchases"
+    with serve(port):
+        bought = httpx.post(
+            url,
+            json={"amount": 7},
+            headers={"authorization": f"Bearer {made['management_key']}"},
+        )
+        assert bought.status_code in (200, 201), bought.text
+        done = gwd("backup", "live.db", "--config", "node")
+        assert (done.code, "2 ledger entries" in done.out) == (0, True)
+    assert gwd("restore", "live.db", "--config", "node", "--yes").code == 0
+    assert gwd("check", "--config", "node").code == 0

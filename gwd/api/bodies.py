@@ -124,7 +124,9 @@ def _no_surrogates(value: Any) -> None:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno} column {error.colno}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else "it is not UTF-8 text"
+    return (
+        "it is nested too deeply" if isinstance(error, RecursionError) else "it is not UTF-8 text"
+    )
 
 
 def _invalid(text: str) -> InvalidRequest:

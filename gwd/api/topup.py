@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from msgspec import UnsetType
+
 from gwd import topup
 from gwd.api.management import Answer, Call, one
 from gwd.api.money import require_self_service
+from gwd.core.errors import InvalidValue
 from gwd.management import topup as use_cases
 from gwd.store import Connection
 
@@ -20,6 +23,7 @@ def patch(connection: Connection, call: Call) -> Answer:
     """
     body: topup.PatchTopUp = call.body
     require_self_service(call)
+    _check_scheme(call, body.hook_url)
     patched = use_cases.patch(
         connection, call.node.vault, call.organization_id, body, now_us=call.now_us
     )
@@ -38,3 +42,17 @@ def patch(connection: Connection, call: Call) -> Answer:
             "new_hook": patched.signing_secret is not None,
         },
     )
+
+
+def _check_scheme(call: Call, hook_url: str | UnsetType | None) -> None:
+    """Told here rather than at the first call, which would be when the money is needed."""
+    if (
+        isinstance(hook_url, str)
+        and hook_url.lower().startswith("http:")
+        and not call.node.settings.webhooks.allow_http
+    ):
+        raise InvalidValue(
+            "hook_url must be https; plain http to your own networks needs"
+            " [webhooks] allow_http and allow_networks",
+            param="hook_url",
+        )

@@ -1,4 +1,4 @@
-"""Every route with every kind of caller: the table of rights (design.md section 8) is what is answered (reliability.md 5.5)."""
+"""Every route with every kind of caller is answered as the table of rights says (design.md section 8)."""
 
 import re
 from collections.abc import Iterator

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gwctl import tables, text
+from gwctl.client import masked
 from gwctl.errors import CommandError, usage
 from gwctl.records import Resource, address, data, find, same
 from gwctl.session import Session
@@ -26,7 +27,8 @@ def send(
     if session.dry_run:
         session.found_changes = True
         if session.out.shape.machine:
-            session.out.data({"dry_run": True, "method": method, "path": path, "body": body})
+            shown = {"dry_run": True, "method": method, "path": path, "body": masked(body)}
+            session.out.data(shown)
             return None
         session.out.line(f"would {what}   ({method} {path})")
         for name, value, kind in tables.fields(body if isinstance(body, dict) else {}):
@@ -92,15 +94,24 @@ def update_record(
 
 
 def patch_record(
-    session: Session, resource: Resource, before: Record, changes: Mapping[str, Any]
+    session: Session,
+    resource: Resource,
+    before: Record,
+    changes: Mapping[str, Any],
+    *,
+    named: Mapping[str, Any] | None = None,
 ) -> None:
+    """PATCH a record and say what changed.
+
+    `named` are fields of the body that say which record is meant, where its path does not.
+    """
     title = resource.title(before)
     lines = [
         f"  {name}  {_shown_field(name, before.get(name))} -> {_shown_field(name, value)}"
         for name, value in changes.items()
         if not same(before.get(name), value)
     ]
-    path = address(resource, before)
+    path = resource.path if named else address(resource, before)
     if session.dry_run and not lines:
         session.out.note(f"{resource.noun} {title} is already so; nothing would change")
         if session.out.shape.machine:
@@ -110,7 +121,8 @@ def patch_record(
         session.found_changes = True
         session.out.line(f"~ {resource.noun} {title}")
     else:
-        reply = send(session, "PATCH", path, dict(changes), what=f"update {resource.noun} {title}")
+        body = {**(named or {}), **changes}
+        reply = send(session, "PATCH", path, body, what=f"update {resource.noun} {title}")
         if reply is None:
             return
         report(session, data(reply), f"{resource.noun} {title} updated")

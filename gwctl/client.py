@@ -252,16 +252,17 @@ def masked_body(content: bytes) -> str:
         value = jsontext.loads(content)
     except ValueError:
         return mask_keys(content[:2000].decode("utf-8", "replace"))
-    return mask_keys(jsontext.dumps(_masked(value)))
+    return mask_keys(jsontext.dumps(masked(value)))
 
 
-def _masked(value: Any) -> Any:
+def masked(value: Any) -> Any:
+    """The value with the texts of secret fields masked, however deep they are."""
     if isinstance(value, dict):
         return {
-            name: mask(item) if name in _SECRET_FIELDS and isinstance(item, str) else _masked(item)
+            name: mask(item) if name in _SECRET_FIELDS and isinstance(item, str) else masked(item)
             for name, item in value.items()
         }
-    return [_masked(item) for item in value] if isinstance(value, list) else value
+    return [masked(item) for item in value] if isinstance(value, list) else value
 
 
 def quote(segment: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from gwctl import when
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS
-from gwctl.commands.webhook import DESTINATIONS
+from gwctl.commands.webhook import DESTINATIONS, name_of
 from gwctl.errors import CommandError, usage
 from gwctl.keys import KEYS, is_live
 from gwctl.records import Resource
@@ -56,11 +56,6 @@ def _credential(one: Entry, two: Entry) -> bool:
 def _endpoint(one: Entry, two: Entry) -> bool:
     tags = [entry.get("tag") or entry.get("provider") for entry in (one, two)]
     return one["model"] == two.get("model") and tags[0] == tags[1]
-
-
-def _webhook(one: Entry, two: Entry) -> bool:
-    field = "name" if one.get("name") else "url"
-    return bool(one[field] == two.get(field))
 
 
 def is_live_key(record: Record) -> bool:
@@ -154,8 +149,8 @@ KINDS: tuple[Kind, ...] = (
         DESTINATIONS,
         frozenset(_WEBHOOK.split()),
         ("url",),
-        same=_webhook,
-        name=lambda entry: str(entry.get("name") or entry["url"]),
+        same=_by("name"),
+        name=lambda entry: str(entry.get("name") or entry.get("url")),
         fixed=frozenset({"type"}),
         managed=lambda record: record.get("type", "webhook") == "webhook",
         defaults={"type": "webhook", "enabled": True},
@@ -207,6 +202,8 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
         raise usage(f"{at}: {missing[0]} is missing", do=f"add {missing[0]} = …")
     if kind.table == "budgets":
         read.setdefault("kind", "hard")
+    if kind.table == "webhooks":
+        read.setdefault("name", name_of(str(read["url"])))
     return read
 
 

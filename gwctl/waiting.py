@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 DELAY_S = 0.5
+_shown = threading.Lock()
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -64,12 +65,14 @@ class _Spinner:
 def waiting(label: str, *, show: bool = True, stream: TextIO | None = None) -> Iterator[Progress]:
     """Show a spinner, or a bar once a total is known, around a slow step."""
     target = stream or sys.stderr
-    if not show or not target.isatty():
+    # A step inside a step leaves the line to the outer one.
+    if not show or _shown.locked() or not target.isatty():
         yield _Silent()
         return
-    spinner = _Spinner(label, target)
-    spinner.thread.start()
-    try:
-        yield spinner
-    finally:
-        spinner.stop()
+    with _shown:
+        spinner = _Spinner(label, target)
+        spinner.thread.start()
+        try:
+            yield spinner
+        finally:
+            spinner.stop()

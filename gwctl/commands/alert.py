@@ -89,6 +89,6 @@ def settings(
         }
     )
     if changes:
-        patch_record(session, SETTINGS, found, changes)
+        patch_record(session, SETTINGS, found, changes, named={"category": category})
     else:
         session.out.record(found)

@@ -1,6 +1,7 @@
 """`gwctl webhook`: where alerts go, and what became of each delivery."""
 
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from gwctl.changes import act, create_record, print_secret, report, send
 from gwctl.errors import usage
@@ -84,7 +85,7 @@ def add(
     wanted = {
         "type": chosen,
         "address" if chosen == "email" else "url": target,
-        "name": name,
+        "name": name or name_of(target),
         "events": names(event),
     }
     if chosen == "webhook":
@@ -92,7 +93,12 @@ def add(
         return
     reply = send(session, "POST", DESTINATIONS.path, body(wanted), what=f"add {chosen} {target}")
     if reply is not None:
-        report(session, data(reply), f"{chosen} {name or target} added")
+        report(session, data(reply), f"{chosen} {wanted['name']} added")
+
+
+def name_of(target: str) -> str:
+    """A name for a destination that was given none: its host, or the address itself."""
+    return urlsplit(target).hostname or target
 
 
 @webhook.verb("test", "gwctl webhook test ops", "gwctl webhook test ops --json", writes=True)

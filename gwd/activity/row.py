@@ -10,7 +10,7 @@ Status = Literal["succeeded", "incomplete", "failed", "cancelled", "refused"]
 class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     """Times in microseconds UTC, durations in milliseconds, amounts in nano-USD; JSON text where the name says so.
 
-    `price` is the JSON of the price that was applied, so that the charge can be computed again from the row.
+    `price` names the version of the price that was applied, so that the charge can be computed again.
     """
 
     id: str

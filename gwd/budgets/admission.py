@@ -1,6 +1,6 @@
 """The hot path of budgets: refuse what a hard one no longer allows, and see which thresholds a charge crossed.
 
-Plain SQL with constant text. One statement when there are no budgets; one more for each that applies.
+Plain SQL with constant text: one statement for all budgets and what was spent of each.
 """
 
 from typing import Final
@@ -13,20 +13,22 @@ from gwd.core.errors import BudgetExceeded
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import WINDOWS, period_end_us
 from gwd.ledger import ledger_time_us
+from gwd.spend import first_days, total_sql
 from gwd.spend.thresholds import Crossing, crossing, mark_name
 from gwd.store.connection import Connection
 
 _SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
-_HARD: Final = (
-    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
-    " alert_thresholds, created_at, updated_at FROM budget"
-    " WHERE spend_id IN (?1, ?2, ?3) AND kind = 'hard' AND organization_id = ?1"
-)
 _ALL: Final = (
-    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
-    " alert_thresholds, created_at, updated_at FROM budget"
-    " WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
+    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"  # noqa: S608
+    " alert_thresholds, created_at, updated_at, "
+    + total_sql(
+        scope_id="spend_id", window="interval", include_byok="include_byok", first_parameter=4
+    )
+    + " FROM budget WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
 )
+_HARD: Final = _ALL + " AND kind = 'hard'"
+_LIMIT: Final = 7
+_SPENT: Final = 12  # the column behind those of the budget
 
 
 class BudgetCrossing(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +50,11 @@ def check_hard(
 
     Of several the organization's comes before the workspace's before the key's, and the broadest interval first.
     """
-    rows = connection.rows(_HARD, (organization_id, workspace_id, family_id))
-    if not rows:
-        return
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
-    for budget in sorted(map(budget_of, rows), key=_precedence):
-        if spent(connection, budget, at_us=at_us) >= budget.limit_nano:
-            raise _exceeded(budget, at_us)
+    rows = connection.rows(_HARD, (organization_id, workspace_id, family_id, *first_days(at_us)))
+    reached = [budget_of(row) for row in rows if row[_SPENT] >= row[_LIMIT]]
+    if reached:
+        raise _exceeded(min(reached, key=_precedence), at_us)
 
 
 def crossings(
@@ -69,12 +69,13 @@ def crossings(
 ) -> list[BudgetCrossing]:
     """The budgets that this charge took over a threshold; called after it was counted, in the same transaction."""
     found = []
-    for row in connection.rows(_ALL, (organization_id, workspace_id, family_id)):
-        budget = budget_of(row)
+    for row in connection.rows(
+        _ALL, (organization_id, workspace_id, family_id, *first_days(at_us))
+    ):
+        budget, after_nano = budget_of(row), row[_SPENT]
         counted_nano = charged_nano + byok_nano if budget.include_byok else charged_nano
         if not counted_nano or not budget.alert_thresholds:
             continue
-        after_nano = spent(connection, budget, at_us=at_us)
         if over := _crossing(budget, after_nano - counted_nano, after_nano, at_us):
             standing = status_at(connection, budget, at_us)
             found.append(BudgetCrossing(status=standing, crossing=over))
@@ -102,7 +103,7 @@ def applicable(
 ) -> list[BudgetStatus]:
     """All budgets that a key's requests count against, in the order in which they would refuse."""
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
-    rows = connection.rows(_ALL, (organization_id, workspace_id, family_id))
+    rows = connection.rows(_ALL, (organization_id, workspace_id, family_id, *first_days(at_us)))
     return [
         status_at(connection, budget, at_us)
         for budget in sorted(map(budget_of, rows), key=_precedence)

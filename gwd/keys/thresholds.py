@@ -7,9 +7,8 @@ import msgspec
 from gwd.core.clock import iso
 from gwd.core.money import usd_json
 from gwd.core.periods import period_end_us
-from gwd.keys.admission import KeyState, limit_spend_nano
+from gwd.keys.admission import KeyState
 from gwd.spend.thresholds import Crossing, crossing, mark_name
-from gwd.store import Connection
 
 
 class KeyCrossing(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +22,7 @@ class KeyCrossing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def crossed(
-    connection: Connection, key: KeyState, *, charged_nano: int, byok_nano: int, at_us: int
+    key: KeyState, spent_nano: int, *, charged_nano: int, byok_nano: int, at_us: int
 ) -> KeyCrossing | None:
     """What this charge crossed; called after it was counted, in the same transaction.
 
@@ -34,7 +33,6 @@ def crossed(
     counted_nano = charged_nano + byok_nano if key.include_byok_in_limit else charged_nano
     if not limit_nano or not counted_nano or not key.alert_thresholds:
         return None
-    spent_nano = limit_spend_nano(connection, key, at_us=at_us)
     subject = f"key_limit:{key.family_id}:{limit_nano}"
     over = crossing(
         spent_nano - counted_nano,

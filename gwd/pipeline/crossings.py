@@ -39,12 +39,13 @@ def _key(
     app_url: str,
     now_us: int,
 ) -> None:
-    key = keys.state(connection, row.key_id)
-    if key is None or key.limit_nano is None:
+    standing = keys.standing(connection, row.key_id, at_us=settled.at_us)
+    if standing is None:
         return
+    key, spent_nano = standing
     found = key_thresholds.crossed(
-        connection,
         key,
+        spent_nano,
         charged_nano=settled.charged_nano,
         byok_nano=byok_nano,
         at_us=settled.at_us,

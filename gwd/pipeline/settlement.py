@@ -124,7 +124,7 @@ def charged_row(
         "insured": cost.insured,
         "byok": cost.byok,
         "fee_bps": served.fee_bps,
-        "price": _encoder.encode(served.price).decode(),
+        "price": served.price.version,
         "forwarded_from": served.forwarded_from,
         **fields,
     }

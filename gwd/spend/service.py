@@ -8,6 +8,7 @@ from gwd.core.periods import Window, day_of, first_day
 from gwd.store.connection import Connection
 
 LIFETIME_DAY: Final = 0
+_LAST_DAY: Final = 1_000_000
 
 _ADD: Final = (
     "INSERT INTO spend (scope_id, day, charged_nano, byok_nano) VALUES (?1, ?2, ?3, ?4), (?1, 0, ?3, ?4)"
@@ -19,6 +20,29 @@ _SINCE: Final = (
     " WHERE scope_id = ? AND day >= ?"
 )
 _LIFETIME: Final = "SELECT charged_nano, byok_nano FROM spend WHERE scope_id = ? AND day = 0"
+
+
+def total_sql(*, scope_id: str, window: str, include_byok: str, first_parameter: int) -> str:
+    """A subquery for other rooms' statements: the total of a row's scope in its window's current period.
+
+    The arguments are SQL of the outer row: the spend id, the window's name, 0 or 1. The statement's parameters from
+    `?first_parameter` on are `first_days(at_us)`.
+    """
+    day, week, month = (f"?{first_parameter + place}" for place in range(3))
+    since = (
+        f"CASE {window} WHEN 'daily' THEN {day} WHEN 'weekly' THEN {week} WHEN 'monthly' THEN {month}"
+        f" ELSE {LIFETIME_DAY} END"
+    )
+    until = f"CASE {window} WHEN 'lifetime' THEN {LIFETIME_DAY} ELSE {_LAST_DAY} END"
+    return (
+        f"COALESCE((SELECT SUM(spend.charged_nano + spend.byok_nano * {include_byok}) FROM spend"  # noqa: S608
+        f" WHERE spend.scope_id = {scope_id} AND spend.day BETWEEN {since} AND {until}), 0)"
+    )
+
+
+def first_days(at_us: int) -> tuple[int, int, int]:
+    """The first days of the current day, week and month: the parameters of `total_sql`."""
+    return first_day("daily", at_us), first_day("weekly", at_us), first_day("monthly", at_us)
 
 
 def add(

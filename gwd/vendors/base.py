@@ -18,8 +18,10 @@ class UndecodableError(ValueError):
 class StreamDecoder(Protocol):
     """Decodes one streamed answer, frame by frame, into events that follow the grammar."""
 
-    usage: Usage | None
-    """What the vendor has reported so far: the bill of a stream that breaks off or whose client leaves."""
+    @property
+    def usage(self) -> Usage | None:
+        """What the vendor has reported so far: the bill of a stream that breaks off or whose client leaves."""
+        ...
 
     def feed(self, frame: Frame) -> list[Event]:
         """Events that this frame completes. An error frame becomes `Failed`; after it nothing more is decoded.

@@ -3,10 +3,20 @@
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 NAME_LENGTH: Final = 64
-_NOT_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class NameRule(NamedTuple):
+    """What a vendor takes as a tool's name: its length, what it must not hold, and what it must not begin with."""
+
+    length: int = NAME_LENGTH
+    forbidden: re.Pattern[str] = re.compile(r"[^a-zA-Z0-9_-]")
+    bad_start: re.Pattern[str] | None = None
+
+
+PLAIN_NAMES: Final = NameRule()
 _NOT_ID: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -16,9 +26,9 @@ class ToolNames:
     A name the vendor takes stays as it is; any other is cleaned, shortened with a hash, and made unique.
     """
 
-    def __init__(self, names: Iterable[str], *, length: int = NAME_LENGTH) -> None:
+    def __init__(self, names: Iterable[str], *, rule: NameRule = PLAIN_NAMES) -> None:
         wanted = list(dict.fromkeys(names))
-        self._length = length
+        self._rule = rule
         self._upstream = {name: name for name in wanted if self._fits(name)}
         taken = set(self._upstream.values())
         for name in wanted:
@@ -40,14 +50,20 @@ class ToolNames:
         return self._client.get(name, name)
 
     def _fits(self, name: str) -> bool:
-        return 0 < len(name) <= self._length and not _NOT_NAME.search(name)
+        rule = self._rule
+        return 0 < len(name) <= rule.length and not (
+            rule.forbidden.search(name) or (rule.bad_start and rule.bad_start.match(name))
+        )
 
     def _rename(self, name: str, taken: set[str]) -> str:
-        clean = _NOT_NAME.sub("_", name) or "tool"
-        if len(clean) <= self._length and clean not in taken:
+        rule = self._rule
+        clean = rule.forbidden.sub("_", name) or "tool"
+        if rule.bad_start and rule.bad_start.match(clean):
+            clean = f"_{clean}"
+        if len(clean) <= rule.length and clean not in taken:
             return clean
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        return f"{clean[: self._length - 9]}_{digest}"
+        return f"{clean[: rule.length - 9]}_{digest}"
 
 
 def call_id_for(call_id: str, *, length: int) -> str:

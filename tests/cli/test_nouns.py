@@ -205,6 +205,11 @@ def test_byok_secrets_come_from_stdin_or_a_reference(
     assert run("byok", "add", "openai", "--key-ref", "env:X", "--fallback").code == 0
     assert gateway.sent("POST", "/byok").body["key_ref"] == "env:X"
     assert run("byok", "add", "openai", "--key-ref", "sk-1").code == 2
+    words = ("byok", "add", "openai", "--secret-stdin", "--dry-run")
+    for shape in ((), ("--json",)):
+        code, out, _ = run(*words, *shape, stdin="sk-secret-1234567890\n")
+        assert code == 8
+        assert "sk-secret" not in out
     (home / "new").write_text("sk-2")
     assert run("byok", "rotate", "pk_1", "--secret-file", str(home / "new")).code == 0
     assert gateway.sent("PATCH", "/byok/pk_1").body == {"key": "sk-2"}
@@ -277,7 +282,7 @@ def test_a_webhook_shows_its_signing_secret_once(run: Run, gateway: FakeGateway)
     }
     run("webhook", "add", "ada@example.com")
     sent = gateway.sent("POST", "/notifications/destinations").body
-    assert sent == {"type": "email", "address": "ada@example.com"}
+    assert sent == {"type": "email", "address": "ada@example.com", "name": "ada@example.com"}
     assert run("webhook", "add", "ada@example.com", "--type", "webhook").code == 2
 
 
@@ -302,6 +307,12 @@ def test_alert_settings_are_one_row_per_category(run: Run, gateway: FakeGateway)
     assert run("alert", "settings").out.startswith("low_balance\tenabled")
     assert run("alert", "list").out.rstrip().endswith("evt_1")
     assert run("alert", "settings", "nothing").code == 3
+    gateway.on("PATCH", "/notifications/alerts", {"data": {**rows[0], "thresholds": [80, 100]}})
+    words = ("alert", "settings", "low_balance", "--thresholds", "80,100")
+    assert run(*words, "--dry-run").code == 8
+    assert "thresholds  - -> 80, 100" in run(*words).out
+    sent = gateway.sent("PATCH", "/notifications/alerts").body
+    assert sent == {"category": "low_balance", "thresholds": [80, 100]}
 
 
 def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None:

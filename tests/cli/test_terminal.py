@@ -182,6 +182,19 @@ def test_a_slow_answer_shows_a_spinner_and_takes_it_away(
     assert "⠋" not in terminal("budget", "list", NO_COLOR="1")[1]
 
 
+def test_many_pages_show_a_bar_of_known_length(terminal: Terminal, gateway: FakeGateway) -> None:
+    keys = gateway.collection("/keys", *({**CI, "id": f"key_{n}"} for n in range(150)))
+
+    def slow(request: Received) -> Answer:
+        time.sleep(0.7)
+        return keys.answer(request, "")
+
+    gateway.on("GET", "/keys", slow)
+    _, seen = terminal("key", "list", "--all", "--jsonl", NO_COLOR="1")
+    assert "reading /keys █████████████░░░░░░░ 100 of 150" in seen
+    assert "GET /keys" not in seen
+
+
 def test_a_long_table_goes_through_the_pager(terminal: Terminal, gateway: FakeGateway) -> None:
     gateway.collection("/keys", *({**CI, "id": f"key_{n}"} for n in range(30)))
     _, seen = terminal("key", "list", NO_COLOR="1", LINES="10", PAGER="sed s/^/PAGED:/")

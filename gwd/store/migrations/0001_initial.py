@@ -140,11 +140,11 @@ TABLES = (
     "CREATE TRIGGER entry_no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     """CREATE TABLE reservation (
-        generation_id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT, key_id TEXT NOT NULL,
+        generation_id TEXT NOT NULL UNIQUE, organization_id TEXT NOT NULL, workspace_id TEXT, key_id TEXT NOT NULL,
         family_id TEXT NOT NULL, amount_nano INTEGER NOT NULL CHECK (amount_nano >= 0),
         state TEXT NOT NULL CHECK (state IN ('open', 'closed')), boot_id TEXT NOT NULL,
         context BLOB, progress BLOB, created_at INTEGER NOT NULL, closed_at INTEGER
-    ) STRICT, WITHOUT ROWID""",
+    ) STRICT""",
     "CREATE INDEX reservation_open ON reservation (family_id) WHERE state = 'open'",
     # spend: day 0 holds the lifetime total
     """CREATE TABLE spend (
@@ -180,7 +180,7 @@ TABLES = (
     "CREATE UNIQUE INDEX one_topup ON topup_attempt (organization_id) WHERE state = 'pending'",
     # activity
     """CREATE TABLE generation (
-        id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT, key_id TEXT NOT NULL,
+        id TEXT NOT NULL UNIQUE, organization_id TEXT NOT NULL, workspace_id TEXT, key_id TEXT NOT NULL,
         family_id TEXT NOT NULL, user_tag TEXT, session_id TEXT, referer TEXT, title TEXT,
         dialect TEXT NOT NULL, requested_model TEXT, model TEXT, vendor TEXT, provider TEXT, endpoint_id TEXT,
         status TEXT NOT NULL CHECK (status IN ('succeeded', 'incomplete', 'failed', 'cancelled', 'refused')),
@@ -200,7 +200,7 @@ TABLES = (
         upstream_id TEXT, request_id TEXT, user_agent TEXT, dropped_parameters TEXT, dropped_tools TEXT,
         forwarded_from TEXT, receipt TEXT, occurrences INTEGER NOT NULL DEFAULT 1,
         created_at INTEGER NOT NULL, settled_at INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID""",
+    ) STRICT""",
     "CREATE INDEX generation_by_time ON generation (organization_id, created_at)",
     "CREATE INDEX generation_by_key ON generation (family_id, created_at)",
     # audit

@@ -23,6 +23,7 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
+from gwd.vendors.images import image_type
 from gwd.vendors.tool_names import ToolNames, call_id_for
 
 Block = dict[str, Any]
@@ -33,12 +34,7 @@ BAD_ARGUMENTS_NOTE: Final = (
     "Note: the arguments of this call were not valid JSON and were replaced by an empty object.\n"
 )
 
-# First bytes of the image types the vendor takes; it compares them with the declared type (api.md 5.3).
-_MAGIC: Final = (
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"GIF8", "image/gif"),
-)
+# It compares the bytes with the declared type (api.md 5.3).
 _IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 _TEXT_TYPES: Final = frozenset(
     ("application/json", "application/xml", "application/yaml", "application/x-yaml")
@@ -229,24 +225,12 @@ def _arguments(text: str) -> tuple[dict[str, Any], bool]:
 
 
 def _base64_image(source: InlineSource) -> Block:
-    media_type = _sniffed(source.data) or source.media_type
-    if media_type == "image/jpg":
-        media_type = "image/jpeg"
+    media_type = image_type(source)
     if media_type not in _IMAGE_TYPES:
         raise InvalidImage(
             f"images of type {media_type} are not taken here; send JPEG, PNG, GIF or WebP"
         )
     return {"type": "base64", "media_type": media_type, "data": source.data}
-
-
-def _sniffed(data: str) -> str | None:
-    try:
-        head = base64.b64decode(data[:24])
-    except (binascii.Error, ValueError):
-        return None
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
 
 
 def _inline_document(source: InlineSource) -> Block:

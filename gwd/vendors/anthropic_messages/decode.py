@@ -20,7 +20,7 @@ from gwd.core.events import (
 )
 from gwd.core.ids import mint
 from gwd.core.request import Request
-from gwd.core.sse import Frame, SseSplitter
+from gwd.core.sse import Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
@@ -30,6 +30,7 @@ from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
 from gwd.vendors.anthropic_messages.usage import UsageTracker
 from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent, UsageWire
 from gwd.vendors.base import UndecodableError
+from gwd.vendors.streamed import decode_streamed, looks_streamed
 
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
 _answer: Final = msgspec.json.Decoder(Answer)
@@ -50,32 +51,22 @@ _KIND_OF_DELTA: Final = {
     "thinking_delta": "thinking",
     "signature_delta": "thinking",
 }
-_SSE_STARTS: Final = (b"event:", b"data:", b":", b"id:", b"retry:")
 
 
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     """A whole answer; one that came as a stream all the same is put together. Raises UndecodableError."""
-    text = body.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith(_SSE_STARTS):
-        return _from_stream(text, request, target)
+    decoder = MessagesDecoder(request, target)
+    if looks_streamed(body):
+        return decode_streamed(body, decoder)
     try:
-        answer = _answer.decode(text)
+        answer = _answer.decode(body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UndecodableError(f"not a messages answer: {error}") from None
     if answer.error is not None or answer.type == "error":
         return [Failed(fault_in_answer(answer.error))]
     if answer.content is None and answer.stop_reason is None:
         raise UndecodableError("not a messages answer: it has no content")
-    decoder = MessagesDecoder(request, target)
     return decoder.whole(answer)
-
-
-def _from_stream(body: bytes, request: Request, target: Target) -> list[Event]:
-    splitter, decoder = SseSplitter(), MessagesDecoder(request, target)
-    events: list[Event] = []
-    for frame in [*splitter.feed(body), *splitter.close()]:
-        events += decoder.feed(frame)
-    return events + decoder.close()
 
 
 class MessagesDecoder:

@@ -9,10 +9,10 @@ from gwd.core.target import Target
 _VERSION: Final = re.compile(r"v\d+[a-z0-9]*")
 
 
-def url_for(base_url: str, path: str) -> str:
+def url_for(base_url: str, path: str, *, version: str = "v1") -> str:
     """`path` (such as `chat/completions`) under a base URL, with exactly one version segment and no doubled slash.
 
-    A base that names any version (`/v1`, `/api/paas/v4`, `/v1beta/openai`) keeps it; one without gets `/v1`.
+    A base that names any version (`/v1`, `/api/paas/v4`, `/v1beta/openai`) keeps it; one without gets `version`.
     A base that already ends in `path` is taken as the whole address.
     """
     scheme, host, base_path, query, _ = urlsplit(base_url.strip())
@@ -21,7 +21,7 @@ def url_for(base_url: str, path: str) -> str:
     if segments[-len(wanted) :] == wanted:
         wanted = []
     elif not any(_VERSION.fullmatch(segment) for segment in segments):
-        wanted = ["v1", *wanted]
+        wanted = [version, *wanted]
     return urlunsplit((scheme, host, "/" + "/".join([*segments, *wanted]), query, ""))
 
 

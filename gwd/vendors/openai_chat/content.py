@@ -18,12 +18,11 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.target import Target
+from gwd.vendors.agent_text import without_billing_line
 
 Json = dict[str, Any]
 ContentPart = TextPart | ImagePart | FilePart
 
-# What the agents of another vendor put first in their system text; it changes per call and defeats prefix caching.
-_BILLING_LINE: Final = "x-anthropic-billing-header:"
 _BREAKPOINT: Final = {"mode": "explicit"}
 
 
@@ -74,9 +73,7 @@ class ContentBuilder:
                 assert_never(part)
 
     def _text(self, part: TextPart) -> Json | None:
-        text = part.text
-        if self._from_agent and text.startswith(_BILLING_LINE):
-            text = text.partition("\n")[2]
+        text = without_billing_line(part.text) if self._from_agent else part.text
         if not text:
             return None
         built: Json = {"type": "text", "text": text}

@@ -7,7 +7,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, PartDelta, Started
 from gwd.core.request import Generate, Request
-from gwd.core.sse import Frame, SseError, SseSplitter
+from gwd.core.sse import Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
@@ -21,12 +21,12 @@ from gwd.vendors.openai_chat.wire import (
     DeltaWire,
     ToolCallWire,
 )
+from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.tool_names import ToolNames
 
 _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
 _ANY: Final = msgspec.json.Decoder().decode
-_SSE_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _ENVELOPE: Final = ("system_fingerprint", "service_tier")
 _REASONS: Final[dict[str, FinishReason]] = {
     "stop": "stop",
@@ -47,23 +47,8 @@ _REASONS: Final[dict[str, FinishReason]] = {
 
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
-    start = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:8]
-    if start.startswith(_SSE_STARTS):
-        return _decode_stream(body, request, target)
     decoder = ChatStreamDecoder(request, target)
-    return decoder.whole(body)
-
-
-def _decode_stream(body: bytes, request: Request, target: Target) -> list[Event]:
-    splitter, decoder = SseSplitter(), ChatStreamDecoder(request, target)
-    events: list[Event] = []
-    try:
-        frames = splitter.feed(body) + splitter.close()
-    except SseError as error:
-        raise UndecodableError(str(error)) from None
-    for frame in frames:
-        events += decoder.feed(frame)
-    return events + decoder.close()
+    return decode_streamed(body, decoder) if looks_streamed(body) else decoder.whole(body)
 
 
 def client_names(request: Request) -> ToolNames:

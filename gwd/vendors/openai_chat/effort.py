@@ -8,7 +8,7 @@ from gwd.core.request import EFFORTS, Effort, Generate, Reasoning, Request
 from gwd.core.target import Target
 
 DEFAULT_EFFORTS: Final[tuple[Effort, ...]] = ("minimal", "low", "medium", "high", "xhigh")
-_SHARES: Final[tuple[tuple[Effort, float], ...]] = (
+SHARES: Final[tuple[tuple[Effort, float], ...]] = (
     ("minimal", 0.10),
     ("low", 0.20),
     ("medium", 0.50),
@@ -17,8 +17,17 @@ _SHARES: Final[tuple[tuple[Effort, float], ...]] = (
 )
 
 
-def effort_for(generate: Generate, request: Request, target: Target) -> Effort | None:
-    """The level to send; None leaves it to the vendor. Raises InvalidValue for `none` at a model that always thinks."""
+def effort_for(
+    generate: Generate,
+    request: Request,
+    target: Target,
+    *,
+    default: Sequence[Effort] = DEFAULT_EFFORTS,
+) -> Effort | None:
+    """The level to send; None leaves it to the vendor. Raises InvalidValue for `none` at a model that always thinks.
+
+    `default` are the levels of a model whose catalog entry lists none.
+    """
     reasoning = generate.reasoning
     if reasoning is None:
         return None
@@ -30,7 +39,7 @@ def effort_for(generate: Generate, request: Request, target: Target) -> Effort |
             f"{target.model} always reasons: leave reasoning out, or ask for its lowest effort",
             param="reasoning.effort",
         )
-    return nearest(wanted, target.flags.supported_efforts or DEFAULT_EFFORTS)
+    return nearest(wanted, target.flags.supported_efforts or default)
 
 
 def nearest(wanted: Effort, supported: Sequence[Effort]) -> Effort:
@@ -50,7 +59,7 @@ def _wanted(reasoning: Reasoning, room: int) -> Effort | None:
         if reasoning.max_tokens == 0:
             return "none"
         share = reasoning.max_tokens / max(room, 1)
-        return min(_SHARES, key=lambda level: (abs(level[1] - share), level[1]))[0]
+        return min(SHARES, key=lambda level: (abs(level[1] - share), level[1]))[0]
     if reasoning.enabled and not reasoning.adaptive:
         return "medium"
     return None

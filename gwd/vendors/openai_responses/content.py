@@ -18,11 +18,10 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.target import Flags
+from gwd.vendors.agent_text import without_billing_line
 
 Block = dict[str, Any]
 FAMILY: Final = "openai_responses"
-# What the agents of another vendor put first in their system text; it changes with every call.
-_BILLING_LINE: Final = "x-anthropic-billing-header:"
 _OWN_FILES: Final = ("openai_responses", "openai_chat")
 
 
@@ -53,9 +52,7 @@ class Contents:
         return blocks
 
     def text(self, part: TextPart) -> str:
-        if self._is_foreign_agent and part.text.startswith(_BILLING_LINE):
-            return part.text.partition("\n")[2]
-        return part.text
+        return without_billing_line(part.text) if self._is_foreign_agent else part.text
 
     def result(self, part: ToolResultPart) -> str | list[Block]:
         """What a tool answered: a text where there is nothing but text."""

@@ -8,7 +8,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, Started
 from gwd.core.request import Request
-from gwd.core.sse import Frame, SseError, SseSplitter
+from gwd.core.sse import Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage, from_inclusive
 from gwd.vendors.base import UndecodableError
@@ -17,29 +17,17 @@ from gwd.vendors.openai_responses.faults import fault_inside
 from gwd.vendors.openai_responses.items import Items
 from gwd.vendors.openai_responses.parts import Parts, Slot
 from gwd.vendors.openai_responses.wire import EventWire, TextDelta
+from gwd.vendors.streamed import decode_streamed, looks_streamed
 
 _TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
 _EVENT: Final = msgspec.json.Decoder(EventWire).decode
-_SSE_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _UNFINISHED: Final = ("queued", "in_progress")
 
 
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
     decoder = ResponsesStreamDecoder(request, target)
-    if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_SSE_STARTS):
-        return _decode_frames(body, decoder)
-    return decoder.whole(body)
-
-
-def _decode_frames(body: bytes, decoder: "ResponsesStreamDecoder") -> list[Event]:
-    splitter = SseSplitter()
-    try:
-        frames = splitter.feed(body) + splitter.close()
-    except SseError as error:
-        raise UndecodableError(str(error)) from None
-    events = [event for frame in frames for event in decoder.feed(frame)]
-    return events + decoder.close()
+    return decode_streamed(body, decoder) if looks_streamed(body) else decoder.whole(body)
 
 
 class ResponsesStreamDecoder:

@@ -8,7 +8,7 @@ import pytest
 from gwd import spend
 from gwd.alerts.marks import Mark, mark_once
 from gwd.core.clock import US_PER_DAY
-from gwd.keys.admission import state
+from gwd.keys.admission import standing, state
 from gwd.keys.fields import CreateKey
 from gwd.keys.rotation import RotateKey, rotate
 from gwd.keys.thresholds import KeyCrossing, alert_data, crossed
@@ -28,7 +28,9 @@ def charge(
     assert key is not None
     amounts = {"charged_nano": int(usd * USD), "byok_nano": byok_usd * USD}
     spend.add(connection, (key.family_id,), **amounts, at_us=at_us)
-    return crossed(connection, key, **amounts, at_us=at_us)
+    found = standing(connection, key_id, at_us=at_us)
+    assert found is not None
+    return crossed(*found, **amounts, at_us=at_us)
 
 
 def told(connection: Connection, found: KeyCrossing | None) -> int | None:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gwd.vendors.tool_names import NAME_LENGTH, ToolNames, call_id_for
+from gwd.vendors.tool_names import NAME_LENGTH, NameRule, ToolNames, call_id_for
 
 names = st.lists(st.text(min_size=1, max_size=100), max_size=8, unique=True)
 _FITS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -56,3 +56,13 @@ def test_a_call_id_that_fits_is_kept():
 
 def test_long_call_ids_that_differ_at_the_end_stay_apart():
     assert call_id_for("x" * 71 + "a", length=40) != call_id_for("x" * 71 + "b", length=40)
+
+
+def test_a_vendor_may_take_other_characters_and_refuse_some_at_the_start():
+    rule = NameRule(12, re.compile(r"[^a-z0-9.:-]"), re.compile(r"[^a-z]"))
+    mapped = ToolNames(["a.b:c", "9lives", "look at this one"], rule=rule)
+    sent = [mapped.upstream(name) for name in ("a.b:c", "9lives", "look at this one")]
+    assert sent[0] == "a.b:c"
+    assert sent[1] == "_9lives"
+    assert len(sent[2]) == 12
+    assert [mapped.client(name) for name in sent] == ["a.b:c", "9lives", "look at this one"]

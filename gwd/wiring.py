@@ -47,7 +47,7 @@ from gwd.settings import Settings
 from gwd.store import Connection, Store
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
-from gwd.vendors import anthropic_messages, openai_chat, openai_embeddings, openai_responses
+from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
 from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
@@ -71,6 +71,7 @@ ADAPTERS: Final[tuple[Adapter, ...]] = (
     anthropic_messages.ADAPTER,
     openai_responses.ADAPTER,
     openai_embeddings.ADAPTER,
+    gemini.ADAPTER,
 )
 
 log = logging.getLogger("gwd")
@@ -130,15 +131,21 @@ class RunningNode:
             self._spawn(self._reload())
 
     async def _reload(self) -> None:
-        self.node.state.forget()
-        await self.node.state.load()
-        if self._tls is not None:
-            server = self.settings.server
-            try:
-                self._tls.load_cert_chain(server.tls_cert, server.tls_key)
-            except OSError as error:
-                log.error("the new certificate cannot be used, the old one stays: %s", error)
+        await self.node.state.reload()
+        self._take_certificate()
         log.info("reloaded")
+
+    def _take_certificate(self) -> str | None:
+        """Read the certificate's files again for new connections; gives back what is wrong with them."""
+        if self._tls is None:
+            return None
+        server = self.settings.server
+        try:
+            self._tls.load_cert_chain(server.tls_cert, server.tls_key)
+        except OSError as error:
+            log.error("the new certificate cannot be used, the old one stays: %s", error)
+            return f"the new certificate cannot be used, the old one stays: {error}"
+        return None
 
     async def _start(self) -> None:
         settings, clock = self.settings, self._clock
@@ -148,6 +155,7 @@ class RunningNode:
         self.store = Store(str(settings.database), on_failure=self._storage_failed)
         await self.store.read(setup.check_ring, ring)
         status = NodeStatus(started_us=clock.now_us())
+        status.take_certificate = self._take_certificate
         boot_id = mint("boot_")
         app_url = settings.server.app_url
         recovered = await self.store.write(

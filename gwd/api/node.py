@@ -1,5 +1,7 @@
 """What handlers are given: the node's store, line, secrets and settings, put together by wiring."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from gwd.api.auth import Authenticator
@@ -16,12 +18,16 @@ from gwd.store import Store
 
 
 class NodeStatus:
-    """The few things about the running node that change: is it draining, in quarantine."""
+    """The few things about the running node that change: is it draining, in quarantine.
+
+    `take_certificate` reads the certificate's files again and gives back what is wrong with them.
+    """
 
     def __init__(self, *, started_us: int) -> None:
         self.started_us = started_us
         self.draining = False
         self.quarantine: str | None = None
+        self.take_certificate: Callable[[], str | None] = lambda: None
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,11 +62,10 @@ async def status(call: Call) -> Answer:
 
 
 async def reload(call: Call) -> Answer:
-    """Look again at the catalog, the vendor keys and the files they are in; parked vendor keys get a new chance."""
+    """What SIGHUP does: look again at the catalog, at vendor keys and the files they are in, at the certificate."""
     state = call.node.state
-    state.forget()
-    await state.load()
-    state.health.forget_credentials()
+    await state.reload()
+    certificate_problem = call.node.status.take_certificate()
     keys = [key for keys in state.vendor_keys.values() for key in keys]
     problems = [
         {"credential_id": key.id, "provider": key.provider, "message": key.problem}
@@ -77,10 +76,10 @@ async def reload(call: Call) -> Answer:
         "reloaded_at": iso(call.now_us),
         "credentials": len(keys),
         "problems": problems,
+        "certificate_problem": certificate_problem,
     }
-    return Answer(
-        body={"data": record}, subject=("node", None), details={"problems": len(problems)}
-    )
+    details = {"problems": len(problems) + (certificate_problem is not None)}
+    return Answer(body={"data": record}, subject=("node", None), details=details)
 
 
 def _glance(connection: Connection, organization_id: str, now_us: int) -> _Glance:

@@ -76,6 +76,12 @@ class PlanningState:
         self._catalog, self._vendor_keys = catalog, grouped
         return catalog
 
+    async def reload(self) -> None:
+        """Read everything again, the files of vendor keys too; keys that a vendor refused get a new chance."""
+        self.forget()
+        await self.load()
+        self.health.forget_credentials()
+
     def forget(self, organization_id: str | None = None) -> None:
         """Look again at the catalog and at one organization, or at all."""
         self._catalog = None

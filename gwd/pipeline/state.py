@@ -16,7 +16,7 @@ from gwd.credentials.vault import Vault
 from gwd.orgs.settings import OrganizationState
 from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.health import Health
-from gwd.pipeline.routing import Situation
+from gwd.pipeline.situation import Situation
 from gwd.store import Connection, Store
 
 

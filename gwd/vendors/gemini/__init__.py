@@ -15,6 +15,7 @@ from gwd.core.errors import Fault
 from gwd.core.events import Event
 from gwd.core.request import Embed, Family, Request
 from gwd.core.target import Target, UpstreamCall
+from gwd.vendors.base import Signatures
 from gwd.vendors.gemini import embeddings
 from gwd.vendors.gemini.build import build
 from gwd.vendors.gemini.decode import GeminiDecoder, decode
@@ -26,6 +27,7 @@ class Gemini:
 
     name = "gemini"
     family: Family | None = None
+    signatures: Signatures | None = None
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)

@@ -1,0 +1,228 @@
+"""Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from gwd.catalog.snapshot import Endpoint, Model
+from gwd.core.errors import (
+    ContextLengthExceeded,
+    GatewayError,
+    NoAvailableEndpoint,
+    NoEligibleEndpoints,
+)
+from gwd.core.request import (
+    Embed,
+    FilePart,
+    ImagePart,
+    Part,
+    Request,
+    ToolResultPart,
+    UrlSource,
+    VendorFileSource,
+)
+from gwd.pipeline.resolution import Wanted
+from gwd.pipeline.situation import Situation
+from gwd.pricing.hold import Demand
+
+_SOFT: Final = ("tools", "response_format", "verbosity")
+_ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
+_SAME: Final = {
+    "max_tokens": ("max_tokens", "max_completion_tokens"),
+    "max_completion_tokens": ("max_tokens", "max_completion_tokens"),
+    "reasoning": ("reasoning", "reasoning_effort", "include_reasoning"),
+    "reasoning_effort": ("reasoning", "reasoning_effort"),
+    "include_reasoning": ("reasoning", "include_reasoning"),
+}
+_URL_IMAGES: Final = frozenset(("openai_chat", "openai_responses", "anthropic_messages"))
+_URL_FILES: Final = frozenset(("openai_responses", "anthropic_messages"))
+
+
+class Exclusions:
+    """Why endpoints were left out, collected over all models."""
+
+    def __init__(self) -> None:
+        self.reasons: set[str] = set()
+        self.unsupported: set[str] = set()
+        self.context_length = 0
+        self.unavailable = False
+        self.retry_after_s: float | None = None
+
+    def cooling(self, wait_s: float) -> None:
+        self.unavailable = True
+        soonest = self.retry_after_s
+        self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the request's content asks of an endpoint."""
+
+    images: bool
+    image_urls: bool
+    files: bool
+    file_urls: bool
+    vendor_files: bool
+    json_schema: bool
+
+
+def needs_of(request: Request) -> Needs:
+    images = image_urls = files = file_urls = vendor_files = False
+    for part in _all_parts(request):
+        if isinstance(part, ImagePart):
+            images = True
+            image_urls = image_urls or isinstance(part.source, UrlSource)
+        elif isinstance(part, FilePart):
+            files = True
+            file_urls = file_urls or isinstance(part.source, UrlSource)
+        else:
+            continue
+        vendor_files = vendor_files or isinstance(part.source, VendorFileSource)
+    output = None if isinstance(request.body, Embed) else request.body.output
+    return Needs(
+        images=images,
+        image_urls=image_urls,
+        files=files,
+        file_urls=file_urls,
+        vendor_files=vendor_files,
+        json_schema=output is not None and output.kind == "json_schema",
+    )
+
+
+def _all_parts(request: Request) -> Iterable[Part]:
+    if isinstance(request.body, Embed):
+        return
+    for message in request.body.messages:
+        for part in message.parts:
+            yield part
+            if isinstance(part, ToolResultPart):
+                yield from part.parts
+
+
+def candidates(
+    entry: Wanted,
+    request: Request,
+    demand: Demand,
+    needs: Needs,
+    situation: Situation,
+    excluded: Exclusions,
+) -> list[Endpoint]:
+    """The endpoints of a model that can take the request, credentials and health aside."""
+    live = entry.model.live_endpoints
+    if not live:
+        excluded.unavailable = True
+    fitting = []
+    for endpoint in live:
+        reason = _excluded_by(endpoint, entry.model, request, demand, needs, situation)
+        if reason is None:
+            fitting.append(endpoint)
+            continue
+        excluded.reasons.add(reason)
+        if reason == "context_length":
+            excluded.context_length = max(excluded.context_length, endpoint.context_length)
+        if reason == "require_parameters":
+            excluded.unsupported |= _unsupported(request, endpoint)
+    for word in _SOFT:
+        if word in request.sent_parameters:
+            supporting = [e for e in fitting if word in e.supported_parameters]
+            fitting = supporting or fitting
+    return fitting
+
+
+def _excluded_by(
+    endpoint: Endpoint,
+    model: Model,
+    request: Request,
+    demand: Demand,
+    needs: Needs,
+    situation: Situation,
+) -> str | None:
+    preferences, settings = request.preferences, situation.organization.settings
+    if endpoint.price_at(situation.now_us) is None:
+        return "price"
+    if settings.allowed_providers is not None and not is_named(
+        endpoint, settings.allowed_providers
+    ):
+        return "allowed_providers"
+    if preferences.only and not is_named(endpoint, preferences.only):
+        return "allowed_providers"
+    if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
+        return "ignored_providers"
+    if not _carries(endpoint, model, request, needs):
+        return "modality"
+    if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
+        return "structured_outputs"
+    if preferences.require_parameters and _unsupported(request, endpoint):
+        return "require_parameters"
+    if demand.generates:
+        output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
+        if demand.prompt_bound + output > endpoint.context_length and (
+            demand.prompt_estimate * _ESTIMATE_SLACK + output > endpoint.context_length
+        ):
+            return "context_length"
+    return None
+
+
+def _carries(endpoint: Endpoint, model: Model, request: Request, needs: Needs) -> bool:
+    if needs.images and "image" not in model.input_modalities:
+        return False
+    if needs.files and "file" not in model.input_modalities:
+        return False
+    flags, adapter = endpoint.flags, endpoint.adapter
+    urls = adapter in _URL_IMAGES if flags.takes_image_urls is None else flags.takes_image_urls
+    if needs.image_urls and not urls:
+        return False
+    urls = adapter in _URL_FILES if flags.takes_file_urls is None else flags.takes_file_urls
+    if needs.file_urls and not urls:
+        return False
+    return not needs.vendor_files or adapter == request.family
+
+
+def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
+    """Words the request uses that the endpoint lacks, under any of their equal names."""
+    supported = endpoint.supported_parameters
+    return {
+        word
+        for word in request.sent_parameters
+        if not any(name in supported for name in _SAME.get(word, (word,)))
+    }
+
+
+def is_named(endpoint: Endpoint, names: Sequence[str]) -> bool:
+    return any(matches(endpoint, name) for name in names)
+
+
+def matches(endpoint: Endpoint, name: str) -> bool:
+    """A bare slug (or display name) names every endpoint of the provider, a full tag only that one."""
+    wanted = name.lower()
+    return wanted in (endpoint.tag, endpoint.provider, endpoint.provider_name.lower())
+
+
+def none_left(request: Request, demand: Demand, excluded: Exclusions) -> GatewayError:
+    if excluded.reasons == {"context_length"}:
+        return ContextLengthExceeded(
+            f"the request needs about {demand.prompt_estimate} prompt tokens"
+            f" and {demand.output_cap or 1} for the answer;"
+            f" the longest context of this model is {excluded.context_length}: shorten it or lower max_tokens",
+            metadata={
+                "context_length": excluded.context_length,
+                "prompt_tokens_estimate": demand.prompt_estimate,
+                "max_tokens": demand.output_cap,
+            },
+        )
+    if excluded.reasons and not excluded.unavailable:
+        metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
+        why = ", ".join(sorted(excluded.reasons))
+        if excluded.unsupported:
+            metadata["unsupported_parameters"] = sorted(excluded.unsupported)
+            why += f" (unsupported: {', '.join(sorted(excluded.unsupported))})"
+        return NoEligibleEndpoints(
+            f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
+            metadata=metadata,
+        )
+    wait_s = excluded.retry_after_s
+    return NoAvailableEndpoint(
+        f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
+        retry_after_s=None if wait_s is None else min(60, max(1, int(wait_s + 0.999))),
+        metadata={"excluded_by": sorted(excluded.reasons)} if excluded.reasons else None,
+    )

@@ -26,7 +26,7 @@ from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
-from gwd.jobs import service_manager
+from gwd.jobs import retention, service_manager
 from gwd.jobs.loop import every
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
@@ -41,7 +41,6 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
 from gwd.pipeline.upstream import AiohttpUpstream, Timeouts
-from gwd.replay import idempotency, signatures
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
@@ -250,10 +249,7 @@ class RunningNode:
             self._spawn(every(gap_s, self._say_alive, name="watchdog"))
 
     async def _forget(self) -> None:
-        """What is kept for a while only: replies of keyed requests, signed reasoning."""
-        now_us = self._clock.now_us()
-        await self.store.write(idempotency.forget_old, now_us=now_us)
-        await self.store.write(signatures.forget_old, now_us=now_us)
+        await retention.forget(self.store, self._clock)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""

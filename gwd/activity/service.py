@@ -138,6 +138,21 @@ def traffic(connection: Connection, since_us: int) -> Traffic:
     )
 
 
+def forget_tags(
+    connection: Connection, organization_id: str, *, before_us: int, at_most: int = 500
+) -> int:
+    """Drop who and what said it was asking from old records; amounts, tokens, prices and receipts stay.
+
+    Gives back how many records were changed; fewer than `at_most` means that none is left.
+    """
+    return connection.execute(
+        "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL"
+        " WHERE rowid IN (SELECT rowid FROM generation WHERE organization_id = ? AND created_at < ?"
+        " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?)",
+        (organization_id, before_us, at_most),
+    )
+
+
 def admitted_since(connection: Connection, since_us: int) -> list[tuple[str, int]]:
     """(family, created_at) of what the rate limit let through: what its windows are seeded with at start."""
     return [

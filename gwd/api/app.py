@@ -105,7 +105,8 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
     """Public reading of the catalog."""
 
     async def list_(request: Request) -> HTTPResponse:
-        return await _public(models.list_models(node, _query(request)))
+        listed = models.list_models(node, _query(request), request.headers, _address(request))
+        return await _public(listed)
 
     async def get(request: Request, model: str) -> HTTPResponse:
         return await _public(models.get_model(node, model))

@@ -1,6 +1,6 @@
 """GET /models and its kin: one record that satisfies the clients of every dialect (api.md 4.4, 4.5)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -11,24 +11,32 @@ from gwd.catalog.prices import pricing_record
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.cost import Price
-from gwd.core.errors import InvalidValue, ModelNotFound
+from gwd.core.errors import InvalidValue, ModelNotFound, Unauthenticated
 from gwd.core.request import EFFORTS
+from gwd.keys.models import allows
 
 Record = dict[str, Any]
 MAX_LIMIT: Final = 1_000
 _REASONING: Final = frozenset(("reasoning", "reasoning_effort", "include_reasoning"))
 
 
-async def list_models(node: Node, query: dict[str, str]) -> bytes:
-    """The list; retired models are left out, aliases are rows of their own."""
+async def list_models(
+    node: Node, query: dict[str, str], headers: Mapping[str, str], address: str
+) -> bytes:
+    """The list; retired models are left out, aliases are rows of their own.
+
+    Anybody may read it. A caller's inference key narrows it to what the key may use, where its organization says so.
+    """
     catalog = await node.state.catalog()
     now_us = node.clock.now_us()
+    may_use = await _limits(node, headers, address)
     records = [
         model_record(model, catalog, node.base_url, now_us)
         for model in catalog.models.values()
         if model.life.state(now_us) != "retired"
     ]
     records += _alias_records(catalog, node.base_url, now_us)
+    records = [record for record in records if _is_allowed(record, may_use)]
     records = [record for record in records if _wanted(record, query)]
     total = len(records)
     limit, offset = _page(query)
@@ -66,6 +74,27 @@ async def get_model(node: Node, raw_name: str) -> bytes:
         return msgspec.json.encode({"data": _endpoints_record(model, record, node, now_us)})
     beside = ("id", "object", "created", "owned_by", "type", "display_name", "created_at")
     return msgspec.json.encode({"data": record, **{field: record[field] for field in beside}})
+
+
+async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[Sequence[str]]:
+    """The allow-lists that narrow the list for this caller; none for a stranger."""
+    if "authorization" not in headers and "x-api-key" not in headers:
+        return []
+    try:
+        row = await node.authenticator.find(headers, address)
+    except Unauthenticated:
+        return []  # the list is public: a foreign or stale key reads it like anybody
+    situation = await node.state.situation(row.caller.organization_id, None)
+    settings = situation.organization.settings
+    if row.caller.kind != "inference" or not settings.is_filtered_model_catalog_enabled:
+        return []
+    lists = (row.state.allowed_models, settings.allowed_models)
+    return [patterns for patterns in lists if patterns is not None]
+
+
+def _is_allowed(record: Record, may_use: list[Sequence[str]]) -> bool:
+    slug = record["canonical_slug"]
+    return all(allows(patterns, slug, (record["id"],)) for patterns in may_use)
 
 
 def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> Record:

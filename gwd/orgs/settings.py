@@ -86,6 +86,15 @@ def revision(connection: Connection, organization_id: str) -> int:
     return -1 if row is None else int(row[0])
 
 
+def retentions(connection: Connection) -> list[tuple[str, int]]:
+    """(organization, days) of those that do not keep tags for ever."""
+    rows = connection.rows(
+        "SELECT id, settings FROM organization WHERE settings LIKE '%retention_days%'"
+    )
+    kept = [(row[0], _decoder.decode(row[1]).retention_days) for row in rows]
+    return [(organization_id, days) for organization_id, days in kept if days is not None]
+
+
 def bump_revision(connection: Connection, organization_id: str, *, now_us: int) -> None:
     """Tell every snapshot that something it holds of this organization has changed."""
     connection.execute(
@@ -156,6 +165,11 @@ def _changed(changes: PatchSettings, rate_limit_ceiling: int) -> dict[str, Any]:
     if "ignored_providers" in fields:
         fields["ignored_providers"] = checks.names(
             fields["ignored_providers"], param="ignored_providers"
+        )
+    if fields.get("store_prompts"):
+        raise InvalidValue(
+            "store_prompts must stay false: this gateway never stores prompts or answers.",
+            param="store_prompts",
         )
     _in_range(fields.get("retention_days"), 1, MAX_RETENTION_DAYS, param="retention_days")
     _in_range(fields.get("alert_email_min_percent"), 0, 100, param="alert_email_min_percent")

@@ -106,6 +106,7 @@ async def test_settings_have_their_defaults_and_are_changed_one_by_one(office: O
         ("low_balance_threshold", 10**12),
         ("alert_email_min_percent", 101),
         ("store_prompts", "yes"),
+        ("store_prompts", True),
         ("forward_retired_models", None),
         ("deprecation_alerts", "some"),
     ],
@@ -115,7 +116,7 @@ async def test_a_wrong_setting_is_named_and_nothing_is_changed(
 ) -> None:
     before = await office.ok("admin", "GET", "/organization/settings")
     reply = await office.call(
-        "admin", "PATCH", "/organization/settings", {"store_prompts": True, name: value}
+        "admin", "PATCH", "/organization/settings", {"forward_retired_models": False, name: value}
     )
     assert reply.status_code == 400, reply.text
     assert reply.json()["error"]["param"] == name

@@ -111,7 +111,7 @@ def test_null_clears_and_a_patch_that_changes_nothing_keeps_the_revision(connect
 def test_a_bad_setting_is_named_and_nothing_is_changed(connection, made, field, value):
     before = settings(connection, made.organization.id)
     with pytest.raises(InvalidValue) as refused:
-        patched(connection, made, **{field: value}, store_prompts=True)
+        patched(connection, made, **{field: value}, forward_retired_models=False)
     assert refused.value.param == field
     assert settings(connection, made.organization.id) == before
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from gwd.core.clock import Clock
-from gwd.core.errors import Fault, GatewayError, InvalidRequest
+from gwd.core.errors import Fault, InvalidRequest
 from gwd.core.events import (
     OUTPUT_EVENTS,
     Event,
@@ -106,7 +106,11 @@ class Dispatcher:
                         skipped_rank = planned.rank
                     case _:
                         break
-        outcome.error = self._error(outcome, unbuildable)
+        if not outcome.failures and unbuildable is not None:
+            outcome.error = unbuildable
+        else:
+            allows_fallbacks = request.preferences.allow_fallbacks
+            outcome.error = final_error(outcome.failures, allows_fallbacks=allows_fallbacks)
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
@@ -164,7 +168,13 @@ class Dispatcher:
             return self._failed(planned, broken.fault, began_s, outcome)
         except _Broken as broken:
             return self._failed(planned, broken.fault, began_s, outcome)
-        except (UndecodableError, SseError, msgspec.DecodeError, RecursionError) as error:
+        except (
+            UndecodableError,
+            SseError,
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+            RecursionError,
+        ) as error:
             fault = Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -195,6 +205,12 @@ class Dispatcher:
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
             raise _Broken(attempt.adapter.fault(reply.status, reply.headers, body))
+        if reply.headers.get("content-encoding", "identity").strip().lower() not in (
+            "",
+            "identity",
+        ):
+            # Never unpacked: a few packed bytes may hold gigabytes, and we asked for none.
+            raise UndecodableError("it is packed, which was not asked for")
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not call.stream or kind not in _WHOLE_FIRST_EVENT:
             await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)
@@ -224,6 +240,9 @@ class Dispatcher:
                 )
             if now_s() >= deadline_s:
                 raise UpstreamFault("timeout", "the answer took longer than the total deadline")
+            if not attempt.has_output and now_s() >= first_deadline_s:
+                # Comments keep a connection alive, but they are no answer.
+                raise UpstreamFault("timeout", "the vendor sent no event of its answer in time")
 
     def _failed(self, planned: Planned, fault: Fault, began_s: float, outcome: Outcome) -> Fault:
         now_s = self._clock.monotonic_s()
@@ -235,11 +254,6 @@ class Dispatcher:
                 FailedAttempt(planned=planned, fault=fault, duration_s=now_s - began_s)
             )
         return fault
-
-    def _error(self, outcome: Outcome, unbuildable: InvalidRequest | None) -> GatewayError:
-        if not outcome.failures and unbuildable is not None:
-            return unbuildable
-        return final_error(outcome.failures)
 
 
 class _Attempt:

@@ -6,6 +6,7 @@ The order of things is api.md 6.3: resolve names, filter endpoints, order them, 
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from math import ceil
 from typing import Final, Literal
 
 import msgspec
@@ -15,6 +16,7 @@ from gwd.core.clock import iso
 from gwd.core.cost import Price
 from gwd.core.errors import (
     ContextLengthExceeded,
+    EndpointsThrottled,
     GatewayError,
     ModelNotAllowed,
     ModelNotFound,
@@ -133,9 +135,11 @@ class _Exclusions:
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
+        self.cooling_for: set[str | None] = set()
 
-    def cooling(self, wait_s: float) -> None:
+    def cooling(self, wait_s: float, reason: str | None) -> None:
         self.unavailable = True
+        self.cooling_for.add(reason)
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
 
@@ -460,7 +464,8 @@ def _usable_keys(
         if wait_s is None:
             usable.append(key)
         else:
-            excluded.cooling(wait_s)
+            reason = situation.health.cooling_reason(endpoint.id, key.id)
+            excluded.cooling(wait_s, reason)
     if not usable:
         excluded.unavailable = True
     if len(usable) > 1:
@@ -588,10 +593,21 @@ def _none_left(request: Request, demand: Demand, excluded: _Exclusions) -> Gatew
             metadata=metadata,
         )
     wait_s = excluded.retry_after_s
+    retry_after_s = None if wait_s is None else min(60, max(1, ceil(wait_s)))
+    left_out: dict[str, object] | None = None
+    if excluded.reasons:
+        left_out = {"excluded_by": sorted(excluded.reasons)}
+    if excluded.cooling_for == {"rate_limited"}:
+        # Spec 7: every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
+        return EndpointsThrottled(
+            f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
+            retry_after_s=retry_after_s,
+            metadata=left_out,
+        )
     return NoAvailableEndpoint(
         f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
-        retry_after_s=None if wait_s is None else min(60, max(1, int(wait_s + 0.999))),
-        metadata={"excluded_by": sorted(excluded.reasons)} if excluded.reasons else None,
+        retry_after_s=retry_after_s,
+        metadata=left_out,
     )
 
 

@@ -21,7 +21,7 @@ from gwd.core.events import (
     Started,
 )
 from gwd.core.request import Request
-from gwd.core.sse import SseError, SseSplitter
+from gwd.core.sse import Frame, SseError, SseSplitter
 from gwd.core.target import Target, UpstreamCall
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.failures import final_error, in_band_error
@@ -31,7 +31,14 @@ from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamRep
 from gwd.vendors.base import Adapter, StreamDecoder, UndecodableError
 
 MAX_ATTEMPTS: Final = 6
-_WHOLE_FIRST_EVENT: Final = frozenset(("text/event-stream",))
+_EVENT_STREAM: Final = "text/event-stream"
+_UNDECODABLE: Final = (
+    UndecodableError,
+    SseError,
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+)
 
 
 class Sink(Protocol):
@@ -168,13 +175,7 @@ class Dispatcher:
             return self._failed(planned, broken.fault, began_s, outcome)
         except _Broken as broken:
             return self._failed(planned, broken.fault, began_s, outcome)
-        except (
-            UndecodableError,
-            SseError,
-            msgspec.DecodeError,
-            UnicodeDecodeError,
-            RecursionError,
-        ) as error:
+        except _UNDECODABLE as error:
             fault = Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -212,7 +213,7 @@ class Dispatcher:
             # Never unpacked: a few packed bytes may hold gigabytes, and we asked for none.
             raise UndecodableError("it is packed, which was not asked for")
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if not call.stream or kind not in _WHOLE_FIRST_EVENT:
+        if not call.stream or kind != _EVENT_STREAM:
             await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)
             return
         decoder = attempt.adapter.decoder(attempt.request, attempt.planned.target)
@@ -223,14 +224,12 @@ class Dispatcher:
             waiting_s = idle_s if attempt.has_output else max(0.05, first_deadline_s - now_s())
             data = await reply.read(min(waiting_s, max(0.05, deadline_s - now_s())))
             frames = splitter.feed(data) if data else splitter.close()
-            events: list[Event] = []
-            for frame in frames:
-                events += decoder.feed(frame)
-            if not data:
-                events += decoder.close()
+            events, broken = _decoded(decoder, frames, is_last=not data)
             await attempt.take(events, decoder)
             if attempt.ended:
                 return
+            if broken is not None:
+                raise broken
             if not data:
                 raise _Broken(
                     Fault(
@@ -339,3 +338,21 @@ class _Attempt:
             elif type(event) is Failed:
                 return event
         return None
+
+
+def _decoded(
+    decoder: StreamDecoder, frames: list[Frame], *, is_last: bool
+) -> tuple[list[Event], Exception | None]:
+    """The events of the frames up to one that cannot be decoded, and what was wrong with that.
+
+    What came before it counts, however the network has cut the stream into pieces.
+    """
+    events: list[Event] = []
+    try:
+        for frame in frames:
+            events += decoder.feed(frame)
+        if is_last:
+            events += decoder.close()
+    except _UNDECODABLE as error:
+        return events, error
+    return events, None

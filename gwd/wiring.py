@@ -9,7 +9,7 @@ import ipaddress
 import logging
 import socket
 import ssl
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from sanic import Sanic
@@ -56,6 +56,8 @@ FORGET_S: Final = 600.0
 SWEEP_SLACK_US: Final = 60 * US_PER_S
 RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
+LAST_WORDS_S: Final = 0.5
+POLL_S: Final = 0.05
 BACKLOG: Final = 2_048
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
@@ -328,10 +330,16 @@ class RunningNode:
         self.node.status.draining = True
         service_manager.notify(self._environment, "STOPPING=1")
         live = self.node.line.live
-        await _until_empty(live, self.settings.timeouts.drain_s)
-        for generation in list(live.values()):
+        if self.failure is None:
+            await _until(lambda: not live, self.settings.timeouts.drain_s)
+        last = list(live.values())
+        for generation in last:
             generation.stop(Draining("the gateway is stopping; try again", retry_after_s=5))
-        await _until_empty(live, LAST_SETTLEMENTS_S)
+        # A failed disk settles nothing more: recovery does, and the sooner the better.
+        limit_s = LAST_SETTLEMENTS_S if self.failure is None else LAST_WORDS_S
+        await _until(lambda: not live, limit_s)
+        await _until(lambda: all(generation.outlet.empty for generation in last), LAST_WORDS_S)
+        await asyncio.sleep(POLL_S)  # what was taken out is on its way to the sockets
 
     async def _close(self) -> None:
         if self._server is not None:
@@ -370,11 +378,11 @@ class RunningNode:
         self.end()
 
 
-async def _until_empty(live: Mapping[str, object], limit_s: float) -> None:
+async def _until(reached: Callable[[], bool], limit_s: float) -> None:
     waited_s = 0.0
-    while live and waited_s < limit_s:
-        await asyncio.sleep(0.05)
-        waited_s += 0.05
+    while not reached() and waited_s < limit_s:
+        await asyncio.sleep(POLL_S)
+        waited_s += POLL_S
 
 
 def _nothing(_: Connection) -> None:

@@ -71,7 +71,9 @@ def admit(
         key = keys.require_live_key(connection, ticket.key_id, now_us=now_us)
         if isinstance(planned, Refusal) and planned.stage == "model":
             raise planned.error
-        keys.require_below_limit(connection, key, now_us=now_us)
+        # Ledger time: a clock that was set back must not open a closed window again.
+        ledger_us = credit.ledger_time_us(connection, ticket.organization_id, now_us=now_us)
+        keys.require_below_limit(connection, key, now_us=ledger_us)
         _check_in_flight(connection, key, in_flight_cap)
         budgets.check_hard(
             connection,

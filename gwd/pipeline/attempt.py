@@ -41,3 +41,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     error: GatewayError | None = None
     client_left: bool = False
     reached_client: bool = False
+
+    def break_off(self, error: GatewayError) -> None:
+        """Whatever the vendor said, the client does not get it whole."""
+        self.finished, self.error = None, error

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from gwd.core.clock import Clock
-from gwd.core.errors import Fault, GatewayError, InvalidRequest
+from gwd.core.errors import Fault, InvalidRequest
 from gwd.core.events import (
     OUTPUT_EVENTS,
     Event,
@@ -21,7 +21,7 @@ from gwd.core.events import (
     Started,
 )
 from gwd.core.request import Request
-from gwd.core.sse import SseError, SseSplitter
+from gwd.core.sse import Frame, SseError, SseSplitter
 from gwd.core.target import Target, UpstreamCall
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.failures import final_error, in_band_error
@@ -31,7 +31,14 @@ from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamRep
 from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
 
 MAX_ATTEMPTS: Final = 6
-_WHOLE_FIRST_EVENT: Final = frozenset(("text/event-stream",))
+_EVENT_STREAM: Final = "text/event-stream"
+_UNDECODABLE: Final = (
+    UndecodableError,
+    SseError,
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+)
 
 
 class Sink(Protocol):
@@ -52,6 +59,33 @@ class _Broken(Exception):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+
+
+class _Lessons:
+    """What refused attempts teach about the targets still to come (api.md 6.4)."""
+
+    def __init__(self) -> None:
+        self._refused_rank: int | None = None
+        self._too_short: int | None = None
+
+    def rule_out(self, planned: Planned) -> bool:
+        """Whether the target would refuse for the same reason."""
+        if planned.rank == self._refused_rank:
+            return True
+        return self._too_short is not None and planned.target.context_length <= self._too_short
+
+    def is_final(self, planned: Planned, fault: Fault) -> bool:
+        """Whether no other target can do better."""
+        if fault.reason != "bad_request":
+            return False
+        match fault.detail:
+            case "context_length":
+                self._too_short = planned.target.context_length
+            case "content_policy":
+                self._refused_rank = planned.rank
+            case _:
+                return True
+        return False
 
 
 class Dispatcher:
@@ -77,15 +111,12 @@ class Dispatcher:
     ) -> None:
         """Try the targets; `outcome` is kept current throughout, also when this is cancelled."""
         deadline_s = self._clock.monotonic_s() + self._timeouts.total_s
-        skipped_rank: int | None = None
-        larger_than: int | None = None
+        lessons = _Lessons()
         unbuildable: InvalidRequest | None = None
         for planned in targets:
             if outcome.attempts >= MAX_ATTEMPTS or self._clock.monotonic_s() >= deadline_s:
                 break
-            if planned.rank == skipped_rank:
-                continue
-            if larger_than is not None and planned.target.context_length <= larger_than:
+            if lessons.rule_out(planned):
                 continue
             try:
                 call = self._adapters[planned.target.adapter].build(request, planned.target)
@@ -102,15 +133,13 @@ class Dispatcher:
                 )
             if fault is None or outcome.serving is not None:
                 return
-            if fault.reason == "bad_request":
-                match fault.detail:
-                    case "context_length":
-                        larger_than = planned.target.context_length
-                    case "content_policy":
-                        skipped_rank = planned.rank
-                    case _:
-                        break
-        outcome.error = self._error(outcome, unbuildable)
+            if lessons.is_final(planned, fault):
+                break
+        if not outcome.failures and unbuildable is not None:
+            outcome.error = unbuildable
+        else:
+            allows_fallbacks = request.preferences.allow_fallbacks
+            outcome.error = final_error(outcome.failures, allows_fallbacks=allows_fallbacks)
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
@@ -191,7 +220,7 @@ class Dispatcher:
             return self._failed(planned, broken.fault, began_s, outcome)
         except _Broken as broken:
             return self._failed(planned, broken.fault, began_s, outcome)
-        except (UndecodableError, SseError, msgspec.DecodeError, RecursionError) as error:
+        except _UNDECODABLE as error:
             fault = Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -222,8 +251,14 @@ class Dispatcher:
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
             raise _Broken(attempt.adapter.fault(reply.status, reply.headers, body))
+        if reply.headers.get("content-encoding", "identity").strip().lower() not in (
+            "",
+            "identity",
+        ):
+            # Never unpacked: a few packed bytes may hold gigabytes, and we asked for none.
+            raise UndecodableError("it is packed, which was not asked for")
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if not call.stream or kind not in _WHOLE_FIRST_EVENT:
+        if not call.stream or kind != _EVENT_STREAM:
             await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)
             return
         decoder = attempt.adapter.decoder(attempt.request, attempt.planned.target)
@@ -234,14 +269,12 @@ class Dispatcher:
             waiting_s = idle_s if attempt.has_output else max(0.05, first_deadline_s - now_s())
             data = await reply.read(min(waiting_s, max(0.05, deadline_s - now_s())))
             frames = splitter.feed(data) if data else splitter.close()
-            events: list[Event] = []
-            for frame in frames:
-                events += decoder.feed(frame)
-            if not data:
-                events += decoder.close()
+            events, broken = _decoded(decoder, frames, is_last=not data)
             await attempt.take(events, decoder)
             if attempt.ended:
                 return
+            if broken is not None:
+                raise broken
             if not data:
                 raise _Broken(
                     Fault(
@@ -251,6 +284,9 @@ class Dispatcher:
                 )
             if now_s() >= deadline_s:
                 raise UpstreamFault("timeout", "the answer took longer than the total deadline")
+            if not attempt.has_output and now_s() >= first_deadline_s:
+                # Comments keep a connection alive, but they are no answer.
+                raise UpstreamFault("timeout", "the vendor sent no event of its answer in time")
 
     def _failed(self, planned: Planned, fault: Fault, began_s: float, outcome: Outcome) -> Fault:
         now_s = self._clock.monotonic_s()
@@ -262,11 +298,6 @@ class Dispatcher:
                 FailedAttempt(planned=planned, fault=fault, duration_s=now_s - began_s)
             )
         return fault
-
-    def _error(self, outcome: Outcome, unbuildable: InvalidRequest | None) -> GatewayError:
-        if not outcome.failures and unbuildable is not None:
-            return unbuildable
-        return final_error(outcome.failures)
 
 
 class _Attempt:
@@ -352,3 +383,21 @@ class _Attempt:
             elif type(event) is Failed:
                 return event
         return None
+
+
+def _decoded(
+    decoder: StreamDecoder, frames: list[Frame], *, is_last: bool
+) -> tuple[list[Event], Exception | None]:
+    """The events of the frames up to one that cannot be decoded, and what was wrong with that.
+
+    What came before it counts, however the network has cut the stream into pieces.
+    """
+    events: list[Event] = []
+    try:
+        for frame in frames:
+            events += decoder.feed(frame)
+        if is_last:
+            events += decoder.close()
+    except _UNDECODABLE as error:
+        return events, error
+    return events, None

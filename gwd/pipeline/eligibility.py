@@ -1,6 +1,7 @@
 """Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import Final
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from gwd.catalog.snapshot import Endpoint, Model
 from gwd.core.errors import (
     ContextLengthExceeded,
+    EndpointsThrottled,
     GatewayError,
     NoAvailableEndpoint,
     NoEligibleEndpoints,
@@ -48,9 +50,11 @@ class Exclusions:
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
+        self.cooling_for: set[str | None] = set()
 
-    def cooling(self, wait_s: float) -> None:
+    def cooling(self, wait_s: float, reason: str | None) -> None:
         self.unavailable = True
+        self.cooling_for.add(reason)
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
 
@@ -221,8 +225,19 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             metadata=metadata,
         )
     wait_s = excluded.retry_after_s
+    retry_after_s = None if wait_s is None else min(60, max(1, ceil(wait_s)))
+    left_out: dict[str, object] | None = None
+    if excluded.reasons:
+        left_out = {"excluded_by": sorted(excluded.reasons)}
+    if excluded.cooling_for == {"rate_limited"}:
+        # Spec 7: every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
+        return EndpointsThrottled(
+            f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
+            retry_after_s=retry_after_s,
+            metadata=left_out,
+        )
     return NoAvailableEndpoint(
         f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
-        retry_after_s=None if wait_s is None else min(60, max(1, int(wait_s + 0.999))),
-        metadata={"excluded_by": sorted(excluded.reasons)} if excluded.reasons else None,
+        retry_after_s=retry_after_s,
+        metadata=left_out,
     )

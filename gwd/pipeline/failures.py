@@ -22,8 +22,11 @@ _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_acces
 MAX_RETRY_AFTER_S: Final = 60
 
 
-def final_error(failures: list[FailedAttempt]) -> GatewayError:
-    """The error when no attempt gave output; `metadata.previous_errors` lists them all."""
+def final_error(failures: list[FailedAttempt], *, allows_fallbacks: bool) -> GatewayError:
+    """The error when no attempt gave output; `metadata.previous_errors` lists them all.
+
+    A client that allowed no fallbacks asked for the vendor's own answer, so it is told of a 529 as such.
+    """
     if not failures:
         return InternalError("the request could not be sent to any endpoint")
     faults = [failure.fault for failure in failures]
@@ -47,7 +50,7 @@ def final_error(failures: list[FailedAttempt]) -> GatewayError:
             retry_after_s=_retry_after(faults),
             metadata=metadata,
         )
-    if len(faults) == 1 and last.status == 529:
+    if not allows_fallbacks and last.status == 529:
         error = Overloaded("the vendor is overloaded; try again", metadata=metadata)
         error.status = 529
         return error

@@ -109,10 +109,13 @@ class Health:
 
     def cooling_reason(self, endpoint_id: str, credential_id: str) -> str | None:
         """What the cooldown is for."""
-        found = self._pairs.get((endpoint_id, credential_id)) or self._credentials.get(
-            credential_id
+        pair, own = (
+            self._pairs.get((endpoint_id, credential_id)),
+            self._credentials.get(credential_id),
         )
-        return found.reason if found else None
+        if pair is None or (own is not None and own.until_s > pair.until_s):
+            pair = own
+        return pair.reason if pair else None
 
     def forget_credentials(self) -> None:
         """The catalog or a credential changed: parked credentials get a new chance."""

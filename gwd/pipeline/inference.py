@@ -21,6 +21,7 @@ from gwd.core.errors import (
     Fault,
     GatewayError,
     InternalError,
+    StorageUnavailable,
     Unavailable,
 )
 from gwd.core.events import Event, Failed, Settled, collect
@@ -29,14 +30,15 @@ from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill, bill_of
+from gwd.pipeline.closing import Closing
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.outlet import Outlet
 from gwd.pipeline.progress import Meter
 from gwd.pipeline.receipt import receipt_json, timing_of
 from gwd.pipeline.routing import Plan, Planned, Refusal, plan
-from gwd.pipeline.settlement import row_of, settle
+from gwd.pipeline.settlement import abandon, row_of
 from gwd.pipeline.state import PlanningState
-from gwd.pipeline.ticket import Ticket, error_columns, identity
+from gwd.pipeline.ticket import Ticket, error_columns, identity, refused_row
 from gwd.pricing.hold import Demand
 from gwd.replay import signatures
 from gwd.store import Store
@@ -45,6 +47,7 @@ from gwd.vendors.base import Signatures
 STREAM_COMMIT_S: Final = 25.0
 KEEPALIVE_S: Final = 10.0
 SETTLE_WAIT_S: Final = 10.0
+_WITH_RECEIPT: Final = frozenset((429, 502, 503, 529))
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +106,7 @@ class Generation:
         self.outlet = Outlet()
         self.task: asyncio.Task[None] | None = None
         self.ticket = ticket
+        self._named = {"generation_id": ticket.generation_id}  # in every line of the log
         self._line = line
         self._request = request
         self._dialect = dialect
@@ -116,38 +120,34 @@ class Generation:
         self._last_push_s = 0.0
         self._dispatching = False
         self._stop: GatewayError | None = None
+        self._on_record = False  # the ledger and the activity know of the end, or will
         self._signatures: list[Signatures] = []
         self._demand: Demand | None = None
 
     async def run(self) -> None:
         """The line. Whatever happens in it, the hold is resolved and the head is answered."""
-        settled = False
+        error: GatewayError = Draining("the gateway is stopping; try again")
         try:
             admitted, planned = await self._admit()
             if isinstance(admitted, Refused):
-                self._answer(Head(served=None, error=admitted.error))
-                settled = True
+                self._on_record = True
+                error = admitted.error
                 return
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
             self._demand = planned.demand
             await self._recall()
-            await self._dispatch(planned)
-            settled = True  # from here on the settlement is in the writer's queue
+            await self._dispatch()
             await self._finish(planned)
-        except GatewayError as error:
-            self._answer(Head(served=None, error=error))
+        except GatewayError as refusal:
+            error = refusal
         except Exception:
-            log.exception("generation failed", extra={"generation_id": self.ticket.generation_id})
-            self._answer(
-                Head(served=None, error=InternalError("the gateway made a mistake; try again"))
-            )
+            log.exception("generation failed", extra=self._named)
+            error = _mistake()
         finally:
-            if not settled:
-                self._release()
-            self._end_timer()
-            self._answer(Head(served=None, error=Draining("the gateway is stopping; try again")))
-            self.outlet.close()
+            if not self._on_record:
+                self._abandon(error)
+            self._end(Head(served=None, error=error))
             del self._line.live[self.ticket.generation_id]
 
     def client_left(self) -> None:
@@ -186,6 +186,9 @@ class Generation:
         self._push(self._renderer.feed(events))
         if not await self.outlet.room():
             self.client_left()
+            await asyncio.sleep(
+                0
+            )  # the interruption arrives here, where dispatch can be told of it
 
     # --- the steps
 
@@ -240,7 +243,7 @@ class Generation:
                 now_us=line.clock.now_us(),
             )
 
-    async def _dispatch(self, planned: Plan) -> None:
+    async def _dispatch(self) -> None:
         outcome = self._outcome
         if outcome.client_left or self._stop is not None:
             outcome.error = self._stop
@@ -255,19 +258,66 @@ class Generation:
             if not outcome.client_left and self._stop is None:
                 raise
             assert self.task is not None
-            self.task.uncancel()
+            while self.task.cancelling():
+                self.task.uncancel()
             if outcome.finished is None:
                 outcome.error = self._stop
+        except Exception:
+            # The vendor's part is over: what reached the client is settled like any answer that broke off.
+            log.exception("dispatch failed", extra=self._named)
+            self._outcome.break_off(_mistake())
         finally:
             self._dispatching = False
 
     async def _finish(self, planned: Plan) -> None:
         """Settle, then say so: cost and receipt travel in the client's last frame."""
+        books = self._books(planned)
+        body = None
+        if self._wants_whole():
+            # Rendered before it is charged: an answer that cannot be rendered costs nothing.
+            try:
+                body = self._whole(books)
+            except Exception:
+                log.exception("an answer could not be rendered", extra=self._named)
+                self._outcome.break_off(_mistake())
+                books = self._books(planned)
+        line = self._line
+        closing = Closing(
+            line.store,
+            line.clock,
+            line.app_url,
+            row=books.row,
+            charged=books.bill.charged,
+            otherwise=None if self._request.stream else self._failed_row(_given_up(), books.row),
+        )
+        self._on_record = True
+        in_time = await self._settle(closing)
+        self._remember()
+        self._close(books, self._outcome.error, body)
+        if not in_time:
+            self._end(Head(served=self._outcome.trying, error=self._outcome.error))
+            await closing.settle_later()
+
+    async def _settle(self, closing: Closing) -> bool:
+        """False when it takes longer than the client should wait."""
+        try:
+            if await closing.settle(SETTLE_WAIT_S):
+                return True
+        except Exception:
+            log.exception("a settlement failed", extra=self._named)
+            self._outcome.break_off(_mistake())
+            return True
+        log.error("a settlement is late", extra=self._named)
+        late = _late() if self._request.stream else _given_up()
+        self._outcome.error = self._outcome.error or late
+        return False
+
+    def _books(self, planned: Plan) -> "_Books":
+        """The bill of the outcome as it is now, with its receipt and its record."""
         outcome, request, clock = self._outcome, self._request, self._line.clock
         inputs = len(request.body.inputs) if isinstance(request.body, Embed) else 1
         bill = bill_of(outcome, planned.demand, inputs=inputs)
-        now_s = clock.monotonic_s()
-        timing = timing_of(outcome, now_s)
+        timing = timing_of(outcome, clock.monotonic_s())
         primary = self._targets[0]
         receipt = None
         if request.include_receipt or outcome.failures:
@@ -279,7 +329,6 @@ class Generation:
                 cost=bill.cost,
                 timing=timing,
             )
-        now_us = clock.now_us()
         row = row_of(
             self.ticket,
             outcome,
@@ -287,63 +336,73 @@ class Generation:
             primary=primary,
             timing=timing,
             receipt=receipt,
-            settled_us=now_us,
+            settled_us=clock.now_us(),
         )
-        writing = self._line.store.submit(
-            settle, row, charged=bill.charged, app_url=self._line.app_url, now_us=now_us
-        )
-        error = outcome.error
-        try:
-            async with asyncio.timeout(SETTLE_WAIT_S):
-                await asyncio.shield(writing)
-        except (TimeoutError, GatewayError):
-            log.exception("settlement is late", extra={"generation_id": self.ticket.generation_id})
-            error = Unavailable("the answer could not be settled in time; it will be later")
-            outcome.finished = None
-        if not request.include_receipt:
-            receipt = None
-        self._remember()
-        self._close(bill, error, receipt)
+        shown = receipt if request.include_receipt else None
+        settled = Settled(usage=bill.usage, cost=bill.cost, receipt=shown)
+        return _Books(bill=bill, row=row, settled=settled)
 
-    def _close(self, bill: Bill, error: GatewayError | None, receipt: msgspec.Raw | None) -> None:
-        settled = Settled(usage=bill.usage, cost=bill.cost, receipt=receipt)
-        if error is None and self._outcome.finished is None:
-            return  # the client left
+    def _wants_whole(self) -> bool:
+        outcome = self._outcome
+        return (
+            not self._request.stream
+            and not outcome.client_left
+            and outcome.error is None
+            and outcome.finished is not None
+        )
+
+    def _whole(self, books: "_Books") -> bytes:
+        served = self._outcome.serving
+        assert served is not None
+        return self._renderer_for(served).whole(collect(self._events), books.settled)
+
+    def _close(self, books: "_Books", error: GatewayError | None, body: bytes | None) -> None:
+        """Say the last word to the client, if it is still there."""
+        outcome, receipt = self._outcome, books.settled.receipt
+        if outcome.client_left:
+            return
+        if error is not None and receipt is not None and error.status in _WITH_RECEIPT:
+            error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
         if error is not None and not self.head.done():
-            if receipt is not None and error.status in (502, 503):
-                error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
-            self._answer(Head(served=self._outcome.trying, error=error))
+            self._answer(Head(served=outcome.serving or outcome.trying, error=error))
             return
         if not self._request.stream:
-            served = self._outcome.serving
-            assert served is not None
-            body = self._renderer_for(served).whole(collect(self._events), settled)
-            self._answer(Head(served=served, body=body))
+            self._answer(Head(served=outcome.serving, body=body))
             return
-        if self._renderer is None:
-            self._renderer = self._renderer_for(self._outcome.trying or self._targets[0])
+        renderer = self._renderer or self._renderer_for(outcome.trying or self._targets[0])
+        self._renderer = renderer
         frames = b""
         if error is not None:
-            if receipt is not None:
-                error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
             fault = Fault(reason="upstream_error", message=error.message)
-            frames = self._renderer.feed([Failed(fault, error)])
-        self._push(frames + self._renderer.feed([settled]))
+            frames = renderer.feed([Failed(fault, error)])
+        self._push(frames + renderer.feed([books.settled]))
 
     # --- small steps
 
-    def _release(self) -> None:
+    def _abandon(self, error: GatewayError) -> None:
         """The exit of a line that broke: the writer's queue orders this after the hold, so nothing leaks."""
-        now_us = self._line.clock.now_us()
-        row = GenerationRow(
+        line, now_us = self._line, self._line.clock.now_us()
+        row = refused_row(self.ticket, error, now_us)
+        line.store.submit(abandon, row, app_url=line.app_url, now_us=now_us)
+
+    def _failed_row(self, error: GatewayError, row: GenerationRow) -> GenerationRow:
+        """The record of this generation if the client is told of `error` instead."""
+        return GenerationRow(
             **identity(self.ticket),
+            **error_columns(error),
+            model=row.model,
+            vendor=row.vendor,
             status="failed",
-            **error_columns(InternalError("the gateway could not finish this request")),
-            settled_at=now_us,
+            attempts=row.attempts,
+            latency_ms=row.latency_ms,
+            settled_at=row.settled_at,
         )
-        self._line.store.submit(
-            settle, row, charged=False, app_url=self._line.app_url, now_us=now_us
-        )
+
+    def _end(self, head: Head) -> None:
+        """Nothing more goes to the client."""
+        self._end_timer()
+        self._answer(head)
+        self.outlet.close()
 
     def _renderer_for(self, planned: Planned) -> Renderer:
         # Only one dialect states input tokens before the vendor has counted them.
@@ -392,3 +451,25 @@ class Generation:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _Books(msgspec.Struct, frozen=True, kw_only=True):
+    """How a generation ends: its bill, its record, and what the client is told of both."""
+
+    bill: Bill
+    row: GenerationRow
+    settled: Settled
+
+
+def _mistake() -> GatewayError:
+    return InternalError("the gateway made a mistake; try again")
+
+
+def _late() -> GatewayError:
+    return StorageUnavailable("the answer could not be settled in time; it will be settled later")
+
+
+def _given_up() -> GatewayError:
+    return StorageUnavailable(
+        "the answer could not be settled in time, so it is not charged; try again", retry_after_s=5
+    )

@@ -48,6 +48,11 @@ class Outlet:
         self._closed = True
         _wake(self._reader)
 
+    @property
+    def empty(self) -> bool:
+        """Nothing is left to read, and nothing comes."""
+        return self._abandoned or (self._closed and not self._frames)
+
     def abandon(self) -> None:
         """Nobody reads any more."""
         self._abandoned = True

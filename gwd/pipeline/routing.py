@@ -154,7 +154,8 @@ def _usable_keys(endpoint: Endpoint, situation: Situation, excluded: Exclusions)
         if wait_s is None:
             usable.append(key)
         else:
-            excluded.cooling(wait_s)
+            reason = situation.health.cooling_reason(endpoint.id, key.id)
+            excluded.cooling(wait_s, reason)
     if not usable:
         excluded.unavailable = True
     if len(usable) > 1:

@@ -56,6 +56,13 @@ def settle(
     return settled
 
 
+def abandon(connection: Connection, refused: GenerationRow, *, app_url: str, now_us: int) -> None:
+    """The end of a generation that broke before its outcome was known: give back what it holds, and record it."""
+    failed = msgspec.structs.replace(refused, status="failed")
+    if settle(connection, failed, charged=False, app_url=app_url, now_us=now_us) is None:
+        activity.write(connection, refused)
+
+
 def row_of(
     ticket: Ticket,
     outcome: Outcome,

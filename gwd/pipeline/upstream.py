@@ -83,6 +83,7 @@ class AiohttpUpstream:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect_s),
             auto_decompress=False,
             skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
+            headers={"Accept-Encoding": "identity"},
             trust_env=False,
             read_bufsize=256 * 1024,
         )

@@ -27,10 +27,6 @@ Function = Callable[..., Any]
 Outcome = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
 
-class StoreFailed(Exception):
-    """The disk failed under the writer: nothing more is written; the daemon must end and recover on restart."""
-
-
 class _TransactionLost(Exception):
     """SQLite rolled the whole batch back."""
 
@@ -85,6 +81,11 @@ class Store:
         return await self._loop.run_in_executor(self._readers, self._read, fn, args, kwargs)
 
     @property
+    def failed(self) -> bool:
+        """The disk failed: nothing is written any more."""
+        return self._failed is not None
+
+    @property
     def queued(self) -> int:
         """How many functions wait for the writer."""
         return self._queue.qsize()
@@ -127,8 +128,9 @@ class Store:
         except _TransactionLost as lost:
             if isinstance(lost.cause, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
                 return self._fail(jobs, lost.cause)
-            if len(jobs) == 1:
-                return [(jobs[0][3], None, _unavailable(lost.cause))]
+            if len(jobs) == 1 or isinstance(lost.cause, apsw.BusyError):
+                # Somebody else has locked the file: each of them alone would wait as long again.
+                return [(job[3], None, _unavailable(lost.cause)) for job in jobs]
             return [outcome for job in jobs for outcome in self._run([job])]
 
     def _fail(self, jobs: list[Any], cause: BaseException) -> list[Outcome]:

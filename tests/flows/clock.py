@@ -1,0 +1,34 @@
+"""A clock that runs like the machine's until a test moves it: the wall alone, or both hands."""
+
+from datetime import UTC, datetime
+
+from gwd.core.clock import US_PER_S, SystemClock
+
+
+class MovableClock:
+    """`jump` moves only the wall clock, as a clock that is set does; `pass_by` lets time go by on both."""
+
+    def __init__(self, start: datetime | None = None) -> None:
+        self._system = SystemClock()
+        self._wall_us = 0
+        self._monotonic_s = 0.0
+        if start is not None:
+            self.set(start)
+
+    def now_us(self) -> int:
+        return self._system.now_us() + self._wall_us
+
+    def monotonic_s(self) -> float:
+        return self._system.monotonic_s() + self._monotonic_s
+
+    def set(self, moment: datetime) -> None:
+        """Set the wall clock to a moment in UTC."""
+        wanted = int(moment.replace(tzinfo=UTC).timestamp()) * US_PER_S
+        self._wall_us = wanted - self._system.now_us()
+
+    def jump(self, seconds: float) -> None:
+        self._wall_us += int(seconds * US_PER_S)
+
+    def pass_by(self, seconds: float) -> None:
+        self.jump(seconds)
+        self._monotonic_s += seconds

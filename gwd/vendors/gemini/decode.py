@@ -97,7 +97,9 @@ class GeminiDecoder:
         try:
             chunk = _CHUNK(frame.data)
         except _UNREADABLE:
-            return self._unusual(frame.data)
+            # The end mark of another format, which servers that imitate this one send.
+            is_mark = frame.data.strip() in (b"", b"[DONE]")
+            return [] if is_mark else self._unusual(frame.data)
         # The hot path: one more piece of plain text.
         if self._open == "text" and self._signature is None and chunk.candidates:
             candidate = chunk.candidates[0]
@@ -279,12 +281,9 @@ class GeminiDecoder:
         self._explanation = _str(text) or self._explanation
 
     def _unusual(self, data: bytes) -> list[Event]:
-        """Data that is not a chunk: nothing at all, an error in another shape, or nonsense."""
-        text = data.strip()
-        if not text or text == b"[DONE]":  # not the vendor's, but compatible servers send it
-            return []
+        """Data that is not a chunk: an error in another shape, or nonsense."""
         try:
-            error = error_in(_ANY(text))
+            error = error_in(_ANY(data))
         except _UNREADABLE:
             error = None
         if error is None:

@@ -47,7 +47,7 @@ from gwd.settings import Settings
 from gwd.store import Connection, Store
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
-from gwd.vendors import anthropic_messages, openai_chat, openai_embeddings, openai_responses
+from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
 from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
@@ -71,6 +71,7 @@ ADAPTERS: Final[tuple[Adapter, ...]] = (
     anthropic_messages.ADAPTER,
     openai_responses.ADAPTER,
     openai_embeddings.ADAPTER,
+    gemini.ADAPTER,
 )
 
 log = logging.getLogger("gwd")

@@ -4,7 +4,7 @@ Lines end in LF, CRLF or CR only; bytes are cut before they are decoded, so a ch
 stays whole. Comments and unknown fields are ignored, multi-line data is joined with LF.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ class SseError(ValueError):
     """The upstream's framing is beyond what we take: an oversized line or event."""
 
 
-class Frame(NamedTuple):
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One event: its `event:` name (empty if none) and its data bytes."""
 
     event: bytes
@@ -52,7 +52,13 @@ class SseSplitter:
         self._rest = blocks.pop()
         if len(self._rest) > MAX_LINE_BYTES:
             self._check_size()
-        return [frame for block in blocks if (frame := _frame(block)) is not None]
+        frames: list[Frame] = []
+        for block in blocks:
+            if block.startswith(b"data: ") and b"\n" not in block:
+                frames.append(Frame(b"", block[6:]))  # by far the most frequent form
+            elif (frame := _frame(block)) is not None:
+                frames.append(frame)
+        return frames
 
     def close(self) -> list[Frame]:
         """The last event, where the upstream left out the final blank line."""
@@ -69,8 +75,6 @@ class SseSplitter:
 
 
 def _frame(block: bytes) -> Frame | None:
-    if block.startswith(b"data: ") and b"\n" not in block:
-        return Frame(b"", block[6:])
     event, data = b"", None
     for line in block.split(b"\n"):
         name, _, value = line.partition(b":")
@@ -87,6 +91,8 @@ def safe(frames: bytes) -> bytes:
 
     In rendered frames these bytes occur inside JSON strings only, so the escape is the same text.
     """
+    if frames.isascii():
+        return frames
     if b"\xe2\x80" in frames:
         frames = frames.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     if b"\xc2\x85" in frames:

@@ -1,5 +1,6 @@
 """Signed reasoning of a tool turn survives a client that drops it (api.md 5.9)."""
 
+import json
 from typing import Any
 
 from tests.support.node import Gateway
@@ -43,6 +44,7 @@ async def test_a_chat_client_that_drops_reasoning_gets_it_reattached(gateway: Ga
         )
         assert answered.status_code == 200, answered.text
         sent = gateway.vendor.calls.last.body
+        assert sent is not None
         blocks = sent["messages"][1]["content"]
         assert blocks[0]["type"] in ("thinking", "redacted_thinking")
         assert sent["thinking"]["type"] == "enabled"
@@ -54,8 +56,6 @@ async def _calls(gateway: Gateway, reply: Any, *, stream: bool) -> list[dict[str
         return calls
     await gateway.at_rest()
     found: dict[str, Any] = {}
-    import json
-
     for line in reply.text.splitlines():
         if not line.startswith("data: {"):
             continue

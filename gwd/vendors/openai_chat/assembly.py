@@ -71,17 +71,12 @@ class Assembly:
         self._ids: set[str] = set()
         self._index = 0
         self._is_open = False
+        self.open_text: int | None = None
+        """The index of the open part that more plain text would just continue: the stream's fast path."""
 
     @property
     def has_output(self) -> bool:
         return self._index > 0 or self._is_open or bool(self._queue)
-
-    def text_is_open(self) -> bool:
-        """Whether plain text would just continue the open part: the stream's fast path."""
-        return self._is_open and len(self._queue) == 1 and self._queue[0].kind == "text"
-
-    def open_index(self) -> int:
-        return self._index
 
     def text(self, kind: PartKind, text: str, extras: dict[str, Any] | None = None) -> None:
         """Text of a kind; it continues the last part if that is of the same kind."""
@@ -152,6 +147,7 @@ class Assembly:
 
     def _append(self, part: _Part) -> _Part:
         self._queue.append(part)
+        self.open_text = None
         return part
 
     def _known_call(
@@ -185,6 +181,8 @@ class Assembly:
                 return  # Some servers send the id first: a call starts once its name is known.
             self._emit_head()
             if len(self._queue) == 1:
+                if head.kind == "text":
+                    self.open_text = self._index
                 return
             if head.kind == "tool_call" and not head.is_complete_call():
                 return
@@ -223,6 +221,7 @@ class Assembly:
 
     def _end_head(self) -> None:
         head = self._queue.pop(0)
+        self.open_text = None
         self.events.append(PartEnded(self._index, signature=head.signature))
         self._index += 1
         self._is_open = False

@@ -85,22 +85,22 @@ class ChatStreamDecoder:
             # The hot path: one more piece of plain text.
             if chunk.usage is None and chunk.error is None and chunk.choices:
                 choice = chunk.choices[0]
-                delta = choice.delta
-                if (
-                    delta is not None
-                    and type(delta.content) is str
-                    and delta.content
-                    and not choice.finish_reason
-                    and choice.logprobs is None
-                    and delta.tool_calls is None
-                    and self._assembly.text_is_open()
-                    and delta.reasoning_content is None
-                    and delta.reasoning is None
-                    and not delta.refusal
-                    and not delta.annotations
-                    and not choice.index
-                ):
-                    return [PartDelta(self._assembly.open_index(), delta.content)]
+                delta, index = choice.delta, self._assembly.open_text
+                if delta is not None and index is not None:
+                    content = delta.content
+                    if (
+                        content
+                        and type(content) is str
+                        and choice.finish_reason is None
+                        and choice.logprobs is None
+                        and delta.tool_calls is None
+                        and delta.reasoning_content is None
+                        and delta.reasoning is None
+                        and not delta.refusal
+                        and not delta.annotations
+                        and not choice.index
+                    ):
+                        return [PartDelta(index, content)]
         else:
             try:
                 chunk = _ANSWER(data)

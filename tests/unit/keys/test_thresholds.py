@@ -30,7 +30,8 @@ def charge(
     spend.add(connection, (key.family_id,), **amounts, at_us=at_us)
     found = standing(connection, key_id, at_us=at_us)
     assert found is not None
-    return crossed(*found, **amounts, at_us=at_us)
+    key, spent_nano = found
+    return crossed(key, spent_nano, **amounts, at_us=at_us)
 
 
 def told(connection: Connection, found: KeyCrossing | None) -> int | None:

@@ -1,0 +1,309 @@
+"""What Gemini answers to events: whole answers, and streams chunk by chunk.
+
+Calls arrive whole, text and thoughts in pieces. A signature ends the part it stands on; one that comes on an empty
+text belongs to what was said before it.
+"""
+
+from typing import Final
+
+import msgspec
+
+from gwd.core import ids
+from gwd.core.errors import Fault
+from gwd.core.events import (
+    Event,
+    Failed,
+    Finished,
+    FinishReason,
+    PartDelta,
+    PartEnded,
+    PartKind,
+    PartStarted,
+    Started,
+)
+from gwd.core.request import Request
+from gwd.core.sse import Frame
+from gwd.core.usage import Usage
+from gwd.vendors import faults
+from gwd.vendors.base import UndecodableError
+from gwd.vendors.gemini.content import FORMAT
+from gwd.vendors.gemini.faults import error_in, fault_inside
+from gwd.vendors.gemini.logprobs import logprobs_of
+from gwd.vendors.gemini.tools import tool_names
+from gwd.vendors.gemini.usage import usage_of
+from gwd.vendors.gemini.wire import (
+    AnswerWire,
+    CandidateWire,
+    FunctionCallWire,
+    PartWire,
+    UsageWire,
+)
+from gwd.vendors.streamed import decode_streamed, looks_streamed
+
+_CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
+_CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
+_ANY: Final = msgspec.json.Decoder().decode
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_BOM: Final = b"\xef\xbb\xbf"
+
+_BAD_CALL: Final = "MALFORMED_FUNCTION_CALL"
+_REASONS: Final[dict[str, FinishReason]] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(
+        (
+            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+            *("MODEL_ARMOR", "ESCALATION"),
+        ),
+        "content_filter",
+    ),
+}
+"""Any other word is an error."""
+
+
+def decode(body: bytes, request: Request) -> list[Event]:
+    """A whole answer of status 200; a stream all the same is put together. Raises UndecodableError."""
+    decoder = GeminiDecoder(request)
+    return decode_streamed(body, decoder) if looks_streamed(body) else decoder.whole(body)
+
+
+class GeminiDecoder:
+    """Decodes one answer. It ends with the connection, since the vendor marks no end and repeats its finish reason."""
+
+    def __init__(self, request: Request) -> None:
+        self._names = tool_names(request)
+        self._reported: UsageWire | None = None
+        self._started = False
+        self._over = False
+        self._index = 0
+        self._open: PartKind | None = None
+        self._signature: str | None = None
+        self._said = False
+        self._called = False
+        self._call_ids: set[str] = set()
+        self._word: str | None = None
+        self._blocked: str | None = None
+        self._explanation: str | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        return usage_of(self._reported)
+
+    def feed(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        try:
+            chunk = _CHUNK(frame.data)
+        except _UNREADABLE:
+            return self._unusual(frame.data)
+        # The hot path: one more piece of plain text.
+        if self._open == "text" and self._signature is None and chunk.candidates:
+            candidate = chunk.candidates[0]
+            parts = candidate.content.parts if candidate.content is not None else None
+            if (
+                parts is not None
+                and len(parts) == 1
+                and (text := parts[0].text)
+                and not parts[0].thought
+                and parts[0].thought_signature is None
+                and parts[0].function_call is None
+                and candidate.finish_reason is None
+                and candidate.logprobs_result is None
+                and not candidate.index
+                and chunk.error is None
+            ):
+                self._report(chunk)
+                return [PartDelta(self._index, text)]
+        return self._chunk(chunk)
+
+    def close(self) -> list[Event]:
+        """Without any finish reason the answer broke off, however much of it there is."""
+        if self._over:
+            return []
+        if self._word is None and self._blocked is None:
+            return self._failed(
+                Fault(
+                    reason="upstream_error",
+                    message="the vendor's stream ended before its answer was complete",
+                )
+            )
+        return self._finished(nothing_went_out=self._index == 0 and self._open is None)
+
+    def whole(self, body: bytes) -> list[Event]:
+        """A whole answer, or the list of chunks that a stream without `alt=sse` is. Raises UndecodableError."""
+        body = body.removeprefix(_BOM)
+        if body.lstrip()[:1] == b"[":
+            return self._list(body)
+        try:
+            answer = _CHUNK(body)
+        except _UNREADABLE:
+            return self._unusual(body)
+        events = self._chunk(answer)
+        if self._over:
+            return events
+        if not answer.candidates and self._blocked is None and answer.usage_metadata is None:
+            raise UndecodableError("the answer holds no candidates")
+        ended = self._finished(nothing_went_out=not self._said)
+        # A call that cannot be read fails the attempt: nothing of a whole answer has gone out yet.
+        return ended if isinstance(ended[-1], Failed) else events + ended
+
+    def _list(self, body: bytes) -> list[Event]:
+        try:
+            chunks = _CHUNKS(body)
+        except _UNREADABLE:
+            return self._unusual(body)
+        events: list[Event] = []
+        for chunk in chunks:
+            if not self._over:
+                events += self._chunk(chunk)
+        return events + self.close()
+
+    def _chunk(self, chunk: AnswerWire) -> list[Event]:
+        if chunk.error:
+            return self._failed(fault_inside(chunk.error))
+        self._report(chunk)
+        events: list[Event] = []
+        if not self._started:
+            self._started = True
+            events.append(
+                Started(
+                    upstream_id=_str(chunk.response_id), upstream_model=_str(chunk.model_version)
+                )
+            )
+        if isinstance(chunk.prompt_feedback, dict):
+            self._blocked = _str(chunk.prompt_feedback.get("blockReason")) or self._blocked
+            self._explain(chunk.prompt_feedback.get("blockReasonMessage"))
+        candidate = next((c for c in chunk.candidates or () if not c.index), None)
+        if candidate is not None:
+            self._candidate(candidate, events)
+        return events
+
+    def _candidate(self, candidate: CandidateWire, events: list[Event]) -> None:
+        logprobs = logprobs_of(candidate.logprobs_result)
+        for part in (candidate.content.parts if candidate.content is not None else None) or ():
+            self._part(part, events)
+        if logprobs is not None and self._open == "text":
+            events.append(PartDelta(self._index, "", {"logprobs": logprobs}))
+        self._word = _str(candidate.finish_reason) or self._word
+        self._explain(candidate.finish_message)
+
+    def _part(self, part: PartWire, events: list[Event]) -> None:
+        signature = _str(part.thought_signature)
+        if part.function_call is not None:
+            self._call(part.function_call, signature, events)
+        elif part.text:
+            self._text("reasoning" if part.thought else "text", part.text, events)
+            self._signature = signature
+        elif signature is not None:
+            self._proof(signature, events)
+
+    def _text(self, kind: PartKind, text: str, events: list[Event]) -> None:
+        """Text continues the open part of its kind, unless a signature has sealed that."""
+        if self._open != kind or self._signature is not None:
+            self._end(events)
+            self._begin(kind, events)
+        self._said = self._said or kind == "text"
+        events.append(PartDelta(self._index, text))
+
+    def _proof(self, signature: str, events: list[Event]) -> None:
+        """A signature without content: of the open part, or of a thought that was not shown."""
+        if self._open is None or self._signature is not None:
+            self._end(events)
+            self._begin("reasoning", events)
+        self._signature = signature
+
+    def _call(self, call: FunctionCallWire, signature: str | None, events: list[Event]) -> None:
+        self._end(events)
+        self._said = self._called = True
+        call_id = _str(call.id)
+        if call_id is None or call_id in self._call_ids:
+            call_id = ids.mint("call_")
+        self._call_ids.add(call_id)
+        name = self._names.client(call.name or "")
+        events.append(
+            PartStarted(self._index, "tool_call", call_id=call_id, name=name, format=FORMAT)
+        )
+        events.append(PartDelta(self._index, _arguments(call.args)))
+        events.append(PartEnded(self._index, signature))
+        self._index += 1
+
+    def _begin(self, kind: PartKind, events: list[Event]) -> None:
+        self._open = kind
+        # The vendor shows summaries of its thoughts, never the thoughts themselves.
+        events.append(PartStarted(self._index, kind, format=FORMAT, summary=kind == "reasoning"))
+
+    def _end(self, events: list[Event]) -> None:
+        if self._open is None:
+            return
+        events.append(PartEnded(self._index, self._signature))
+        self._index += 1
+        self._open = self._signature = None
+
+    def _finished(self, *, nothing_went_out: bool) -> list[Event]:
+        if self._word == _BAD_CALL and nothing_went_out:
+            text = self._explanation or "the model made a call that cannot be read"
+            return self._failed(
+                Fault(reason="upstream_error", code=_BAD_CALL, message=faults.scrub(text))
+            )
+        self._over = True
+        events: list[Event] = []
+        self._end(events)
+        reason = self._reason()
+        events.append(
+            Finished(
+                reason,
+                upstream_reason=self._word or self._blocked,
+                usage=self.usage,
+                explanation=self._explanation if reason == "content_filter" else None,
+            )
+        )
+        return events
+
+    def _reason(self) -> FinishReason | None:
+        """A tool turn ends with STOP like any other: its calls tell it."""
+        if self._word is None:
+            if self._blocked is not None:
+                return "content_filter"
+            return "tool_calls" if self._called else "stop" if self._said else None
+        reason = _REASONS.get(self._word, "error")
+        return "tool_calls" if reason == "stop" and self._called else reason
+
+    def _report(self, chunk: AnswerWire) -> None:
+        reported = chunk.usage_metadata
+        if reported is not None and reported.prompt_token_count is not None:
+            self._reported = reported
+
+    def _explain(self, text: object) -> None:
+        self._explanation = _str(text) or self._explanation
+
+    def _unusual(self, data: bytes) -> list[Event]:
+        """Data that is not a chunk: nothing at all, an error in another shape, or nonsense."""
+        text = data.strip()
+        if not text or text == b"[DONE]":  # not the vendor's, but compatible servers send it
+            return []
+        try:
+            error = error_in(_ANY(text))
+        except _UNREADABLE:
+            error = None
+        if error is None:
+            raise UndecodableError("the answer holds data that is not of Gemini's format") from None
+        return self._failed(fault_inside(error))
+
+    def _failed(self, fault: Fault) -> list[Event]:
+        self._over = True
+        return [Failed(fault)]
+
+
+def _arguments(args: msgspec.Raw) -> str:
+    """The arguments as the vendor wrote them, without its line breaks; some servers send the text of the object."""
+    raw = bytes(args)
+    if raw[:1] == b"{":
+        return msgspec.json.format(raw, indent=-1).decode("utf-8", "replace")
+    text = _ANY(raw) if raw[:1] == b'"' else None
+    return text if isinstance(text, str) and text.strip() else "{}"
+
+
+def _str(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,85 @@
+"""Gemini's embeddings: one batch for however many texts (api.md 4.2, 5.1).
+
+The vendor answers in the order of the batch, and tells no token count on some of its models: then it is estimated.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd.core.errors import UnsupportedInput
+from gwd.core.events import Embedded, Event, Failed, Finished, Started
+from gwd.core.request import Embed
+from gwd.core.target import Target, UpstreamCall
+from gwd.core.usage import Usage, from_inclusive
+from gwd.vendors.base import UndecodableError
+from gwd.vendors.gemini.call import headers_for, method_url, model_path
+from gwd.vendors.gemini.faults import error_in, fault_inside
+from gwd.vendors.gemini.wire import EmbeddingsWire, UsageWire
+
+Json = dict[str, Any]
+
+MAX_BATCH: Final = 100
+
+_ANSWER: Final = msgspec.json.Decoder(EmbeddingsWire).decode
+_ANY: Final = msgspec.json.Decoder().decode
+
+
+def build(embed: Embed, target: Target) -> UpstreamCall:
+    """Raises UnsupportedInput for tokens, and for more texts than the vendor takes at once."""
+    if len(embed.inputs) > MAX_BATCH:
+        raise UnsupportedInput(
+            f"`input` may hold at most {MAX_BATCH} texts for this model; send several requests",
+            param="input",
+        )
+    body = {"requests": [_one(text, embed, target) for text in embed.inputs]}
+    return UpstreamCall(
+        url=method_url(target, "batchEmbedContents"),
+        headers=headers_for(target),
+        body=msgspec.json.encode(body),
+        stream=False,
+    )
+
+
+def decode(body: bytes, embed: Embed) -> list[Event]:
+    """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
+    try:
+        answer = _ANSWER(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        answer = EmbeddingsWire(error=_error_of(body))
+    if answer.error:
+        return [Failed(fault_inside(answer.error))]
+    found = [answer.embedding] if answer.embedding is not None else (answer.embeddings or [])
+    if len(found) != len(embed.inputs):
+        raise UndecodableError(f"{len(found)} vectors came for {len(embed.inputs)} inputs")
+    return [
+        Started(),
+        Embedded(tuple(one.values for one in found)),
+        Finished("stop", usage=_usage(answer.usage_metadata)),
+    ]
+
+
+def _one(text: str | tuple[int, ...], embed: Embed, target: Target) -> Json:
+    if not isinstance(text, str):
+        raise UnsupportedInput(
+            "`input` must be text for this model: it does not take tokens", param="input"
+        )
+    one: Json = {"model": model_path(target), "content": {"parts": [{"text": text}]}}
+    if embed.dimensions is not None:
+        one["outputDimensionality"] = embed.dimensions
+    return one
+
+
+def _error_of(body: bytes) -> object:
+    try:
+        error = error_in(_ANY(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        error = None
+    if error is None:
+        raise UndecodableError("the answer is not a list of embeddings") from None
+    return error
+
+
+def _usage(reported: UsageWire | None) -> Usage | None:
+    prompt = None if reported is None else reported.prompt_token_count
+    return None if prompt is None else from_inclusive(prompt=prompt, completion=0)

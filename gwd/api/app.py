@@ -32,6 +32,17 @@ RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the fr
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
 NO_STORE: Final = {"cache-control": "no-store"}
+PLAIN: Final = "text/plain; charset=utf-8"
+INVITED: Final = """You are invited to a gateway. To accept, on a machine with gwctl:
+
+    gwctl member accept --url {0}
+
+and give it this page's address. Without gwctl, send the token of the address once:
+
+    curl -X POST {0}/invitations/accept -H 'content-type: application/json' -d '{{"token": "…"}}'
+
+The answer holds your management key. It is shown once.
+"""
 BODY_SLACK: Final = 1024  # the framework's cap is above ours, so that ours gives the error
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
@@ -200,6 +211,11 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
             },
         )
 
+    async def invited(_: Request) -> HTTPResponse:
+        text = INVITED.format(node.base_url)
+        return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
+
+    app.add_route(invited, "/invitations/accept", methods=["GET"], name="invited")
     app.add_route(healthz, "/healthz", methods=["GET"], name="healthz")
     app.add_route(readyz, "/readyz", methods=["GET"], name="readyz")
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):

@@ -30,6 +30,19 @@ async def test_an_invited_person_joins_with_role_workspace_and_a_key_of_their_ow
     assert joined["data"]["id"] in [member["id"] for member in there["data"]]
 
 
+async def test_the_link_of_an_invitation_says_what_to_do_and_uses_nothing_up(
+    office: Office,
+) -> None:
+    sent = await office.ok("owner", "POST", INVITATIONS, {"email": "ada@acme.example"})
+    page = await office.client.get(sent["accept_url"])
+    assert page.status_code == 200
+    assert f"{office.gateway.base_url}/invitations/accept" in page.text
+    assert page.headers["referrer-policy"] == "no-referrer"
+    token = sent["accept_url"].rpartition("token=")[2]
+    assert token not in page.text
+    await office.ok("nobody", "POST", "/invitations/accept", {"token": token})
+
+
 async def test_a_token_works_once_and_only_while_it_is_open(office: Office) -> None:
     """Expired, revoked, used and invented tokens are the same 404: nothing tells which."""
     used = await office.invite("one@acme.example")

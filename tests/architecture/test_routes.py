@@ -22,6 +22,7 @@ AT_THE_ROOT = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
+    ("GET", "/invitations/accept"),  # tells a person with a link what to do; changes nothing
     ("HEAD", "/"),
     ("HEAD", "/api"),
     ("HEAD", "/api/v1"),

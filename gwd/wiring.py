@@ -37,10 +37,11 @@ from gwd.outbound.guard import Rules
 from gwd.pipeline import recovery
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.health import Health
+from gwd.pipeline.http_client import HttpClient
 from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
-from gwd.pipeline.upstream import AiohttpUpstream, Timeouts
+from gwd.pipeline.upstream import AiohttpUpstream, Timeouts, Upstream
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
@@ -100,7 +101,7 @@ class RunningNode:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ending = asyncio.Event()
         self._lock: InstanceLock | None = None
-        self._upstream: AiohttpUpstream | None = None
+        self._upstream: Upstream | None = None
         self._tls: ssl.SSLContext | None = None
         self._server: Any = None
         self._app: Sanic[Any, Any] | None = None
@@ -184,10 +185,12 @@ class RunningNode:
             total_s=settings.timeouts.total_s,
             drain_s=settings.timeouts.drain_s,
         )
-        self._upstream = AiohttpUpstream(
-            timeouts,
-            proxy=settings.upstream.proxy or None,
-            ca_file=settings.upstream.ca_file or None,
+        upstream = settings.upstream
+        ca_file = upstream.ca_file or None
+        self._upstream = (
+            AiohttpUpstream(timeouts, proxy=upstream.proxy, ca_file=ca_file)
+            if upstream.proxy
+            else HttpClient(timeouts, ca_file=ca_file)
         )
         state = PlanningState(
             store=store,

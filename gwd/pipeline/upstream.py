@@ -67,17 +67,22 @@ class Upstream(Protocol):
     async def close(self) -> None: ...
 
 
+def tls_context(ca_file: str | None) -> ssl.SSLContext:
+    """The rules of TLS towards vendors: checked certificates, 1.2 or newer."""
+    context = ssl.create_default_context(cafile=ca_file)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
 class AiohttpUpstream:
-    """The production client. Open it inside the running loop."""
+    """The client for nodes that reach their vendors through a proxy; others use http_client. Same port, same faults."""
 
     def __init__(
         self, timeouts: Timeouts, *, proxy: str | None = None, ca_file: str | None = None
     ) -> None:
-        context = ssl.create_default_context(cafile=ca_file)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, ssl=context, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60
+                limit=0, ssl=tls_context(ca_file), keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=60
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect_s),

@@ -160,6 +160,31 @@ def require_below_limit(connection: Connection, key: KeyState, *, now_us: int) -
     raise _limit_exceeded(key, limit_nano, spent_nano, now_us)
 
 
+def strict_room_nano(connection: Connection, key: KeyState, *, now_us: int) -> int | None:
+    """What a new hold of a strict key may be at most, so that its limit cannot be overshot; None for any other key."""
+    if not key.strict or key.limit_nano is None:
+        return None
+    spent_nano = limit_spend_nano(connection, key, at_us=now_us)
+    return key.limit_nano - spent_nano - held_by_family(connection, key.family_id)
+
+
+def strict_limit_exceeded(
+    connection: Connection, key: KeyState, *, needed_nano: int, now_us: int
+) -> KeyLimitExceeded:
+    """The refusal of a request that may cost more than a strict key has left."""
+    assert key.limit_nano is not None
+    spent_nano = limit_spend_nano(connection, key, at_us=now_us)
+    held_nano = held_by_family(connection, key.family_id)
+    left = usd_text(max(0, key.limit_nano - spent_nano - held_nano))
+    held = f", with {usd_text(held_nano)} USD held by running requests" if held_nano else ""
+    return KeyLimitExceeded(
+        f"This key is strict, and {left} USD of its {key.limit_window} limit of {usd_text(key.limit_nano)} USD are"
+        f" left{held}. This request may cost up to {usd_text(needed_nano)} USD: lower max_tokens, raise the limit,"
+        " or use another key.",
+        metadata=_limit_metadata(key, key.limit_nano, spent_nano, now_us),
+    )
+
+
 def state(connection: Connection, key_id: str) -> KeyState | None:
     """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
     row = connection.row(_BY_ID, (key_id,))
@@ -218,13 +243,20 @@ def _limit_exceeded(
     return KeyLimitExceeded(
         f"The {key.limit_window} spend limit of this key ({usd_text(limit_nano)} USD) is reached:"
         f" {usd_text(spent_nano)} USD spent{held}. {end} the key's limit or use another key.",
-        metadata={
-            "limit": usd_json(limit_nano),
-            "limit_reset": None if key.limit_window == "lifetime" else key.limit_window,
-            "usage": usd_json(spent_nano),
-            "limit_resets_at": resets_at,
-        },
+        metadata=_limit_metadata(key, limit_nano, spent_nano, now_us),
     )
+
+
+def _limit_metadata(
+    key: KeyState, limit_nano: int, spent_nano: int, now_us: int
+) -> dict[str, object]:
+    resets_at_us = period_end_us(key.limit_window, now_us)
+    return {
+        "limit": usd_json(limit_nano),
+        "limit_reset": None if key.limit_window == "lifetime" else key.limit_window,
+        "usage": usd_json(spent_nano),
+        "limit_resets_at": None if resets_at_us is None else iso(resets_at_us),
+    }
 
 
 def _state(row: Row) -> KeyState:

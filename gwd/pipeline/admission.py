@@ -84,7 +84,7 @@ def admit(
         )
         if isinstance(planned, Refusal):
             raise planned.error
-        return _hold(connection, planned, ticket, boot_id, top_up_url, now_us)
+        return _hold(connection, planned, key, ticket, boot_id, top_up_url, now_us)
     except GatewayError as error:
         activity.write(connection, refused_row(ticket, error, now_us))
         return Refused(error=error)
@@ -102,14 +102,20 @@ def _check_in_flight(connection: Connection, key: KeyState, default_cap: int) ->
 def _hold(
     connection: Connection,
     plan: Plan,
+    key: KeyState,
     ticket: Ticket,
     boot_id: str,
     top_up_url: str,
     now_us: int,
 ) -> Admitted:
-    """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
+    """Hold for the dearest target that balance and strict key can pay for; dearer ones are left out."""
+    room_nano = keys.strict_room_nano(connection, key, now_us=now_us)
+    fitting = tuple(p for p in plan.targets if room_nano is None or p.hold_nano <= room_nano)
+    if not fitting:
+        cheapest_nano = min(p.hold_nano for p in plan.targets)
+        raise keys.strict_limit_exceeded(connection, key, needed_nano=cheapest_nano, now_us=now_us)
     free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us)
-    targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
+    targets = tuple(p for p in fitting if p.hold_nano <= free_nano)
     if not targets:
         raise _insufficient(plan, free_nano, top_up_url)
     amount_nano = max(p.hold_nano for p in targets)

@@ -145,7 +145,7 @@ class Gateway:
     async def balance(self) -> Decimal:
         """What the organization owns, exactly."""
         found = await self.store.read(
-            ledger.balance, await self.organization_id(), now_us=SystemClock().now_us()
+            ledger.balance, await self.organization_id(), now_us=self.running.node.clock.now_us()
         )
         return Decimal(found.owned_nano) / 1_000_000_000
 
@@ -202,8 +202,8 @@ class Nodes:
         self.environment: dict[str, str] = {}
         self._count = 0
 
-    def init(self, credit: str | None = "10") -> str:
-        """A fresh node; its operator key."""
+    def init(self, credit: str | None = "10", clock: Clock | None = None) -> str:
+        """A fresh node; its operator key. With a clock its ledger begins at that clock's time."""
         made = initialize(
             self.directory / "node",
             NewNode(
@@ -211,7 +211,7 @@ class Nodes:
                 owner_email="owner@acme.example",
                 credit_usd=None if credit is None else Decimal(credit),
             ),
-            SystemClock(),
+            clock or SystemClock(),
         )
         return made.created.management_key
 

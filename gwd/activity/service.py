@@ -226,6 +226,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         else {"status": row.error_status, "code": row.error_code, "message": row.error_message},
         "attempts": row.attempts,
         "usage_estimated": row.usage_estimated,
+        "price_version": row.price,
         "dropped_parameters": msgspec.json.decode(row.dropped_parameters)
         if row.dropped_parameters
         else [],

@@ -1,11 +1,13 @@
 """What a generation is charged, and how it is recorded: pure arithmetic over its outcome (spec 3, 7, 8)."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from gwd.activity.row import Status
 from gwd.core.cost import Cost
+from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
 from gwd.pricing.cost import cost
@@ -43,11 +45,11 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
         status = "cancelled" if outcome.client_left else "failed"
         return Bill(status=status, finish_reason=None, usage=_NOTHING, cost=_FREE, charged=False)
     usage = _usage(outcome, demand, inputs)
+    # A stream that broke off before its first token is a failure like any other: nothing was received.
     insured = (
-        finished is not None
-        and demand.generates
+        demand.generates
         and usage.output_total == 0
-        and finished.reason in (None, "error")
+        and (finished is None or finished.reason in (None, "error"))
     )
     credential = served.target.credential
     charged = cost(
@@ -66,62 +68,72 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
 
 
 def received_usage(
-    reported: Usage | None, *, prompt_estimate: int, output_tokens: int, reasoning_tokens: int
+    reported: Usage | None,
+    demand: Demand,
+    target: Target,
+    *,
+    output_tokens: int,
+    reasoning_tokens: int,
 ) -> Usage:
     """The usage of a broken stream: the vendor's counts where it gave some, else the estimate of what was delivered.
 
     A vendor's early output count is a placeholder, so the delivered text decides where it says more.
     """
-    if reported is None:
-        return Usage(
-            input=prompt_estimate,
-            output=output_tokens,
-            reasoning=reasoning_tokens,
-            estimated=True,
+    received = reported
+    if reported is not None and reported.output_total < output_tokens + reasoning_tokens:
+        received = msgspec.structs.replace(
+            reported, output=output_tokens, reasoning=reasoning_tokens, estimated=True
         )
-    if reported.output_total >= output_tokens + reasoning_tokens:
-        return reported
-    return msgspec.structs.replace(
-        reported, output=output_tokens, reasoning=reasoning_tokens, estimated=True
+    return _checked(
+        received,
+        demand,
+        target,
+        lambda: (output_tokens, reasoning_tokens),
+        inputs=1,
     )
 
 
 def _usage(outcome: Outcome, demand: Demand, inputs: int) -> Usage:
     assert outcome.serving is not None
-    target = outcome.serving.target
-    finished = outcome.finished
+    target, finished = outcome.serving.target, outcome.finished
+
+    def delivered() -> tuple[int, int]:
+        return estimate_text("".join(outcome.texts)), estimate_text("".join(outcome.reasonings))
+
+    if finished is not None:
+        return _checked(finished.usage, demand, target, delivered, inputs=inputs)
+    output_tokens, reasoning_tokens = delivered()
+    return received_usage(
+        outcome.reported,
+        demand,
+        target,
+        output_tokens=output_tokens,
+        reasoning_tokens=reasoning_tokens,
+    )
+
+
+def _checked(
+    reported: Usage | None,
+    demand: Demand,
+    target: Target,
+    delivered: Callable[[], tuple[int, int]],
+    *,
+    inputs: int,
+) -> Usage:
+    """What is billed of a vendor's counts; an estimate is made only where they are missing or in doubt."""
     ceiling = usage_ceiling(
         context_length=target.context_length,
         max_completion_tokens=target.max_completion_tokens,
         inputs=inputs,
     )
-    if finished is None:
-        received = received_usage(
-            outcome.reported,
-            prompt_estimate=0 if outcome.reported else demand.prompt_estimate,
-            output_tokens=estimate_text("".join(outcome.texts)),
-            reasoning_tokens=estimate_text("".join(outcome.reasonings)),
+    unreliable = target.flags.usage_unreliable
+    usage = reported
+    if usage is None or unreliable or usage.total > ceiling:
+        output_tokens, reasoning_tokens = delivered()
+        estimated = Usage(
+            input=demand.prompt_estimate, output=output_tokens, reasoning=reasoning_tokens
         )
-        usage = check_usage(received, _estimate(outcome, demand), ceiling=ceiling).usage
-    elif finished.usage is None or target.flags.usage_unreliable or finished.usage.total > ceiling:
-        usage = check_usage(
-            finished.usage,
-            _estimate(outcome, demand),
-            ceiling=ceiling,
-            unreliable=target.flags.usage_unreliable,
-        ).usage
-    else:
-        usage = finished.usage
-    if demand.images and usage.images != demand.images:
+        usage = check_usage(reported, estimated, ceiling=ceiling, unreliable=unreliable).usage
+    if usage.images != demand.images:
         usage = msgspec.structs.replace(usage, images=demand.images)
     return usage
-
-
-def _estimate(outcome: Outcome, demand: Demand) -> Usage:
-    return Usage(
-        input=demand.prompt_estimate,
-        output=estimate_text("".join(outcome.texts)),
-        reasoning=estimate_text("".join(outcome.reasonings)),
-        images=demand.images,
-        estimated=True,
-    )

@@ -7,6 +7,7 @@ import msgspec
 from gwd.core.cost import Price
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
+from gwd.pipeline.bill import received_usage
 from gwd.pipeline.routing import Planned
 from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
@@ -26,14 +27,11 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """One checkpoint: who serves, what the vendor has reported, and the estimate of what was delivered."""
+    """One checkpoint: who serves, and the usage that would be billed if the stream broke off here."""
 
     served: Served
     attempts: int
-    prompt_estimate: int
-    reported: Usage | None
-    output_tokens: int
-    reasoning_tokens: int
+    usage: Usage
 
 
 _encoder: Final = msgspec.json.Encoder()
@@ -65,6 +63,7 @@ class Meter:
 
     def __init__(self, planned: Planned, demand: Demand) -> None:
         self._demand = demand
+        self._target = planned.target
         self._served = served_of(planned)
         self._texts = 0
         self._reasonings = 0
@@ -82,9 +81,12 @@ class Meter:
         progress = Progress(
             served=self._served,
             attempts=outcome.attempts,
-            prompt_estimate=self._demand.prompt_estimate,
-            reported=outcome.reported,
-            output_tokens=self._output_tokens,
-            reasoning_tokens=self._reasoning_tokens,
+            usage=received_usage(
+                outcome.reported,
+                self._demand,
+                self._target,
+                output_tokens=self._output_tokens,
+                reasoning_tokens=self._reasoning_tokens,
+            ),
         )
         return _encoder.encode(progress)

@@ -14,7 +14,6 @@ from gwd.ledger import service as ledger
 from gwd.ledger.service import OpenReservation
 from gwd.pipeline import progress as checkpoints
 from gwd.pipeline.admission import Context
-from gwd.pipeline.bill import received_usage
 from gwd.pipeline.settlement import charged_row, settle
 from gwd.pipeline.ticket import error_columns, identity
 from gwd.pricing.cost import cost
@@ -62,22 +61,16 @@ def resolve(
         settle(connection, row, charged=False, app_url=app_url, now_us=now_us)
         return
     progress = checkpoints.decode(reservation.progress)
-    usage = received_usage(
-        progress.reported,
-        prompt_estimate=progress.prompt_estimate,
-        output_tokens=progress.output_tokens,
-        reasoning_tokens=progress.reasoning_tokens,
-    )
     served = progress.served
     charged = cost(
-        usage,
+        progress.usage,
         served.price,
         byok_fee_bps=served.fee_bps if served.byok else None,
-        insured=False,
+        insured=progress.usage.output_total == 0,
     )
     row = charged_row(
         context.ticket,
-        usage,
+        progress.usage,
         charged,
         served=served,
         fields={

@@ -3,12 +3,13 @@
 from typing import Any
 
 from gwd.api.management import Answer, Call, deleted, listed, one
-from gwd.keys import record, service
+from gwd.keys import admission, record, service
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
 from gwd.keys.rotation import RotateKey
 from gwd.keys.service import Key
 from gwd.management import keys
 from gwd.orgs.settings import default_rate_limit, settings
+from gwd.pipeline import crossings
 from gwd.store import Connection
 
 
@@ -67,6 +68,8 @@ def get(connection: Connection, call: Call) -> Answer:
 
 def patch(connection: Connection, call: Call) -> Answer:
     body: PatchKey = call.body
+    known = service.get(connection, call.organization_id, call.path["key"], actor=call.caller)
+    before = admission.state(connection, known.id)
     key = keys.patch(
         connection,
         call.path["key"],
@@ -74,6 +77,10 @@ def patch(connection: Connection, call: Call) -> Answer:
         change=call.change,
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
     )
+    if before is not None:
+        crossings.raise_changed_key(
+            connection, before, app_url=call.node.app_url, now_us=call.now_us
+        )
     return one(key_record(connection, call, key))
 
 

@@ -8,6 +8,7 @@ from gwd.orgs import organizations
 from gwd.orgs import settings as settings_room
 from gwd.orgs.organizations import CreateOrganization, PatchAnyOrganization, PatchOrganization
 from gwd.orgs.settings import OrganizationState, PatchSettings
+from gwd.pipeline import crossings
 from gwd.store import Connection
 
 
@@ -33,6 +34,8 @@ def patch_settings(connection: Connection, call: Call) -> Answer:
         change=call.change,
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
     )
+    # A threshold that was lowered may be told about again: the balance stands above it once more.
+    crossings.rearm_low_balance(connection, call.organization_id, now_us=call.now_us)
     return one(_settings(call, state))
 
 

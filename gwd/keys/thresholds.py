@@ -8,7 +8,7 @@ from gwd.core.clock import iso
 from gwd.core.money import usd_json
 from gwd.core.periods import period_end_us
 from gwd.keys.admission import KeyState
-from gwd.spend.thresholds import Crossing, crossing, mark_name
+from gwd.spend.thresholds import Crossing, crossing, mark_name, reached
 
 
 class KeyCrossing(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,18 +33,41 @@ def crossed(
     counted_nano = charged_nano + byok_nano if key.include_byok_in_limit else charged_nano
     if not limit_nano or not counted_nano or not key.alert_thresholds:
         return None
-    subject = f"key_limit:{key.family_id}:{limit_nano}"
     over = crossing(
         spent_nano - counted_nano,
         spent_nano,
         limit_nano,
         key.alert_thresholds,
-        mark=mark_name(subject, key.limit_window, at_us),
+        mark=_mark(key, at_us),
     )
     if over is None:
         return None
     return KeyCrossing(
         key=key, limit_nano=limit_nano, spent_nano=spent_nano, at_us=at_us, crossing=over
+    )
+
+
+def moved(
+    before: KeyState, spent_before_nano: int, key: KeyState, spent_nano: int, *, at_us: int
+) -> KeyCrossing | None:
+    """What a change of the key's limit took it over, without any charge; None for a limit that was only raised."""
+    limit_nano = key.limit_nano or 0
+    over = reached(spent_nano, limit_nano, key.alert_thresholds)
+    known = reached(spent_before_nano, before.limit_nano or 0, before.alert_thresholds)
+    highest_known = known[-1] if known else 0
+    crossed_now = tuple(percent for percent in over if percent > highest_known)
+    if not crossed_now:
+        return None
+    return KeyCrossing(
+        key=key,
+        limit_nano=limit_nano,
+        spent_nano=spent_nano,
+        at_us=at_us,
+        crossing=Crossing(
+            mark=_mark(key, at_us),
+            threshold_percent=crossed_now[-1],
+            thresholds_crossed=crossed_now,
+        ),
     )
 
 
@@ -66,3 +89,7 @@ def alert_data(found: KeyCrossing) -> dict[str, Any]:
         "thresholds_crossed": list(found.crossing.thresholds_crossed),
         "resets_at": None if resets_at_us is None else iso(resets_at_us),
     }
+
+
+def _mark(key: KeyState, at_us: int) -> str:
+    return mark_name(f"key_limit:{key.family_id}:{key.limit_nano}", key.limit_window, at_us)

@@ -18,6 +18,7 @@ from gwd.ledger import credit
 from gwd.ledger import service as ledger
 from gwd.ledger.service import NewReservation
 from gwd.orgs import settings as orgs
+from gwd.pipeline import crossings
 from gwd.pipeline.routing import Plan, Planned, Refusal
 from gwd.pipeline.ticket import Ticket, refused_row
 from gwd.pricing import hold as holds
@@ -84,9 +85,13 @@ def admit(
         )
         if isinstance(planned, Refusal):
             raise planned.error
-        return _hold(connection, planned, key, ticket, boot_id, top_up_url, now_us)
+        within = _within_strict_limit(connection, planned, key, ledger_us)
+        return _hold(connection, within, ticket, boot_id, top_up_url, now_us)
     except GatewayError as error:
         activity.write(connection, refused_row(ticket, error, now_us))
+        if isinstance(error, InsufficientCredits):
+            # No charge will come that could begin a top-up: credit that expired or was refunded is bought here.
+            crossings.consider_topup(connection, ticket.organization_id, now_us=now_us)
         return Refused(error=error)
 
 
@@ -99,23 +104,31 @@ def _check_in_flight(connection: Connection, key: KeyState, default_cap: int) ->
         )
 
 
+def _within_strict_limit(connection: Connection, plan: Plan, key: KeyState, ledger_us: int) -> Plan:
+    """The plan without targets whose hold a strict key's limit has no room for."""
+    room_nano = keys.strict_room_nano(connection, key, now_us=ledger_us)
+    if room_nano is None:
+        return plan
+    targets = tuple(p for p in plan.targets if p.hold_nano <= room_nano)
+    if not targets:
+        cheapest_nano = min(p.hold_nano for p in plan.targets)
+        raise keys.strict_limit_exceeded(
+            connection, key, needed_nano=cheapest_nano, now_us=ledger_us
+        )
+    return msgspec.structs.replace(plan, targets=targets)
+
+
 def _hold(
     connection: Connection,
     plan: Plan,
-    key: KeyState,
     ticket: Ticket,
     boot_id: str,
     top_up_url: str,
     now_us: int,
 ) -> Admitted:
-    """Hold for the dearest target that balance and strict key can pay for; dearer ones are left out."""
-    room_nano = keys.strict_room_nano(connection, key, now_us=now_us)
-    fitting = tuple(p for p in plan.targets if room_nano is None or p.hold_nano <= room_nano)
-    if not fitting:
-        cheapest_nano = min(p.hold_nano for p in plan.targets)
-        raise keys.strict_limit_exceeded(connection, key, needed_nano=cheapest_nano, now_us=now_us)
+    """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
     free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us)
-    targets = tuple(p for p in fitting if p.hold_nano <= free_nano)
+    targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
     if not targets:
         raise _insufficient(plan, free_nano, top_up_url)
     amount_nano = max(p.hold_nano for p in targets)

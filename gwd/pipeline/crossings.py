@@ -50,15 +50,20 @@ def _key(
         byok_nano=byok_nano,
         at_us=settled.at_us,
     )
-    if found is None:
-        return
+    if found is not None:
+        _raise_key(connection, found, app_url, now_us)
+
+
+def _raise_key(
+    connection: Connection, found: key_thresholds.KeyCrossing, app_url: str, now_us: int
+) -> None:
     percent = found.crossing.threshold_percent
     alerts.raise_(
         connection,
-        settled.organization_id,
+        found.key.organization_id,
         notices.key_limit(
             key_thresholds.alert_data(found),
-            name=key.name,
+            name=found.key.name,
             limit_nano=found.limit_nano,
             severity=thresholds.severity(percent, refuses=True),
             app_url=app_url,
@@ -88,6 +93,21 @@ def _budgets(
         raise_budget(connection, found, app_url=app_url, now_us=now_us)
 
 
+def raise_changed_key(
+    connection: Connection, before: keys.KeyState, *, app_url: str, now_us: int
+) -> None:
+    """A key was changed: a lower limit may be over a threshold that no charge will cross any more."""
+    at_us = ledger.ledger_time_us(connection, before.organization_id, now_us=now_us)
+    standing = keys.standing(connection, before.id, at_us=at_us)
+    if standing is None:
+        return
+    key, spent_nano = standing
+    spent_before_nano = keys.limit_spend_nano(connection, before, at_us=at_us)
+    found = key_thresholds.moved(before, spent_before_nano, key, spent_nano, at_us=at_us)
+    if found is not None:
+        _raise_key(connection, found, app_url, now_us)
+
+
 def raise_budget(
     connection: Connection, found: budgets.BudgetCrossing, *, app_url: str, now_us: int
 ) -> None:
@@ -115,6 +135,12 @@ def rearm_low_balance(connection: Connection, organization_id: str, *, now_us: i
     owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
     if low_balance.rearms(owned_nano, threshold_nano):
         alerts.clear(connection, low_balance.mark_name(organization_id))
+
+
+def consider_topup(connection: Connection, organization_id: str, *, now_us: int) -> None:
+    """Begin a top-up if the balance as it stands asks for one."""
+    owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
+    topup.consider(connection, organization_id, owned_nano, now_us=now_us)
 
 
 def report_failed_topup(

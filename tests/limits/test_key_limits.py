@@ -19,7 +19,7 @@ RESETS = [
     ("weekly", "2026-11-29T23:59:59.5Z", "2026-11-30T00:00:00Z"),
     ("monthly", "2026-11-30T23:59:59.5Z", "2026-12-01T00:00:00Z"),
 ]
-SLOW = Behaviour(tokens=8, event_delay_s=0.1)
+SLOW = Behaviour(tokens=8, delay_s=0.6)
 
 
 async def key_of(gateway: Gateway, key_id: str) -> Any:

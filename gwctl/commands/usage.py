@@ -155,10 +155,9 @@ def query(
 
 
 def _range(last: str, start: str | None, end: str | None) -> dict[str, str]:
-    return {
-        "from": when.past(start or last),
-        "to": when.past(end) if end else when.iso(when.utc_now()),
-    }
+    # Times are sent to the second and the end is exclusive: this second's requests are meant too.
+    until_now = when.iso(when.utc_now() + when.span("1s"))
+    return {"from": when.past(start or last), "to": when.past(end) if end else until_now}
 
 
 def _days(span: dict[str, str]) -> list[str]:

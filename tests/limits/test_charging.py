@@ -1,5 +1,6 @@
 """What an answer costs, to the nano, and that every side says the same (spec 2.2, 8; api.md 4.3 and 5.11)."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +10,10 @@ from gwd.demo import Behaviour
 from tests.limits.conftest import Opened
 from tests.limits.till import Till, bill
 from tests.limits.watch import Watch
+from tests.support.listener import Listener, listener
 from tests.support.node import CLAUDE_PRICES, PRICES, Gateway
+
+__all__ = ["listener"]
 
 DIALECTS = ("chat", "messages", "responses", "completions")
 PIXEL = (
@@ -263,3 +267,77 @@ async def test_the_same_usage_gives_the_same_bill_on_every_adapter_and_dialect(
     assert len({str(one) for one in seen.values()}) == 1, seen
     # 1,300 × 3 + 3,000 × 0.3 + 700 × 3.75 + 500 × 15 + 400 × 20 micro-dollars
     assert {total for total, _ in seen.values()} == {Decimal("0.022925")}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_vendor_that_counts_thoughts_apart_gives_the_same_bill(
+    till: Till, listener: Listener, *, stream: bool
+) -> None:
+    """api.md 5.11: candidatesTokenCount excludes thoughts, cachedContentTokenCount lies inside the prompt."""
+    gateway = till.gateway
+    prices = {**PRICES, "internal_reasoning": "0.00002"}
+    await price(gateway, "demo/chat", prices)
+    gateway.vendor.script.next(
+        Behaviour(
+            text="fine",
+            prompt_tokens=5_000,
+            cached_tokens=3_000,
+            completion_tokens=900,
+            reasoning_tokens=400,
+        )
+    )
+    usual = await till.buy(stream=stream)
+    await gateway.add_provider("gemini", "gemini", f"http://127.0.0.1:{listener.port}/v1beta")
+    await gateway.add_model("demo/gemini", pricing=prices)
+    await gateway.add_endpoint("demo/gemini", "gemini", "gemini-demo")
+    listener.answer = _gemini_answer(stream=stream)
+    sale = await till.buy(model="demo/gemini", stream=stream)
+    assert sale.total == usual.total == Decimal("0.0175")
+    assert sale.receipt["cost"] == usual.receipt["cost"]
+
+
+def _gemini_answer(*, stream: bool) -> bytes:
+    answer = {
+        "candidates": [
+            {"content": {"role": "model", "parts": [{"text": "fine"}]}, "finishReason": "STOP"}
+        ],
+        "usageMetadata": {
+            "promptTokenCount": 5_000,
+            "cachedContentTokenCount": 3_000,
+            "candidatesTokenCount": 500,
+            "thoughtsTokenCount": 400,
+            "totalTokenCount": 5_900,
+        },
+        "modelVersion": "gemini-demo",
+    }
+    text = json.dumps(answer)
+    body = f"data: {text}\r\n\r\n" if stream else text
+    kind = "text/event-stream" if stream else "application/json"
+    head = (
+        f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n"
+        "connection: close\r\n\r\n"
+    )
+    return head.encode() + body.encode()
+
+
+async def test_the_endpoint_that_served_is_the_one_that_is_paid(till: Till) -> None:
+    """A failed attempt before it costs nothing, whatever its price."""
+    gateway = till.gateway
+    dear = {"prompt": "0.00002", "completion": "0.00008"}
+    await gateway.add_provider("second", "openai_chat", gateway.vendor.openai_url)
+    await gateway.add_endpoint("demo/chat", "second", "gpt-demo-mini", pricing=dear)
+    order = {"order": ["openai-chat", "second"]}
+    first = await till.buy(provider=order)
+    assert first.total == bill(first.row, PRICES)
+    gateway.vendor.script.next("server_error")
+    second = await till.buy(provider=order)
+    assert second.receipt["routing"]["attempts"] == 2
+    assert second.total == bill(second.row, dear)
+    assert second.row.price != first.row.price
+
+
+async def test_a_fallback_model_is_paid_at_its_own_price(till: Till) -> None:
+    till.gateway.vendor.script.next("server_error")
+    sale = await till.buy(models=["demo/claude"], model="demo/chat")
+    assert (sale.receipt["routing"]["fallback_model"], sale.row.model) == (True, "demo/claude")
+    assert sale.total == bill(sale.row, CLAUDE_PRICES)

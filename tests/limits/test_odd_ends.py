@@ -212,6 +212,25 @@ async def test_counts_that_cannot_be_are_replaced_by_the_estimate(
 
 
 @pytest.mark.parametrize("model", ADAPTERS)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_count_that_is_left_out_is_not_taken_for_nothing(
+    till: Till, model: str, *, stream: bool
+) -> None:
+    """A vendor that reports only its output must not give away the prompt."""
+    is_chat = model == "demo/chat"
+    content = "a prompt of several plain words " * 20
+    for count in ("output", "input"):
+        name = {"output": "completion_tokens", "input": "prompt_tokens"}[count]
+        named: dict[str, object] = {name if is_chat else f"{count}_tokens": 60}
+        till.gateway.vendor.script.always(Behaviour(tokens=60, usage_object=named))
+        sale = await till.buy(model=model, content=content, stream=stream)
+        assert sale.row.tokens_input > 100
+        assert sale.row.tokens_output + sale.row.tokens_reasoning > 40
+        assert sale.row.usage_estimated is True
+        assert sale.total == bill(sale.row, ADAPTERS[model])
+
+
+@pytest.mark.parametrize("model", ADAPTERS)
 async def test_more_tokens_than_the_model_can_have_are_not_believed(till: Till, model: str) -> None:
     """A count above context and longest answer would charge thousands for a greeting."""
     for stream in (False, True):

@@ -316,7 +316,7 @@ class MessagesDecoder:
             Finished(
                 reason=self._reason(word),
                 upstream_reason=word,
-                usage=self.usage,
+                usage=self.usage if self._reported.is_whole else None,
                 stop_sequence=ending.get("stop_sequence"),
                 explanation=explanation if isinstance(explanation, str) else None,
                 extras=(extras or None) if self._own else None,

@@ -39,10 +39,15 @@ class UsageTracker:
             if value is not None:
                 self.own[name] = value
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether both prompt and answer were counted: a count that is missing is not zero."""
+        return {"input", "output"} <= self._counts.keys()
+
     def usage(self) -> Usage | None:
-        """None while nothing was reported, and for counts that cannot be believed."""
+        """None while the prompt was not counted, and for counts that cannot be believed."""
         counts = self._counts
-        if not counts.keys() & {"input", "output"}:
+        if "input" not in counts:
             return None
         written_5m, written_1h = counts.get("written_5m", 0), counts.get("written_1h", 0)
         total = counts.get("written", 0)

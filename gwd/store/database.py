@@ -7,6 +7,7 @@ the batch run again one by one after a full disk, and all fail after an I/O erro
 """
 
 import asyncio
+import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from gwd.store.connection import Connection, open_connection, transaction
 
 MAX_BATCH: Final = 64
 READERS: Final = 3
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,7 +169,11 @@ class _Writer:
         return outcomes
 
     def close(self) -> None:
-        self._raw.close()
+        try:
+            self._raw.close()
+        except apsw.Error as error:
+            # What closing does last, moving the log into the file, waits until the disk can take it.
+            log.warning("the database was closed without a checkpoint: %s", error)
 
     def _run_one(self, job: Any) -> Outcome:
         fn, args, kwargs, future = job

@@ -1,6 +1,6 @@
 """A clock that runs like the machine's until a test moves it: the wall alone, or both hands."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from gwd.core.clock import US_PER_S, SystemClock
 
@@ -22,8 +22,8 @@ class MovableClock:
         return self._system.monotonic_s() + self._monotonic_s
 
     def set(self, moment: datetime) -> None:
-        """Set the wall clock to a moment in UTC."""
-        wanted = int(moment.replace(tzinfo=UTC).timestamp()) * US_PER_S
+        """Set the wall clock."""
+        wanted = int(moment.timestamp()) * US_PER_S
         self._wall_us = wanted - self._system.now_us()
 
     def jump(self, seconds: float) -> None:

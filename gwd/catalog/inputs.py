@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,6 +27,7 @@ _ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
 _TAG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 MAX_NAME: Final = 256
+Modality = Literal["text", "image", "file", "audio", "video", "embeddings"]
 
 
 class _Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,8 +59,8 @@ class ModelInput(_Input, frozen=True):
     context_length: int
     max_completion_tokens: int
     supported_parameters: list[str]
-    input_modalities: list[str] = msgspec.field(default_factory=lambda: ["text"])
-    output_modalities: list[str] = msgspec.field(default_factory=lambda: ["text"])
+    input_modalities: list[Modality] = msgspec.field(default_factory=lambda: ["text"])
+    output_modalities: list[Modality] = msgspec.field(default_factory=lambda: ["text"])
     pricing: Pricing | None = None
     pricing_tiers: list[PricingTier] = []
     description: str | None = None
@@ -81,8 +82,8 @@ class ModelPatch(_Input, frozen=True):
     context_length: int | UnsetType = UNSET
     max_completion_tokens: int | UnsetType = UNSET
     supported_parameters: list[str] | UnsetType = UNSET
-    input_modalities: list[str] | UnsetType = UNSET
-    output_modalities: list[str] | UnsetType = UNSET
+    input_modalities: list[Modality] | UnsetType = UNSET
+    output_modalities: list[Modality] | UnsetType = UNSET
     pricing: Pricing | UnsetType = UNSET
     pricing_tiers: list[PricingTier] | UnsetType | None = UNSET
     effective_at: str | UnsetType = UNSET

@@ -134,23 +134,21 @@ def _inputs(given: str | list[Any] | None) -> Inputs:
         return (_tokens(given, "input"),)
     if len(given) > MAX_INPUTS:
         raise InvalidValue(f"`input` must hold at most {MAX_INPUTS} items", param="input")
-    return tuple(
-        _text(item, f"input[{index}]")
-        if isinstance(item, str)
-        else _tokens(item, f"input[{index}]")
-        for index, item in enumerate(given)
-    )
+    read = _text if isinstance(given[0], str) else _tokens
+    return tuple(read(item, f"input[{index}]") for index, item in enumerate(given))
 
 
-def _text(text: str, at: str) -> str:
-    if not text:
+def _text(given: object, at: str) -> str:
+    if not isinstance(given, str):
+        raise InvalidValue(f"`{at}` must be a text, as the others are", param=at)
+    if not given:
         raise InvalidValue(f"`{at}` must not be an empty string", param=at)
-    return text
+    return given
 
 
 def _tokens(given: object, at: str) -> tuple[int, ...]:
     if not isinstance(given, list) or not given:
-        raise InvalidValue(f"`{at}` must be a text or a list of tokens", param=at)
+        raise InvalidValue(f"`{at}` must be a text or a list of tokens, each item alike", param=at)
     if not all(type(token) is int and 0 <= token < 2**31 for token in given):
         raise InvalidValue(f"`{at}` must hold token numbers only", param=at)
     return tuple(given)

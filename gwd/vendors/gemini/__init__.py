@@ -1,8 +1,8 @@
 """gemini: the adapter for vendors that speak Google's generateContent format.
 
 Owns: build (one POST models/…:generateContent, or streamGenerateContent), decode of whole and streamed answers, its
-faults, its embeddings; the rules of api.md section 5 for this format.
-Does not own: HTTP, retries, money.
+faults, its embeddings; the rules of api.md section 5 for this format; the pure half of the signature memory.
+Does not own: HTTP, retries, the memory itself, money.
 Invariants: every call in the history has exactly one result, in the order of the calls; a signature goes back on the
 kind of part it came with; an answer without a finish reason is never taken for a complete one.
 Speaks to: core only.
@@ -16,7 +16,7 @@ from gwd.core.events import Event
 from gwd.core.request import Embed, Family, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
-from gwd.vendors.gemini import embeddings
+from gwd.vendors.gemini import embeddings, signatures
 from gwd.vendors.gemini.build import build
 from gwd.vendors.gemini.decode import GeminiDecoder, decode
 from gwd.vendors.gemini.faults import fault_of
@@ -27,7 +27,7 @@ class Gemini:
 
     name = "gemini"
     family: Family | None = None
-    signatures: Signatures | None = None
+    signatures: Signatures | None = signatures
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)

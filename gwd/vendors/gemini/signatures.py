@@ -1,0 +1,108 @@
+"""Thought signatures of calls: what to remember of an answer, and how to put it back into a request (api.md 5.9).
+
+The vendor signs the first call of each turn and wants the signature back on that very call. Few clients keep it: most
+know a call by its id, name and arguments only. Whoever keeps the memory (tool call id to blob, per organization,
+24 hours) uses these pure functions; what cannot be found goes out with the vendor's own word for a missing signature.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from gwd.core.request import Generate, Message, Part, ReasoningPart, Request, TextPart, ToolCallPart
+from gwd.vendors.gemini.content import FORMAT
+
+
+def remember(parts: Iterable[Part]) -> dict[str, bytes]:
+    """Signature by tool call id for one answer; one that came in front of a call without a part of its own counts."""
+    blobs: dict[str, bytes] = {}
+    carried: str | None = None
+    for part in parts:
+        if isinstance(part, ReasoningPart):
+            carried = (part.signature if part.format == FORMAT else None) or carried
+        elif isinstance(part, ToolCallPart):
+            signature = _own(part) or carried
+            carried = None
+            if signature is not None:
+                blobs[part.call_id] = signature.encode()
+    return blobs
+
+
+def missing(request: Request) -> tuple[str, ...]:
+    """The first call id of every assistant turn that holds calls but no signature of this format."""
+    body = request.body
+    if not isinstance(body, Generate):
+        return ()
+    return tuple(call.call_id for message in body.messages if (call := _unsigned(message)))
+
+
+def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
+    """The request with remembered signatures in front of the calls that lost them."""
+    body = request.body
+    if not memory or not isinstance(body, Generate):
+        return request
+    return _with(request, body, [_mended(message, memory) for message in body.messages])
+
+
+def without_signatures(request: Request) -> Request:
+    """The request without any signature of this format."""
+    body = request.body
+    if not isinstance(body, Generate):
+        return request
+    return _with(request, body, [_stripped(message) for message in body.messages])
+
+
+def _with(request: Request, body: Generate, messages: list[Message]) -> Request:
+    changed = msgspec.structs.replace(body, messages=tuple(messages))
+    return msgspec.structs.replace(request, body=changed)
+
+
+def _unsigned(message: Message) -> ToolCallPart | None:
+    if message.role != "assistant":
+        return None
+    first: ToolCallPart | None = None
+    for part in message.parts:
+        match part:
+            case ReasoningPart() if part.format == FORMAT and part.signature:
+                return None
+            case ToolCallPart() if _own(part) is not None:
+                return None
+            case ToolCallPart() if first is None:
+                first = part
+            case _:
+                pass
+    return first
+
+
+def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
+    call = _unsigned(message)
+    blob = memory.get(call.call_id) if call is not None else None
+    # What another format remembered is an object of JSON; a signature is one word of base64.
+    if blob is None or not blob.isascii() or blob[:1] in (b"{", b"["):
+        return message
+    # As reasoning in front of the call: that part means nothing to any other format.
+    proof = ReasoningPart(text="", signature=blob.decode("ascii"), format=FORMAT)
+    parts: list[Part] = []
+    for part in message.parts:
+        parts += [proof, part] if part is call else [part]
+    return msgspec.structs.replace(message, parts=tuple(parts))
+
+
+def _stripped(message: Message) -> Message:
+    if message.role != "assistant":
+        return message
+    parts = tuple(
+        msgspec.structs.replace(part, extras=None)
+        if isinstance(part, TextPart | ToolCallPart) and _own(part) is not None
+        else part
+        for part in message.parts
+        if not (isinstance(part, ReasoningPart) and part.format == FORMAT)
+    )
+    return msgspec.structs.replace(message, parts=parts)
+
+
+def _own(part: TextPart | ToolCallPart) -> str | None:
+    extras = part.extras or {}
+    signature = extras.get("signature")
+    is_own = isinstance(signature, str) and bool(signature) and extras.get("format") == FORMAT
+    return signature if is_own else None

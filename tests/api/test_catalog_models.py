@@ -1,0 +1,100 @@
+"""/catalog/models: what can be asked for, its price and its life (spec 3, 9.4; api.md 8.12)."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.support.node import PRICES, Gateway
+
+NEW: dict[str, Any] = {
+    "id": "demo/fresh",
+    "name": "Fresh",
+    "vendor": "Demo",
+    "context_length": 1000,
+    "max_completion_tokens": 100,
+    "supported_parameters": ["max_tokens"],
+    "input_modalities": ["text"],
+    "output_modalities": ["text"],
+    "pricing": PRICES,
+}
+PATH = "/catalog/models/demo/fresh"
+
+
+async def test_a_model_is_created_read_changed_and_deleted(gateway: Gateway) -> None:
+    made = (await gateway.manage("POST", "/catalog/models", NEW))["data"]
+    assert made["id"] == "demo/fresh"
+    assert Decimal(made["pricing"]["prompt"]) == Decimal(PRICES["prompt"])
+    for path in (PATH, PATH.replace("demo/fresh", "demo%2Ffresh")):
+        assert (await gateway.manage("GET", path))["data"]["name"] == "Fresh"
+    changed = (await gateway.manage("PATCH", PATH, {"name": "Fresher"}))["data"]
+    assert (changed["name"], changed["context_length"]) == ("Fresher", 1000)
+    await gateway.manage("DELETE", PATH)
+    await gateway.manage("GET", PATH, status=404)
+
+
+async def test_the_next_request_pays_the_new_price(gateway: Gateway) -> None:
+    before = (await gateway.chat(usage={"include": True})).json()["usage"]["cost"]
+    dearer = {name: str(2 * Decimal(price)) for name, price in PRICES.items()}
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": dearer})
+    after = (await gateway.chat(usage={"include": True})).json()["usage"]["cost"]
+    assert after == pytest.approx(2 * before)
+
+
+async def test_a_model_without_a_complete_price_serves_nobody_and_says_so(
+    gateway: Gateway,
+) -> None:
+    await gateway.manage("POST", "/catalog/models", NEW | {"pricing": {"prompt": "0.000002"}})
+    await gateway.add_endpoint("demo/fresh", "openai-chat", "gpt-demo")
+    reply = await gateway.chat(model="demo/fresh")
+    assert reply.status_code in (404, 503)
+    assert "price" in reply.text
+    assert gateway.vendor.calls.on("/v1/chat/completions") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"id": "no-slash"}, "id"),
+        ({"pricing": {"prompt": "cheap"}}, "pricing"),
+        ({"pricing": {"prompt": "-1", "completion": "1"}}, "pricing"),
+        ({"context_length": 0}, "context_length"),
+        ({"input_modalities": ["smell"]}, "input_modalities"),
+    ],
+)
+async def test_a_model_that_cannot_be_names_the_field(
+    gateway: Gateway, fields: dict[str, Any], param: str
+) -> None:
+    refused = await gateway.manage("POST", "/catalog/models", NEW | fields, status=400)
+    assert refused["error"]["param"].startswith(param)
+
+
+async def test_an_end_needs_a_successor_that_lives(gateway: Gateway) -> None:
+    soon = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    later = (datetime.now(UTC) + timedelta(days=2)).isoformat()
+    path = "/catalog/models/demo/chat"
+    for fields in (
+        {"deprecated_at": soon, "retired_at": later},
+        {"deprecated_at": later, "retired_at": soon, "successor": "demo/chat-b"},
+        {"deprecated_at": soon, "retired_at": later, "successor": "demo/chat"},
+        {"deprecated_at": soon, "retired_at": later, "successor": "demo/none"},
+    ):
+        await gateway.manage("PATCH", path, fields, status=400)
+    whole = {"deprecated_at": soon, "retired_at": later, "successor": "demo/chat-b"}
+    assert (await gateway.manage("PATCH", path, whole))["data"]["successor"] == "demo/chat-b"
+
+
+async def test_a_deprecated_model_serves_and_says_when_it_ends(gateway: Gateway) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    fields = {
+        "deprecated_at": (now - timedelta(days=1)).isoformat(),
+        "retired_at": (now + timedelta(days=30)).isoformat(),
+        "successor": "demo/chat-b",
+    }
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", fields)
+    reply = await gateway.chat()
+    assert reply.status_code == 200
+    assert reply.headers["deprecation"] == f"@{int((now - timedelta(days=1)).timestamp())}"
+    assert reply.headers["sunset"].endswith("GMT")
+    assert reply.headers["link"].endswith('/models/demo/chat-b>; rel="successor-version"')

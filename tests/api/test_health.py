@@ -1,0 +1,37 @@
+"""/healthz, /readyz and the probes of agents: at the root, without a key (design: starting it; api.md 10)."""
+
+import httpx
+import pytest
+
+from tests.support.node import Gateway
+
+
+async def ask(gateway: Gateway, method: str, path: str) -> httpx.Response:
+    async with httpx.AsyncClient(base_url=gateway.base_url.removesuffix("/api/v1")) as stranger:
+        return await stranger.request(method, path)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_a_serving_node_is_alive_and_ready(gateway: Gateway, path: str) -> None:
+    assert (await ask(gateway, "GET", path)).status_code == 200
+
+
+async def test_a_draining_node_is_alive_and_not_ready(gateway: Gateway) -> None:
+    gateway.running.node.status.draining = True
+    assert (await ask(gateway, "GET", "/healthz")).status_code == 200
+    assert (await ask(gateway, "GET", "/readyz")).status_code == 503
+    gateway.running.node.status.draining = False
+
+
+@pytest.mark.parametrize("path", ["/", "/api", "/api/v1", "/api/v1/"])
+async def test_a_probe_is_answered_with_nothing(gateway: Gateway, path: str) -> None:
+    reply = await ask(gateway, "HEAD", path)
+    assert reply.status_code == 204
+    assert reply.content == b""
+
+
+async def test_what_is_not_served_is_refused_in_our_envelope(gateway: Gateway) -> None:
+    unknown = await ask(gateway, "GET", "/api/v1/nothing")
+    assert (unknown.status_code, unknown.json()["error"]["type"]) == (404, "not_found_error")
+    method = await ask(gateway, "GET", "/api/v1/chat/completions")
+    assert (method.status_code, method.json()["error"]["code"]) == (405, "method_not_allowed")

@@ -21,9 +21,9 @@ from gwd.api.listener import Listener
 from gwd.api.node import Node, NodeStatus
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
-from gwd.core.errors import Draining
+from gwd.core.errors import Draining, StorageUnavailable
 from gwd.core.ids import mint
-from gwd.core.vitals import Vitals
+from gwd.core.vitals import WRITER_SILENCE_S, Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
@@ -291,13 +291,19 @@ class RunningNode:
         )
 
     async def _beat(self) -> None:
-        """The writer has answered."""
-        await self.store.write(_nothing)
+        """Note that the writer has answered, if it has."""
+        try:
+            await self.store.write(_nothing)
+        except StorageUnavailable as error:
+            log.warning("the writer does not answer: %s", error)
+            return
         self.node.vitals.writer_seen_s = self._clock.monotonic_s()
 
     async def _say_alive(self) -> None:
         """A node whose writer is stuck keeps silent and is started anew."""
-        await self._beat()
+        silence_s = self._clock.monotonic_s() - self.node.vitals.writer_seen_s
+        if silence_s > WRITER_SILENCE_S:
+            return
         service_manager.notify(self._environment, "WATCHDOG=1")
 
     async def _checkpoint(self) -> None:

@@ -4,8 +4,8 @@ from typing import Final
 
 from gwd.api.node import Node
 from gwd.core.errors import Draining, LedgerQuarantined, StorageUnavailable
+from gwd.core.vitals import WRITER_SILENCE_S
 
-WRITER_SILENCE_S: Final = 10.0
 MAX_QUEUED: Final = 1_000
 
 

@@ -21,15 +21,16 @@ from gwd.api.listener import Listener
 from gwd.api.node import Node, NodeStatus
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
-from gwd.core.errors import Draining, StorageUnavailable
+from gwd.core.errors import Draining
 from gwd.core.ids import mint
-from gwd.core.vitals import WRITER_SILENCE_S, Vitals
+from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
 from gwd.jobs import retention, service_manager
 from gwd.jobs.disk import WATCH_S, DiskWatch
+from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
 from gwd.jobs.topup import TopUpJob
@@ -56,7 +57,6 @@ from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddin
 from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
-HEARTBEAT_S: Final = 1.0
 SWEEP_S: Final = 15.0
 TOPUP_S: Final = 5.0
 FORGET_S: Final = 600.0
@@ -110,6 +110,7 @@ class RunningNode:
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
         self._disk: DiskWatch
+        self._heartbeat: Heartbeat
         self._listeners: list[Listener] = []
         self.failure: BaseException | None = None
 
@@ -190,6 +191,7 @@ class RunningNode:
         vitals = Vitals(writer_seen_s=clock.monotonic_s())
         self._disk = DiskWatch(settings.database.parent, vitals, self._ballast)
         self._disk.look()
+        self._heartbeat = Heartbeat(store, clock, vitals)
         timeouts = Timeouts(
             connect_s=settings.timeouts.connect_s,
             first_event_s=settings.timeouts.first_event_s,
@@ -261,7 +263,7 @@ class RunningNode:
 
     def _start_jobs(self) -> None:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
-        self._spawn(every(HEARTBEAT_S, self._beat, name="heartbeat"))
+        self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
         self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
         self._spawn(measure_lag(self.node.vitals.loop_lag))
         self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
@@ -290,21 +292,10 @@ class RunningNode:
             app_url=self.settings.server.app_url,
         )
 
-    async def _beat(self) -> None:
-        """Note that the writer has answered, if it has."""
-        try:
-            await self.store.write(_nothing)
-        except StorageUnavailable as error:
-            log.warning("the writer does not answer: %s", error)
-            return
-        self.node.vitals.writer_seen_s = self._clock.monotonic_s()
-
     async def _say_alive(self) -> None:
         """A node whose writer is stuck keeps silent and is started anew."""
-        silence_s = self._clock.monotonic_s() - self.node.vitals.writer_seen_s
-        if silence_s > WRITER_SILENCE_S:
-            return
-        service_manager.notify(self._environment, "WATCHDOG=1")
+        if self._heartbeat.is_fresh:
+            service_manager.notify(self._environment, "WATCHDOG=1")
 
     async def _checkpoint(self) -> None:
         """Once a second: how far every running stream has come, and what the rate limit refused."""
@@ -412,10 +403,6 @@ async def _until(reached: Callable[[], bool], limit_s: float) -> None:
     while not reached() and waited_s < limit_s:
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-
-
-def _nothing(_: Connection) -> None:
-    """A turn of the writer."""
 
 
 def _expire_due(connection: Connection, *, now_us: int) -> None:

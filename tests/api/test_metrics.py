@@ -258,7 +258,7 @@ async def test_a_writer_that_is_silent_for_ten_seconds_or_far_behind_is_not_read
             await asyncio.sleep(0.05)
     vitals.writer_seen_s -= 10.1
     assert (await get(running.port, "/readyz")).status_code == 503
-    await running._beat()
+    await running._heartbeat.beat()
     assert (await get(running.port, "/readyz")).status_code == 200
     monkeypatch.setattr(type(running.store), "queued", 1_001)
     assert (await get(running.port, "/readyz")).status_code == 503

@@ -236,7 +236,7 @@ async def test_a_head_has_an_absolute_deadline_from_the_connection(
             writer.write(bytes((byte,)))
             await asyncio.sleep(0.05)
         answer = await answering
-    assert 0.3 < loop.time() - began_s < 1.5
+    assert 0.3 < loop.time() - began_s < 3  # all bytes would take five
     assert statuses(answer) == [408]
     assert cut["slow_head"] == before + 1
 

@@ -1,19 +1,20 @@
 """What a generation adds to the node's counters, once, at its end."""
 
+from gwd.core.clock import Clock
 from gwd.core.counters import Counters
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
 from gwd.pipeline.ticket import Ticket
 
 
-def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, now_s: float) -> None:
-    """Its waits and its cancelled call. `now_s` is when it was settled."""
+def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock) -> None:
+    """Its waits and its cancelled call; it has just been settled."""
     if outcome.first_output_s is not None and ticket.stream:
         counters.first_token.observe(outcome.first_output_s - outcome.started_s)
     if ticket.dropped_tools:
         counters.hosted_tools_dropped += len(ticket.dropped_tools)
     if outcome.finished is not None and outcome.last_output_s is not None:
-        counters.settlement.observe(max(0.0, now_s - outcome.last_output_s))
+        counters.settlement.observe(max(0.0, clock.monotonic_s() - outcome.last_output_s))
     elif outcome.client_left and outcome.trying is not None:
         counters.attempts[outcome.trying.target.adapter, "cancelled"] += 1
 

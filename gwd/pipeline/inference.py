@@ -153,8 +153,7 @@ class Generation:
             if not self._on_record:
                 self._abandon(error)
             self._end(Head(served=None, error=error))
-            now_s = self._line.clock.monotonic_s()
-            count_end(self._line.counters, self._outcome, self.ticket, now_s)
+            count_end(self._line.counters, self._outcome, self.ticket, self._line.clock)
             del self._line.live[self.ticket.generation_id]
 
     def client_left(self) -> None:

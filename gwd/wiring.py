@@ -7,26 +7,31 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 import asyncio
 import ipaddress
 import logging
-import socket
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
-
-from sanic import Sanic
 
 from gwd import ledger
 from gwd.activity import service as activity
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
+from gwd.api.http_guard import SWEEP_S as FRONT_SWEEP_S
+from gwd.api.http_guard import Front
+from gwd.api.listener import Listener
 from gwd.api.node import Node, NodeStatus
 from gwd.core.clock import US_PER_S, Clock, SystemClock
+from gwd.core.counters import Counters
 from gwd.core.errors import Draining
 from gwd.core.ids import mint
+from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
 from gwd.jobs import retention, service_manager
+from gwd.jobs.disk import WATCH_S, DiskWatch
+from gwd.jobs.heartbeat import BEAT_S, Heartbeat
+from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
@@ -45,6 +50,7 @@ from gwd.pipeline.upstream import AiohttpUpstream, Timeouts, Upstream
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
+from gwd.store.ballast import Ballast
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
@@ -59,7 +65,6 @@ RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
 LAST_WORDS_S: Final = 0.5
 POLL_S: Final = 0.05
-BACKLOG: Final = 2_048
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     chat_completions.DIALECT,
@@ -103,8 +108,10 @@ class RunningNode:
         self._lock: InstanceLock | None = None
         self._upstream: Upstream | None = None
         self._tls: ssl.SSLContext | None = None
-        self._server: Any = None
-        self._app: Sanic[Any, Any] | None = None
+        self._ballast = Ballast(settings.database.with_suffix(".ballast"))
+        self._disk: DiskWatch
+        self._heartbeat: Heartbeat
+        self._listeners: list[Listener] = []
         self.failure: BaseException | None = None
 
     async def __aenter__(self) -> "RunningNode":
@@ -129,7 +136,7 @@ class RunningNode:
 
     def reload(self) -> None:
         """Look again at vendor keys, the files they are in, and the certificate; settings wait for a restart."""
-        if self._server is not None:
+        if self._listeners:
             self._spawn(self._reload())
 
     async def _reload(self) -> None:
@@ -154,7 +161,9 @@ class RunningNode:
         self._lock = InstanceLock(settings.directory / "gwd.lock")
         ring = keyring.read(settings.keyring)
         migrate(str(settings.database), clock)
-        self.store = Store(str(settings.database), on_failure=self._storage_failed)
+        self.store = Store(
+            str(settings.database), on_failure=self._storage_failed, ballast=self._ballast
+        )
         await self.store.read(setup.check_ring, ring)
         status = NodeStatus(started_us=clock.now_us())
         status.take_certificate = self._take_certificate
@@ -177,7 +186,12 @@ class RunningNode:
 
     def _assemble(self, ring: keyring.KeyRing, status: NodeStatus, boot_id: str) -> Node:
         settings, clock, store = self.settings, self._clock, self.store
-        vault, health = Vault(ring), Health()
+        counters = Counters()
+        vault, health = Vault(ring), Health(counters=counters)
+        vitals = Vitals(writer_seen_s=clock.monotonic_s())
+        self._disk = DiskWatch(settings.database.parent, vitals, self._ballast)
+        self._disk.look()
+        self._heartbeat = Heartbeat(store, clock, vitals)
         timeouts = Timeouts(
             connect_s=settings.timeouts.connect_s,
             first_event_s=settings.timeouts.first_event_s,
@@ -216,6 +230,7 @@ class RunningNode:
             in_flight_cap=settings.limits.in_flight_per_key,
             app_url=settings.server.app_url,
             spawn=self._spawn,
+            counters=counters,
             live={},
         )
         return Node(
@@ -233,6 +248,8 @@ class RunningNode:
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
             status=status,
+            counters=counters,
+            vitals=vitals,
         )
 
     async def _seed_rate_windows(self) -> None:
@@ -246,6 +263,9 @@ class RunningNode:
 
     def _start_jobs(self) -> None:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
+        self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
+        self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
+        self._spawn(measure_lag(self.node.vitals.loop_lag))
         self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
         self._spawn(every(FORGET_S, self._forget, name="forget"))
         self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
@@ -273,9 +293,9 @@ class RunningNode:
         )
 
     async def _say_alive(self) -> None:
-        """The writer has answered: a node whose writer is stuck keeps silent and is started anew."""
-        await self.store.write(_nothing)
-        service_manager.notify(self._environment, "WATCHDOG=1")
+        """A node whose writer is stuck keeps silent and is started anew."""
+        if self._heartbeat.is_fresh:
+            service_manager.notify(self._environment, "WATCHDOG=1")
 
     async def _checkpoint(self) -> None:
         """Once a second: how far every running stream has come, and what the rate limit refused."""
@@ -305,28 +325,28 @@ class RunningNode:
 
     async def _listen(self) -> None:
         server = self.settings.server
-        self._app = api.build(
-            self.node,
-            {dialect.path: dialect for dialect in DIALECTS},
-            name=self._name,
-            alone=self._alone,
-        )
-        family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((server.host, server.port))
-        self.port = listener.getsockname()[1]
+        dialects = {dialect.path: dialect for dialect in DIALECTS}
+        main = api.build(self.node, dialects, name=self._name, alone=self._alone)
         self._tls = _tls_context(server.tls_cert, server.tls_key)
-        self._server = await self._app.create_server(
-            sock=listener,
-            backlog=BACKLOG,
-            access_log=False,
-            return_asyncio_server=True,
-            ssl=self._tls,
-        )
-        await self._server.startup()
-        await self._server.start_serving()
+        self.port = await self._serve(main, server.host, server.port, self._tls)
+        if server.metrics_port:
+            vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
+            await self._serve(vitals, server.metrics_host, server.metrics_port, None)
         service_manager.notify(self._environment, "READY=1")
+
+    async def _serve(self, app: Any, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+        """The port on which it listens; a flood on one listener leaves the other its connections."""
+        limits = self.settings.limits
+        front = Front(
+            self.node.counters,
+            cap=limits.connections,
+            cap_per_address=limits.connections_per_address,
+        )
+        listener = Listener(app, front)
+        self._listeners.append(listener)
+        await listener.open(host, port, tls)
+        self._spawn(every(FRONT_SWEEP_S, front.sweep, name="slow bodies"))
+        return listener.port
 
     async def _drain(self) -> None:
         """Let running requests finish, end the rest with an error of their own, wait for every settlement."""
@@ -345,10 +365,8 @@ class RunningNode:
         await asyncio.sleep(POLL_S)  # what was taken out is on its way to the sockets
 
     async def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            for connection in list(self._server.connections):
-                connection.close()
+        for listener in self._listeners:
+            listener.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -358,8 +376,7 @@ class RunningNode:
             await self._upstream.close()
         if hasattr(self, "store"):
             await self.store.close()
-        if self._app is not None:
-            Sanic.unregister_app(self._app)
+        self._ballast.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -386,10 +403,6 @@ async def _until(reached: Callable[[], bool], limit_s: float) -> None:
     while not reached() and waited_s < limit_s:
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-
-
-def _nothing(_: Connection) -> None:
-    """A turn of the writer."""
 
 
 def _expire_due(connection: Connection, *, now_us: int) -> None:

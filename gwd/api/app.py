@@ -9,13 +9,19 @@ from urllib.parse import unquote
 from sanic import HTTPResponse, Request, Sanic
 from sanic.exceptions import MethodNotAllowed as SanicMethodNotAllowed
 from sanic.exceptions import NotFound as SanicNotFound
-from sanic.exceptions import PayloadTooLarge, RequestCancelled, RequestTimeout, SanicException
+from sanic.exceptions import (
+    PayloadTooLarge,
+    RequestCancelled,
+    RequestTimeout,
+    SanicException,
+)
 from sanic.handlers import ErrorHandler
 
-from gwd.api import count_tokens, inference, models
+from gwd.api import count_tokens, inference, models, vital_routes
 from gwd.api import headers as response_headers
-from gwd.api.auth import check_access
+from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.headers import JSON
+from gwd.api.http_guard import BadHead, HeadTooLarge
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
 from gwd.api.route import LiveRoute, OpenRoute, Route
@@ -59,6 +65,30 @@ def build(
     `alone` says that this is the only application of the process: then the framework may rewrite its own hot
     functions for it (it can do so once).
     """
+    app = _bare(node, dialects, name, alone=alone)
+    _add_inference(app, node, dialects)
+    _add_models(app, node)
+    managed: tuple[Route | LiveRoute, ...] = (*ROUTES, *LIVE_ROUTES)
+    for route in managed:
+        _add(app, route.method, route.path, _management(node, route))
+    for open_route in OPEN_ROUTES:
+        _add(app, open_route.method, open_route.path, _open(node, open_route))
+    vital_routes.add_health(app, node)
+    if not node.settings.server.metrics_port:
+        vital_routes.add_metrics(app, node)
+    _add_root(app, node)
+    return app
+
+
+def build_vitals(node: Node, *, name: str) -> Sanic[Any, Any]:
+    """The application of the separate listener: health and metrics, nothing else."""
+    app = _bare(node, {}, name, alone=False)
+    vital_routes.add_health(app, node)
+    vital_routes.add_metrics(app, node)
+    return app
+
+
+def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -> Sanic[Any, Any]:
     app: Sanic[Any, Any] = Sanic(
         name, configure_logging=False, error_handler=_Errors(dialects), loads=_no_loads
     )
@@ -74,14 +104,6 @@ def build(
         INSPECTOR=False,
         TOUCHUP=alone,
     )
-    _add_inference(app, node, dialects)
-    _add_models(app, node)
-    managed: tuple[Route | LiveRoute, ...] = (*ROUTES, *LIVE_ROUTES)
-    for route in managed:
-        _add(app, route.method, route.path, _management(node, route))
-    for open_route in OPEN_ROUTES:
-        _add(app, open_route.method, open_route.path, _open(node, open_route))
-    _add_root(app, node)
     return app
 
 
@@ -143,6 +165,7 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             caller = check_access(row, route.access, now_us=node.clock.now_us())
             reply = await perform(node, route, incoming, caller)
         except GatewayError as error:
+            count_auth_failure(node.counters, error)
             return _failed(error, request_id)
         return _answered(reply, request_id)
 
@@ -185,14 +208,7 @@ def _answered(reply: Reply, request_id: str) -> HTTPResponse:
 
 
 def _add_root(app: Sanic[Any, Any], node: Node) -> None:
-    """Health, the probes of agents, and preflight."""
-
-    async def healthz(_: Request) -> HTTPResponse:
-        return HTTPResponse(b"ok", 200)
-
-    async def readyz(_: Request) -> HTTPResponse:
-        ready = not node.status.draining and node.status.quarantine is None
-        return HTTPResponse(b"ready" if ready else b"not ready", 200 if ready else 503)
+    """The probes of agents, preflight, and what happens to every answer: it is counted."""
 
     async def probe(_: Request) -> HTTPResponse:
         return HTTPResponse(b"", 204)
@@ -216,8 +232,6 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 
     app.add_route(invited, "/invitations/accept", methods=["GET"], name="invited")
-    app.add_route(healthz, "/healthz", methods=["GET"], name="healthz")
-    app.add_route(readyz, "/readyz", methods=["GET"], name="readyz")
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
         app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}")
     origins = node.settings.server.cors_origins
@@ -225,7 +239,14 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
     for path in dict.fromkeys(public):
         _add(app, "OPTIONS", path, preflight)
 
-    async def allow_origin(request: Any, response: Any) -> None:
+    requests = node.counters.requests
+
+    async def finish(request: Any, response: Any) -> None:
+        route = request.route
+        if route is None:
+            requests["", "", response.status // 100] += 1
+        else:
+            requests[request.method, route.path, response.status // 100] += 1
         origin = request.headers.get("origin")
         if origin is None or not _is_public(request.path):
             return
@@ -233,7 +254,7 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
             response.headers["access-control-allow-origin"] = origin if origins else "*"
             response.headers["access-control-expose-headers"] = response_headers.EXPOSED
 
-    app.register_middleware(allow_origin, "response")
+    app.register_middleware(finish, "response")
 
 
 def _inference_paths(app: Sanic[Any, Any]) -> list[str]:
@@ -294,10 +315,16 @@ def _translated(exception: Exception) -> GatewayError:
             return errors.MethodNotAllowed("this endpoint does not take that method")
         case SanicNotFound():
             return errors.NotFound("no such endpoint; the API's base path is /api/v1")
+        case HeadTooLarge():
+            return errors.RequestTooLarge(str(exception))
         case PayloadTooLarge():
             return errors.RequestTooLarge("the body is too large; send less")
         case RequestTimeout():
-            return errors.RequestTimeout("the request took too long to arrive")
+            return errors.RequestTimeout(
+                "the request took too long to arrive: its head has 10 s, its body 1 KiB/s after that"
+            )
+        case BadHead():
+            return errors.InvalidRequest(str(exception))
         case SanicException() if exception.status_code < 500:
             return errors.InvalidRequest("the request is not valid HTTP for this gateway")
         case _:

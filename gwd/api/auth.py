@@ -13,6 +13,7 @@ from typing import Final
 from gwd.api.access import Access
 from gwd.core.caller import Caller
 from gwd.core.clock import Clock
+from gwd.core.counters import Counters
 from gwd.core.errors import GatewayError, RateLimited, Unauthenticated, WrongKeyType
 from gwd.keys import admission, secret
 from gwd.keys.admission import KeyRow
@@ -80,6 +81,14 @@ class Authenticator:
             if len(self._rows) > MAX_CACHED:
                 self._rows.popitem(last=False)
         return row
+
+
+def count_auth_failure(counters: Counters, error: GatewayError) -> None:
+    """Note a request that was refused for its credential, and nothing about whose it was."""
+    if isinstance(error, Unauthenticated | WrongKeyType):
+        counters.auth_failures[error.code] += 1
+    elif isinstance(error.__cause__, Unauthenticated):
+        counters.auth_failures["too_many_failures"] += 1
 
 
 def check_access(row: KeyRow, access: Access, *, now_us: int) -> Caller:

@@ -7,7 +7,7 @@ from sanic import HTTPResponse, Request
 
 from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
-from gwd.api.auth import check_access
+from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import unpacked
 from gwd.api.headers import JSON
 from gwd.api.inference import rate_limited
@@ -38,6 +38,7 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         await _check_model(parsed.models[0], node)
         return HTTPResponse(dialect.count(estimate_prompt(parsed)), 200, headers, JSON)
     except GatewayError as error:
+        count_auth_failure(node.counters, error)
         headers |= response_headers.of_error(error)
         return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
 

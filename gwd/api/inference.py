@@ -8,12 +8,13 @@ from sanic import HTTPResponse, Request
 
 from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
-from gwd.api.auth import check_access
+from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import unpacked
 from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
 from gwd.api.node import Node
+from gwd.api.readiness import require_serving
 from gwd.core.caller import Caller
-from gwd.core.errors import Draining, GatewayError, InvalidRequest, LedgerQuarantined, RateLimited
+from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text
@@ -48,12 +49,13 @@ async def serve(
         rate = rate_of(counted)
         if isinstance(counted, Refused):
             raise rate_limited(counted)
-        _check_serving(node)
+        require_serving(node)
         generation = _start(request, node, dialect, row, ticket)
         recorded = True  # from here on the line records what happens
         return await _answer(request, node, dialect, generation, rate, request_id)
     except GatewayError as error:
-        if ticket is not None and not recorded:
+        count_refusal(node, error)
+        if ticket is not None and not recorded and not isinstance(error, StorageUnavailable):
             node.refusals.refuse(ticket, error, now_us)
         known = generation_id if ticket is not None else None
         return error_response(dialect, error, request_id, known, rate, now_us=now_us)
@@ -102,6 +104,8 @@ async def _answer(
         now_us = node.clock.now_us()
         generation_id = generation.ticket.generation_id
         if head.error is not None:
+            if head.served is None:  # no upstream was called
+                node.counters.refusals[head.error.code] += 1
             return error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
@@ -124,6 +128,12 @@ async def _answer(
         generation.client_left()
         raise
     return None
+
+
+def count_refusal(node: Node, error: GatewayError) -> None:
+    """A request ended at the door."""
+    node.counters.refusals[error.code] += 1
+    count_auth_failure(node.counters, error)
 
 
 def error_response(
@@ -185,12 +195,3 @@ def rate_limited(counted: Refused) -> RateLimited:
             "retry_after": counted.retry_after_s,
         },
     )
-
-
-def _check_serving(node: Node) -> None:
-    if node.status.draining:
-        raise Draining("the gateway is stopping; try again in a moment", retry_after_s=5)
-    if node.status.quarantine is not None:
-        raise LedgerQuarantined(
-            "the ledger does not add up, so nothing is served; the operator runs gwctl ledger verify"
-        )

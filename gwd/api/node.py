@@ -6,6 +6,8 @@ import msgspec
 
 from gwd.api.auth import Authenticator
 from gwd.core.clock import Clock
+from gwd.core.counters import Counters
+from gwd.core.vitals import Vitals
 from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
@@ -45,6 +47,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     refusals: RefusalCounter
     items: ItemMemory
     status: NodeStatus
+    counters: Counters
+    vitals: Vitals
 
     @property
     def app_url(self) -> str:

@@ -26,10 +26,12 @@ from gwd.ledger.credit import (
 from gwd.ledger.reports import (
     Balance,
     LedgerFilter,
+    OpenHolds,
     balance,
     balance_record,
     entry_record,
     list_entries,
+    open_holds,
     refund_record,
 )
 from gwd.ledger.service import (
@@ -56,6 +58,7 @@ __all__ = [
     "LotKind",
     "NewCredit",
     "NewReservation",
+    "OpenHolds",
     "OpenReservation",
     "Settlement",
     "Verification",
@@ -72,6 +75,7 @@ __all__ = [
     "list_entries",
     "open_account",
     "open_count",
+    "open_holds",
     "open_reservation",
     "open_reservations",
     "organizations_with_due_credit",

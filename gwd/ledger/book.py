@@ -27,7 +27,7 @@ EntryType = Literal[
 ]
 
 
-class LedgerBroken(Exception):
+class LedgerBroken(AssertionError):
     """An invariant of the ledger does not hold: nothing of this transaction may be kept."""
 
 

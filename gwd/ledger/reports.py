@@ -32,6 +32,13 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
         return self.owned_nano - self.reserved_nano
 
 
+class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
+    """All holds of the node that have not ended, and since when the oldest of them is open."""
+
+    count: int
+    oldest_us: int | None
+
+
 class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which entries to list; `to_us` is exclusive. With a workspace only what its requests moved."""
 
@@ -82,6 +89,13 @@ def balance_record(credit: Balance) -> dict[str, Any]:
         "purchased": usd_json(credit.purchased_nano),
         "currency": "USD",
     }
+
+
+def open_holds(connection: Connection) -> OpenHolds:
+    """How many holds are open, and the oldest one's ledger time."""
+    row = connection.row("SELECT COUNT(*), MIN(created_at) FROM reservation WHERE state = 'open'")
+    assert row is not None
+    return OpenHolds(count=row[0], oldest_us=row[1])
 
 
 def list_entries(

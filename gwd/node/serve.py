@@ -4,14 +4,19 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
 
 import uvloop
 
 from gwd.settings import Settings
 from gwd.wiring import RunningNode
+
+OPEN_FILES: Final = 65_536
 
 log = logging.getLogger("gwd")
 
@@ -19,6 +24,7 @@ log = logging.getLogger("gwd")
 def serve(settings: Settings, environment: Mapping[str, str]) -> int:
     """Serve until SIGTERM or SIGINT; the exit code."""
     configure_logging(settings.logging.level)
+    _raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, environment))
 
@@ -51,6 +57,15 @@ async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
         log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
         await running.ended()
     return 1 if running.failure is not None else 0
+
+
+def _raise_file_limit() -> None:
+    """A shell's default of 1,024 open files is less than the connections this node may hold."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # a service manager may forbid it, and has set its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _settle_memory() -> None:

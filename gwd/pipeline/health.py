@@ -8,6 +8,7 @@ from collections import deque
 from statistics import median
 from typing import Final
 
+from gwd.core.counters import Counters
 from gwd.core.errors import Fault
 from gwd.core.target import Target
 
@@ -46,7 +47,8 @@ class Cooldown:
 class Health:
     """All endpoints of the node."""
 
-    def __init__(self, rng: random.Random | None = None) -> None:
+    def __init__(self, rng: random.Random | None = None, counters: Counters | None = None) -> None:
+        self._counters = counters or Counters()
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
         self._endpoints: dict[str, EndpointHealth] = {}
         self._pairs: dict[tuple[str, str], Cooldown] = {}
@@ -56,6 +58,7 @@ class Health:
         self, target: Target, now_s: float, *, ttft_s: float, tokens: int, generation_s: float
     ) -> None:
         """An attempt produced an answer."""
+        self._counters.attempts[target.adapter, "ok"] += 1
         health = self._endpoint(target.endpoint_id)
         health.attempts.append((now_s, True))
         health.network_faults = 0
@@ -66,6 +69,7 @@ class Health:
 
     def failed(self, target: Target, fault: Fault, now_s: float) -> None:
         """An attempt failed for a reason that is not the caller's (api.md 6.4)."""
+        self._counters.attempts[target.adapter, fault.reason] += 1
         if fault.reason == "bad_request":
             return
         health = self._endpoint(target.endpoint_id)

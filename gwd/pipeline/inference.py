@@ -16,6 +16,7 @@ import msgspec
 from gwd.activity.row import GenerationRow
 from gwd.core import sse
 from gwd.core.clock import US_PER_S, Clock
+from gwd.core.counters import Counters
 from gwd.core.errors import (
     Draining,
     Fault,
@@ -31,6 +32,7 @@ from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill, bill_of
 from gwd.pipeline.closing import Closing
+from gwd.pipeline.counting import count_bill, count_end
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.outlet import Outlet
 from gwd.pipeline.progress import Meter
@@ -74,6 +76,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     in_flight_cap: int
     app_url: str
     spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+    counters: Counters
     live: dict[str, "Generation"]
 
 
@@ -123,6 +126,7 @@ class Generation:
         self._on_record = False  # the ledger and the activity know of the end, or will
         self._signatures: list[Signatures] = []
         self._demand: Demand | None = None
+        self._hold_nano = 0
 
     async def run(self) -> None:
         """The line. Whatever happens in it, the hold is resolved and the head is answered."""
@@ -135,6 +139,7 @@ class Generation:
                 return
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
+            self._hold_nano = admitted.hold_nano
             self._demand = planned.demand
             await self._recall()
             await self._dispatch()
@@ -148,6 +153,7 @@ class Generation:
             if not self._on_record:
                 self._abandon(error)
             self._end(Head(served=None, error=error))
+            count_end(self._line.counters, self._outcome, self.ticket, self._line.clock)
             del self._line.live[self.ticket.generation_id]
 
     def client_left(self) -> None:
@@ -292,6 +298,7 @@ class Generation:
         )
         self._on_record = True
         in_time = await self._settle(closing)
+        count_bill(self._line.counters, self._outcome, books.bill, self._hold_nano)
         self._remember()
         self._close(books, self._outcome.error, body)
         if not in_time:

@@ -47,7 +47,7 @@ class Server(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=65_535,
-            description="Port that alone serves /healthz, /readyz and /metrics; 0: they share the main port.",
+            description="Port that has /healthz and /readyz too, and /metrics instead of the main port; 0: none.",
         ),
     ] = 0
 
@@ -68,6 +68,15 @@ class Limits(Struct, frozen=True, kw_only=True):
     in_flight_per_key: Annotated[
         Count, Meta(description="Requests a key may have open at once; 0: no cap.")
     ] = 0
+    connections: Annotated[
+        Count, Meta(description="Client connections open at once on each listener; 0: no cap.")
+    ] = 4_096
+    connections_per_address: Annotated[
+        Count,
+        Meta(
+            description="Those of one address, loopback excepted; raise it for a proxy on another machine; 0: no cap."
+        ),
+    ] = 256
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):

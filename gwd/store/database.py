@@ -12,11 +12,14 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 
+from gwd.core.counters import WriterCounters
 from gwd.core.errors import StorageUnavailable
+from gwd.store.ballast import Ballast
 from gwd.store.connection import Connection, open_connection, transaction
 
 MAX_BATCH: Final = 64
@@ -42,16 +45,22 @@ class Store:
     """Open it inside the running loop; close it when all writers of the house have stopped."""
 
     def __init__(
-        self, path: str, *, on_failure: Callable[[BaseException], None] | None = None
+        self,
+        path: str,
+        *,
+        on_failure: Callable[[BaseException], None] | None = None,
+        ballast: Ballast | None = None,
     ) -> None:
         self.path = path
+        self.counters = WriterCounters()
+        self._ballast = ballast
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[tuple[Function, tuple[Any, ...], dict[str, Any], Any] | None]
         self._queue = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
-        self._writer = _Writer(open_connection(path, "writer"))
+        self._writer = _Writer(open_connection(path, "writer"), self.counters)
         self._thread = threading.Thread(target=self._write_loop, name="store-writer", daemon=True)
         self._thread.start()
         self._local = threading.local()
@@ -120,7 +129,10 @@ class Store:
                 jobs.pop()
                 ended = True
             if jobs:
+                began_s = perf_counter()
                 outcomes = self._run(jobs)
+                self.counters.commit.observe(perf_counter() - began_s)
+                self.counters.batch.observe(len(jobs))
                 self._loop.call_soon_threadsafe(_wake, outcomes)
 
     def _run(self, jobs: list[Any]) -> list[Outcome]:
@@ -129,6 +141,9 @@ class Store:
         try:
             return self._writer.run(jobs)
         except _TransactionLost as lost:
+            full = isinstance(lost.cause, apsw.FullError)
+            if full and self._ballast is not None and self._ballast.drop():
+                return self._run(jobs)
             if isinstance(lost.cause, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
                 return self._fail(jobs, lost.cause)
             if len(jobs) == 1 or isinstance(lost.cause, apsw.BusyError):
@@ -146,9 +161,10 @@ class Store:
 class _Writer:
     """The read-write connection and how a batch of functions becomes one transaction."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, counters: WriterCounters) -> None:
         self._connection = connection
         self._raw = connection.raw
+        self._counters = counters
 
     def run(self, jobs: list[Any]) -> list[Outcome]:
         """Run the batch and commit. Raises _TransactionLost when nothing of it was kept."""
@@ -184,6 +200,8 @@ class _Writer:
         except Exception as error:  # whatever a room raises goes to its caller, and to nobody else
             if not raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
                 raise _TransactionLost(error) from error
+            if isinstance(error, AssertionError):
+                self._counters.invariant_failures += 1
             raw.execute("ROLLBACK TO job")
             raw.execute("RELEASE job")
             return future, None, error

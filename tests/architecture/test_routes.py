@@ -40,9 +40,9 @@ async def running(tmp_path: Path) -> AsyncIterator[RunningNode]:
 
 def served(node: RunningNode) -> list[tuple[str, str]]:
     """(method, path) of everything the framework would answer, as the table writes paths."""
-    assert node._app is not None
+
     found = []
-    for route in node._app.router.routes:
+    for route in node._listeners[0].app.router.routes:
         path = "/" + "/".join(_written(part) for part in route.parts if part)
         found += [(str(method), path) for method in route.methods]
     return found

@@ -1,0 +1,278 @@
+"""The HTTP front: one strict reading of every request's head, absolute deadlines, and caps on connections.
+
+The framework reads heads kindly and its timers start anew with every byte. Here the raw head is judged once, before
+the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first byte);
+a body has to keep up a least rate; and an address can hold only so many connections. It is a protocol of its own
+rather than listeners to the framework's signals, because those cost every request, and the framework rewrites itself
+to do without them when nobody listens.
+"""
+
+import asyncio
+import re
+from typing import Any, Final
+
+from sanic.exceptions import BadRequest, PayloadTooLarge, RequestTimeout
+from sanic.http import Http, Stage
+from sanic.server import HttpProtocol
+
+from gwd.core.counters import Counters
+
+HEAD_S: Final = 10.0
+HEAD_MAX_BYTES: Final = 8_192
+HEAD_MAX_LINES: Final = 100
+BODY_GRACE_S: Final = 10.0
+BODY_BYTES_PER_S: Final = 1_024
+SWEEP_S: Final = 1.0
+
+_TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
+_START: Final = _TOKEN + rb"{1,32}+ /(?!/)[\x21-\x7e]{0,2047}+ HTTP/1\.[01]"
+_FIELD: Final = _TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+"
+_HEAD: Final = re.compile(_START + rb"(?:\r\n" + _FIELD + rb")*+")
+_START_LINE: Final = re.compile(_START)
+_FIELD_LINE: Final = re.compile(_FIELD)
+_FRAMING: Final = re.compile(
+    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key):([^\r]*)"
+)
+_HOST: Final = re.compile(
+    rb"[\t ]*+(?:[a-z0-9._-]{1,253}+|\[[0-9a-f:.]{2,45}+\])(?::[0-9]{1,5}+)?[\t ]*+"
+)
+_LENGTH: Final = re.compile(rb"[\t ]*+[0-9]{1,12}+[\t ]*+")
+_BARE: Final = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\x00")
+
+_BUSY: Final = (
+    b'{"error":{"type":"overloaded_error","code":"overloaded","message":"too many connections are open;'
+    b' close some or try again"}}'
+)
+_BUSY_ANSWER: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(_BUSY), _BUSY)
+)
+
+
+class BadHead(BadRequest):
+    """The head is not strict HTTP; `reason` names the rule in the metrics."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class HeadTooLarge(PayloadTooLarge):
+    """The head is longer than any client of ours needs."""
+
+    reason: Final = "size"
+
+
+def check_head(head: bytes) -> None:
+    """Judge a head (without the empty line at its end). Raises BadHead and HeadTooLarge."""
+    if len(head) > HEAD_MAX_BYTES or head.count(b"\n") > HEAD_MAX_LINES:
+        raise HeadTooLarge(
+            f"a request has at most {HEAD_MAX_LINES} header lines and {HEAD_MAX_BYTES} bytes before its body"
+        )
+    if _HEAD.fullmatch(head) is None:
+        raise _misshapen(head)
+    found = _FRAMING.findall(head.lower())
+    fields = dict(found)
+    if len(fields) != len(found):
+        raise _repeated(found)
+    if b"host" not in fields or _HOST.fullmatch(fields[b"host"]) is None:
+        raise BadHead("host", "send one Host header: host or host:port")
+    if b"transfer-encoding" in fields:
+        raise BadHead(
+            "transfer_encoding",
+            "send the body with Content-Length; Transfer-Encoding is not taken",
+        )
+    if b"content-length" in fields and _LENGTH.fullmatch(fields[b"content-length"]) is None:
+        raise BadHead("content_length", "Content-Length must be a whole number of bytes in digits")
+
+
+class Front:
+    """The connections of one listener and what is known of them; used from the event loop only.
+
+    `cap` is for all connections, `cap_per_address` for those of one address. Loopback addresses are not counted by
+    address: a proxy on this machine speaks for many clients. 0 is no cap.
+    """
+
+    def __init__(self, counters: Counters, *, cap: int, cap_per_address: int) -> None:
+        self.counters = counters
+        self.cap = cap
+        self.cap_per_address = cap_per_address
+        self.open = 0
+        self.receiving: set[GuardedProtocol] = set()
+        self._by_address: dict[str, int] = {}
+
+    def admit(self, address: str) -> bool:
+        """Count a new connection, or refuse it."""
+        if self.cap and self.open >= self.cap:
+            self.counters.connections_cut["too_many"] += 1
+            return False
+        if self.cap_per_address and not _is_loopback(address):
+            of_address = self._by_address.get(address, 0)
+            if of_address >= self.cap_per_address:
+                self.counters.connections_cut["too_many_of_address"] += 1
+                return False
+            self._by_address[address] = of_address + 1
+        self.open += 1
+        self.counters.connections += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """A counted connection has ended."""
+        self.open -= 1
+        self.counters.connections -= 1
+        left = self._by_address.get(address, 0) - 1
+        if left > 0:
+            self._by_address[address] = left
+        else:
+            self._by_address.pop(address, None)
+
+    async def sweep(self) -> None:
+        """Once a second: end the requests whose bodies come too slowly."""
+        now_s = asyncio.get_running_loop().time()
+        for protocol in list(self.receiving):
+            received = protocol.body_received()
+            if received is None:
+                self.receiving.discard(protocol)
+            elif now_s - protocol.body_began_s > BODY_GRACE_S + received / BODY_BYTES_PER_S:
+                self.receiving.discard(protocol)
+                self.counters.connections_cut["slow_body"] += 1
+                protocol.end_slow_body()
+
+
+class GuardedHttp(Http):
+    """The framework's reader of requests behind the check of their heads."""
+
+    __slots__ = ()
+    protocol: "GuardedProtocol"
+
+    async def http1_request_header(self) -> None:
+        protocol = self.protocol
+        end = self.recv_buffer.find(b"\r\n\r\n")
+        if end < 0:
+            end = await self._rest_of_head()
+        if protocol.head_timer is not None:
+            protocol.head_timer.cancel()
+            protocol.head_timer = None
+        try:
+            check_head(bytes(self.recv_buffer[:end]))
+        except (BadHead, HeadTooLarge) as error:
+            protocol.front.counters.heads_refused[error.reason] += 1
+            raise
+        await super().http1_request_header()  # type: ignore[no-untyped-call]
+        if self.request_bytes_left and self.request_bytes_left > len(self.recv_buffer):
+            protocol.body_began_s = protocol.loop.time()
+            protocol.front.receiving.add(protocol)
+
+    async def _rest_of_head(self) -> int:
+        """Wait for the end of the head, not longer than its deadline, nor for what can only be refused."""
+        protocol, buffer = self.protocol, self.recv_buffer
+        if protocol.head_timer is None:
+            protocol.arm_head_timer()
+        seen = 0
+        while True:
+            end: int = buffer.find(b"\r\n\r\n", max(0, seen - 3))
+            if end >= 0:
+                return end
+            if len(buffer) > HEAD_MAX_BYTES or _BARE.search(buffer, max(0, seen - 1)) is not None:
+                return len(buffer)
+            seen = len(buffer)
+            await self._receive_more()
+
+
+class GuardedProtocol(HttpProtocol):
+    """One connection. The application carries its listener's Front as `ctx.front`."""
+
+    HTTP_CLASS = GuardedHttp
+    __slots__ = ("address", "body_began_s", "front", "head_timer", "is_counted")
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.front: Front = self.app.ctx.front
+        self.address = ""
+        self.is_counted = False
+        self.head_timer: asyncio.TimerHandle | None = None
+        self.body_began_s = 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if isinstance(peer, tuple) else ""
+        self.is_counted = self.front.admit(self.address)
+        if not self.is_counted:
+            transport.write(_BUSY_ANSWER)
+            transport.close()
+            return
+        super().connection_made(transport)  # type: ignore[no-untyped-call]
+        self.arm_head_timer()
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_counted:
+            super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.is_counted:
+            return
+        self.is_counted = False
+        self.front.leave(self.address)
+        self.front.receiving.discard(self)
+        if self.head_timer is not None:
+            self.head_timer.cancel()
+        super().connection_lost(exc)  # type: ignore[no-untyped-call]
+
+    def arm_head_timer(self) -> None:
+        """From now on the head has its ten seconds."""
+        self.head_timer = self.loop.call_later(HEAD_S, self._end_slow_head)
+
+    def body_received(self) -> int | None:
+        """How much of the running request's body is here; None when nothing more is awaited."""
+        http = self.http
+        if http is None or not http.request_body:
+            return None
+        missing = http.request_bytes_left - len(self.recv_buffer)
+        return None if missing <= 0 else http.request_bytes - missing
+
+    def end_slow_body(self) -> None:
+        """Answer 408 if nothing was answered yet, and close without waiting for the rest."""
+        self._http.request_body = None
+        self._cancel("the body came too slowly; send at least 1 KiB/s")
+
+    def _end_slow_head(self) -> None:
+        self.head_timer = None
+        self.front.counters.connections_cut["slow_head"] += 1
+        http = self.http
+        if http is not None and http.stage is Stage.REQUEST:
+            self._cancel("the head of the request did not arrive in time")
+        else:
+            self.close()  # a connection on which nothing was ever said
+
+    def _cancel(self, message: str) -> None:
+        self._http.exception = RequestTimeout(message)
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith(("127.", "::ffff:127.")) or address == "::1"
+
+
+def _misshapen(head: bytes) -> BadHead:
+    """Which rule the head breaks; only refused heads are looked at so closely."""
+    bare = _BARE.search(head)
+    if bare is not None:
+        return BadHead("framing", "header lines end with CRLF and hold no other CR, LF or NUL")
+    start, *fields = head.split(b"\r\n")
+    if _START_LINE.fullmatch(start) is None:
+        return BadHead(
+            "start_line",
+            "the first line must be METHOD /path HTTP/1.1, the path with one leading slash and at most 2,048 bytes",
+        )
+    for field in fields:
+        if _FIELD_LINE.fullmatch(field) is None:
+            name = field.partition(b":")[0][:40].decode("ascii", "replace").strip()
+            return BadHead("field", f"header line `{name}` is not `name: value` on one line")
+    raise AssertionError("a head whose lines are all right is right")
+
+
+def _repeated(found: list[tuple[bytes, bytes]]) -> BadHead:
+    names = [name for name, _ in found]
+    twice = next(name for name in names if names.count(name) > 1)
+    return BadHead("repeated", f"header {twice.decode()} is given more than once")

@@ -1,0 +1,53 @@
+"""One socket and the application behind it, with the guard in between."""
+
+import socket
+import ssl
+from typing import Any, Final
+
+from sanic import Sanic
+
+from gwd.api.http_guard import HEAD_S, Front, GuardedProtocol
+
+BACKLOG: Final = 2_048
+
+
+class Listener:
+    """`open` binds and serves; `close` ends the socket and every connection."""
+
+    def __init__(self, app: Sanic[Any, Any], front: Front) -> None:
+        self.app = app
+        self.front = front
+        self.port = 0
+        self._server: Any = None
+        app.ctx.front = front
+
+    async def open(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """Serve on an address; port 0 takes a free one."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            self.port = listener.getsockname()[1]
+            self._server = await self.app.create_server(
+                sock=listener,
+                protocol=GuardedProtocol,
+                backlog=BACKLOG,
+                access_log=False,
+                return_asyncio_server=True,
+                ssl=tls,
+                asyncio_server_kwargs={"ssl_handshake_timeout": HEAD_S} if tls else None,
+            )
+        except BaseException:
+            listener.close()
+            raise
+        await self._server.startup()
+        await self._server.start_serving()
+
+    def close(self) -> None:
+        """No new connections; the open ones end."""
+        if self._server is not None:
+            self._server.close()
+            for connection in list(self._server.connections):
+                connection.close()
+        Sanic.unregister_app(self.app)

@@ -1,0 +1,34 @@
+"""At the root: /healthz (the loop turns), /readyz (send requests here), /metrics."""
+
+from typing import Any
+
+from sanic import HTTPResponse, Request, Sanic
+
+from gwd.api import metrics
+from gwd.api.node import Node
+from gwd.api.readiness import unready
+
+
+def add_health(app: Sanic[Any, Any], node: Node) -> None:
+    """Both say only yes or no; the reason is in the log and in the metrics."""
+
+    async def healthz(_: Request) -> HTTPResponse:
+        return HTTPResponse(b"ok", 200)
+
+    async def readyz(_: Request) -> HTTPResponse:
+        ready = unready(node) is None
+        return HTTPResponse(b"ready" if ready else b"not ready", 200 if ready else 503)
+
+    app.add_route(healthz, "/healthz", methods=["GET"], name="healthz")
+    app.add_route(readyz, "/readyz", methods=["GET"], name="readyz")
+
+
+def add_metrics(app: Sanic[Any, Any], node: Node) -> None:
+    """The page that Prometheus reads."""
+
+    async def page(_: Request) -> HTTPResponse:
+        return HTTPResponse(
+            await metrics.render(node), 200, {"cache-control": "no-store"}, metrics.CONTENT_TYPE
+        )
+
+    app.add_route(page, "/metrics", methods=["GET"], name="metrics")

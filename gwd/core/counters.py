@@ -1,0 +1,83 @@
+"""What the node counts of itself: plain integers, read by whoever shows them; no locks, no names of callers.
+
+Each number has one writing thread (the event loop's, or the store's writer for `WriterCounters`), so adding is safe;
+a reader may see one of two numbers a moment earlier than the other.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from typing import Final
+
+DURATIONS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+WAITS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0)
+SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+class Histogram:
+    """How often values fell at or below each bound; the last count is of those above all bounds."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+
+class WriterCounters:
+    """The store's writer: each batch's size and time, and the functions that found an invariant broken."""
+
+    __slots__ = ("batch", "commit", "invariant_failures")
+
+    def __init__(self) -> None:
+        self.batch = Histogram(SIZES)
+        self.commit = Histogram(DURATIONS_S)
+        self.invariant_failures = 0
+
+
+class Counters:
+    """Everything counted on the event loop; one for the node.
+
+    requests          (method, route, first digit of the status) → answers
+    refusals          code → inference requests that were refused before an upstream was called
+    auth_failures     code → requests whose credential was missing, wrong, spent or of the wrong kind
+    attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`
+    heads_refused     reason → requests that were no strict HTTP
+    connections       open ones
+    connections_cut   reason → connections that were refused or ended for being too many or too slow
+    """
+
+    __slots__ = (
+        "attempts",
+        "auth_failures",
+        "connections",
+        "connections_cut",
+        "estimates_exceeded",
+        "first_token",
+        "heads_refused",
+        "hosted_tools_dropped",
+        "refusals",
+        "requests",
+        "settlement",
+        "usage_estimated",
+        "usage_rejected",
+    )
+
+    def __init__(self) -> None:
+        self.requests: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+        self.refusals: defaultdict[str, int] = defaultdict(int)
+        self.auth_failures: defaultdict[str, int] = defaultdict(int)
+        self.attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self.heads_refused: defaultdict[str, int] = defaultdict(int)
+        self.connections_cut: defaultdict[str, int] = defaultdict(int)
+        self.first_token = Histogram(WAITS_S)
+        self.settlement = Histogram(DURATIONS_S)
+        self.connections = 0
+        self.usage_estimated = 0
+        self.usage_rejected = 0
+        self.estimates_exceeded = 0
+        self.hosted_tools_dropped = 0

@@ -1,0 +1,29 @@
+"""The node's vital signs: when the writer last answered, how much disk is free, how late the event loop is."""
+
+from typing import Final
+
+from gwd.core.counters import DURATIONS_S, Histogram
+
+WRITER_SILENCE_S: Final = 10.0  # longer means that it is stuck
+GIB: Final = 1024**3
+LITTLE_BYTES: Final = GIB  # worth an alert
+TOO_LITTLE_BYTES: Final = GIB // 4  # below it no new inference begins (reliability P8)
+
+
+class Vitals:
+    """Written by the jobs that look, read by whoever decides; one for the node.
+
+    `writer_seen_s` is on the monotonic clock. `disk_free_bytes` is what this process may still use.
+    """
+
+    __slots__ = ("disk_free_bytes", "loop_lag", "writer_seen_s")
+
+    def __init__(self, *, writer_seen_s: float) -> None:
+        self.writer_seen_s = writer_seen_s
+        self.disk_free_bytes = LITTLE_BYTES
+        self.loop_lag = Histogram(DURATIONS_S)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the disk has room for what a new request leaves behind."""
+        return self.disk_free_bytes >= TOO_LITTLE_BYTES

@@ -1,0 +1,30 @@
+"""What a generation adds to the node's counters, once, at its end."""
+
+from gwd.core.clock import Clock
+from gwd.core.counters import Counters
+from gwd.pipeline.attempt import Outcome
+from gwd.pipeline.bill import Bill
+from gwd.pipeline.ticket import Ticket
+
+
+def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock) -> None:
+    """Its waits and its cancelled call; it has just been settled."""
+    if outcome.first_output_s is not None and ticket.stream:
+        counters.first_token.observe(outcome.first_output_s - outcome.started_s)
+    if ticket.dropped_tools:
+        counters.hosted_tools_dropped += len(ticket.dropped_tools)
+    if outcome.finished is not None and outcome.last_output_s is not None:
+        counters.settlement.observe(max(0.0, clock.monotonic_s() - outcome.last_output_s))
+    elif outcome.client_left and outcome.trying is not None:
+        counters.attempts[outcome.trying.target.adapter, "cancelled"] += 1
+
+
+def count_bill(counters: Counters, outcome: Outcome, bill: Bill, hold_nano: int) -> None:
+    """Whose counts were billed, and whether the hold was a bound (reliability I7)."""
+    if bill.usage.estimated:
+        if outcome.finished is not None and outcome.finished.usage is not None:
+            counters.usage_rejected += 1
+        else:
+            counters.usage_estimated += 1
+    if bill.cost.total_nano > hold_nano:
+        counters.estimates_exceeded += 1

@@ -2,10 +2,14 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format
+.PHONY: test lint format kill
 
 test:
 	$(PYTHON) -m pytest
+
+# A node is killed under load, again and again; the ordinary run does it thirty times.
+kill:
+	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
 
 lint:
 	$(BIN)ruff format --check .

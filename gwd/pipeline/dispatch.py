@@ -261,13 +261,31 @@ class Dispatcher:
         if not call.stream or kind != _EVENT_STREAM:
             await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)
             return
+        await self._receive_stream(reply, attempt, first_event_s, deadline_s)
+
+    async def _receive_stream(
+        self,
+        reply: UpstreamReply,
+        attempt: "_Attempt",
+        first_event_s: float,
+        deadline_s: float,
+    ) -> None:
+        now_s = self._clock.monotonic_s
         decoder = attempt.adapter.decoder(attempt.request, attempt.planned.target)
         splitter = SseSplitter()
         idle_s = self._timeouts.idle_s
         first_deadline_s = now_s() + first_event_s
         while True:
             waiting_s = idle_s if attempt.has_output else max(0.05, first_deadline_s - now_s())
-            data = await reply.read(min(waiting_s, max(0.05, deadline_s - now_s())))
+            try:
+                data = await reply.read(min(waiting_s, max(0.05, deadline_s - now_s())))
+            except UpstreamFault as cut:
+                # Some vendors cut the connection behind their last word: what is complete is complete.
+                events, _ = _decoded(decoder, splitter.close(), is_last=True)
+                if cut.fault.reason != "network" or not _has_end(events):
+                    raise
+                await attempt.take(events, decoder)
+                return
             frames = splitter.feed(data) if data else splitter.close()
             events, broken = _decoded(decoder, frames, is_last=not data)
             await attempt.take(events, decoder)
@@ -401,3 +419,7 @@ def _decoded(
     except _UNDECODABLE as error:
         return events, error
     return events, None
+
+
+def _has_end(events: list[Event]) -> bool:
+    return any(isinstance(event, Finished) for event in events)

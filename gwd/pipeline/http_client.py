@@ -215,11 +215,11 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         return False
 
-    def connection_lost(self, _: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self.client.lost(self)
         if self._reply is not None:
-            self._reply.lost()
+            self._reply.lost(was_reset=error is not None)
 
     # --- the parser's side
 
@@ -346,11 +346,12 @@ class _Reply:
         self._done, self._may_stay = True, may_stay
         self._wake()
 
-    def lost(self) -> None:
+    def lost(self, *, was_reset: bool = False) -> None:
         """The socket is gone: the end of a body without a length, a fault in any other."""
         if self._done or self._fault is not None:
             return
-        if self.status and not ({"content-length", "transfer-encoding"} & self.headers.keys()):
+        has_length = {"content-length", "transfer-encoding"} & self.headers.keys()
+        if self.status and not has_length and not was_reset:
             self._done = True
         else:
             self._fault = _broke()

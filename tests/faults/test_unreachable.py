@@ -1,7 +1,9 @@
 """Vendors that cannot be reached: refused, unknown, untrusted, or no HTTP at all (reliability.md 1.3)."""
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.faults.bills import billed
-from tests.faults.clients import CHAT
+from tests.faults.clients import CHAT, Seen
 from tests.support.node import PRICES, Gateway, free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -179,3 +181,65 @@ async def test_listener_that_never_takes_the_connection_in(
     found = await ask(node, f"https://localhost:{port}/v1", stream=stream)
     assert found == (503, "timeout", 0)
     assert loop.time() - began_s < 1.9
+
+
+ENDED = (
+    b'data: {"choices":[{"index":0,"delta":{"content":"All of it"}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    b'data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13}}\n\n'
+)
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["without a length", "in chunks"])
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+async def test_connection_that_is_cut_behind_the_last_word_has_done_its_work(
+    node: Gateway, listen: Listen, chunked: bool, reset: bool
+) -> None:
+    """reliability.md 1.3: the end after a finish reason and usage counts as success, without `[DONE]` too."""
+    seen, charged_nano = await cut_after(node, listen, ENDED, chunked=chunked, reset=reset)
+    assert (seen.text, seen.ended_well) == ("All of it", True)
+    assert charged_nano == 10 * 2_000 + 3 * 8_000
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["without a length", "in chunks"])
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+async def test_connection_that_is_cut_before_the_last_word_has_not(
+    node: Gateway, listen: Listen, chunked: bool, reset: bool
+) -> None:
+    first, _, _ = ENDED.partition(b"\n\n")
+    seen, charged_nano = await cut_after(
+        node, listen, first + b"\n\n", chunked=chunked, reset=reset
+    )
+    assert (seen.text, seen.ended_well) == ("All of it", False)
+    assert seen.error["code"] == "upstream_error"
+    assert charged_nano > 0
+
+
+async def cut_after(
+    node: Gateway, listen: Listen, said: bytes, *, chunked: bool, reset: bool
+) -> tuple[Seen, int]:
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if chunked:
+            writer.write(STREAM + b"transfer-encoding: chunked\r\n\r\n")
+            writer.write(b"%x\r\n%b\r\n" % (len(said), said))
+        else:
+            writer.write(STREAM + b"connection: close\r\n\r\n" + said)
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        if reset:
+            writer.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+            writer.transport.abort()
+        else:
+            writer.close()
+
+    port = await listen(cut)
+    slug = f"cut-{port}"
+    await node.add_provider(slug, "openai_chat", f"http://127.0.0.1:{port}/v1")
+    await node.add_model(f"demo/{slug}", pricing=PRICES)
+    await node.add_endpoint(f"demo/{slug}", slug, "gpt-demo")
+    seen, bill = await billed(node, CHAT, stream=True, model=f"demo/{slug}")
+    return seen, bill.charged_nano

@@ -120,12 +120,14 @@ async def test_oversized_event_breaks_a_stream_and_fails_a_whole_answer(
 async def test_oversized_body_is_not_read_to_its_end(
     node: Gateway, client: Client, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gwd.pipeline.upstream.MAX_BODY_BYTES", 100_000)
+    monkeypatch.setattr("gwd.pipeline.http_client.MAX_BODY_BYTES", 100_000)
     comments = b": " + b"x" * 1_000 + b"\n\n"
     kind = "text/event-stream" if stream else "application/json"
     node.vendor.script.next(
-        Behaviour(body_bytes=comments * 500, content_type=kind), model=client.upstream
+        Behaviour(body_bytes=comments * 20_000, content_type=kind), model=client.upstream
     )
     seen, bill = await billed(node, client, stream=stream)
     assert (seen.status, bill.charged_nano) == (502, 0)
     assert bill.outcome == ("failed", "upstream_error", False)
+    await node.vendor.calls.all_finished()
+    assert node.vendor.calls.last.closed_early

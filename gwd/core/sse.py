@@ -13,7 +13,7 @@ MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
 COMMENT: Final = b": GW PROCESSING\n\n"
 DONE: Final = b"data: [DONE]\n\n"
 
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 
 
 class SseError(ValueError):
@@ -38,10 +38,10 @@ class SseSplitter:
         """Events completed by `data`. Raises SseError when an unfinished event grows past the limits."""
         buffer = self._rest + data if self._rest else data
         if self._at_start:
-            if len(buffer) < len(_BOM) and _BOM.startswith(buffer):
+            if len(buffer) < len(BOM) and BOM.startswith(buffer):
                 self._rest = buffer
                 return []
-            buffer = buffer.removeprefix(_BOM)
+            buffer = buffer.removeprefix(BOM)
             self._at_start = False
         if b"\r" in buffer:
             # A CR at the very end may be half of a CRLF: it waits for the next bytes.

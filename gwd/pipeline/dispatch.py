@@ -27,6 +27,7 @@ from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
 from gwd.pipeline.routing import Planned
+from gwd.pipeline.unpacking import unpacked
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
 
@@ -147,7 +148,7 @@ class Dispatcher:
         reply: UpstreamReply | None = None
         try:
             reply = await self._upstream.send(adapter.build(request, target), limit_s)
-            body = await reply.read_all(limit_s)
+            body = await unpacked(reply).read_all(limit_s)
             if reply.status != 200:
                 return adapter.fault(reply.status, reply.headers, body)
             for event in adapter.decode(body, request, target):
@@ -248,15 +249,10 @@ class Dispatcher:
         deadline_s: float,
     ) -> None:
         now_s = self._clock.monotonic_s
+        reply = unpacked(reply)
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
             raise _Broken(attempt.adapter.fault(reply.status, reply.headers, body))
-        if reply.headers.get("content-encoding", "identity").strip().lower() not in (
-            "",
-            "identity",
-        ):
-            # Never unpacked: a few packed bytes may hold gigabytes, and we asked for none.
-            raise UndecodableError("it is packed, which was not asked for")
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not call.stream or kind != _EVENT_STREAM:
             await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)

@@ -11,7 +11,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.request import Embed, Family, Request
-from gwd.core.sse import Frame
+from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage, from_inclusive
 from gwd.vendors.base import Signatures, UndecodableError
@@ -71,7 +71,7 @@ class OpenaiEmbeddings:
         """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
         assert isinstance(request.body, Embed)
         try:
-            answer = _ANSWER(body)
+            answer = _ANSWER(body.removeprefix(BOM))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return [Failed(_fault_in(body))]
         if answer.error:

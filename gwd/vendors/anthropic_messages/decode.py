@@ -20,7 +20,7 @@ from gwd.core.events import (
 )
 from gwd.core.ids import mint
 from gwd.core.request import Request
-from gwd.core.sse import Frame
+from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
@@ -59,7 +59,7 @@ def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     if looks_streamed(body):
         return decode_streamed(body, decoder)
     try:
-        answer = _answer.decode(body.removeprefix(b"\xef\xbb\xbf"))
+        answer = _answer.decode(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UndecodableError(f"not a messages answer: {error}") from None
     if answer.error is not None or answer.type == "error":

@@ -22,7 +22,7 @@ from gwd.core.events import (
     Started,
 )
 from gwd.core.request import Request
-from gwd.core.sse import Frame
+from gwd.core.sse import BOM, Frame
 from gwd.core.usage import Usage
 from gwd.vendors import faults
 from gwd.vendors.base import UndecodableError
@@ -44,7 +44,6 @@ _CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
 _ANY: Final = msgspec.json.Decoder().decode
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_BOM: Final = b"\xef\xbb\xbf"
 
 _BAD_CALL: Final = "MALFORMED_FUNCTION_CALL"
 _REASONS: Final[dict[str, FinishReason]] = {
@@ -135,7 +134,7 @@ class GeminiDecoder:
 
     def whole(self, body: bytes) -> list[Event]:
         """A whole answer, or the list of chunks that a stream without `alt=sse` is. Raises UndecodableError."""
-        body = body.removeprefix(_BOM)
+        body = body.removeprefix(BOM)
         if body.lstrip()[:1] == b"[":
             return self._list(body)
         try:

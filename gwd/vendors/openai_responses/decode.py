@@ -8,7 +8,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, Started
 from gwd.core.request import Request
-from gwd.core.sse import Frame
+from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage, from_inclusive
 from gwd.vendors.base import UndecodableError
@@ -27,6 +27,7 @@ _UNFINISHED: Final = ("queued", "in_progress")
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
     decoder = ResponsesStreamDecoder(request, target)
+    body = body.removeprefix(BOM)
     return decode_streamed(body, decoder) if looks_streamed(body) else decoder.whole(body)
 
 

@@ -1,0 +1,74 @@
+"""Packed answers: never asked for, but a proxy on the way may pack all the same.
+
+They are unpacked in bounded steps as they arrive. A few packed bytes may hold gigabytes: an answer that grows beyond
+what text can is broken off long before it is unpacked.
+"""
+
+import zlib
+from typing import Final
+
+from gwd.pipeline.upstream import MAX_BODY_BYTES, UpstreamFault, UpstreamReply
+
+MAX_GROWTH: Final = 100
+FREE_BYTES: Final = 1024 * 1024
+"""So much may come out whatever went in."""
+
+_STEP_BYTES: Final = 256 * 1024
+_ANY_HEADER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the bytes say
+
+
+def unpacked(reply: UpstreamReply) -> UpstreamReply:
+    """The reply itself, or one that unpacks it. Raises UpstreamFault for a packing nobody asked for or knows."""
+    encoding = reply.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return reply
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _Unpacked(reply)
+    raise UpstreamFault("upstream_error", "the vendor's answer is packed in an unknown way")
+
+
+class _Unpacked:
+    """The reply whose bytes come out unpacked."""
+
+    def __init__(self, reply: UpstreamReply) -> None:
+        self.status = reply.status
+        self.headers = reply.headers
+        self._reply = reply
+        self._stream = zlib.decompressobj(_ANY_HEADER)
+        self._taken = 0
+        self._given = 0
+
+    async def read(self, timeout_s: float) -> bytes:
+        while data := await self._reply.read(timeout_s):
+            if fresh := self._unpack(data):
+                return fresh
+        self._check_end()
+        return b""
+
+    async def read_all(self, timeout_s: float) -> bytes:
+        body = self._unpack(await self._reply.read_all(timeout_s))
+        self._check_end()
+        return body
+
+    def close(self) -> None:
+        self._reply.close()
+
+    def _unpack(self, data: bytes) -> bytes:
+        self._taken += len(data)
+        pieces = []
+        try:
+            while data and not self._stream.eof:
+                pieces.append(self._stream.decompress(data, _STEP_BYTES))
+                data = self._stream.unconsumed_tail
+                self._given += len(pieces[-1])
+                if self._given > min(MAX_BODY_BYTES, FREE_BYTES + MAX_GROWTH * self._taken):
+                    raise UpstreamFault("upstream_error", "the vendor's answer is too large")
+        except zlib.error:
+            raise UpstreamFault(
+                "upstream_error", "the vendor's answer cannot be unpacked"
+            ) from None
+        return b"".join(pieces)
+
+    def _check_end(self) -> None:
+        if self._taken and not self._stream.eof:
+            raise UpstreamFault("upstream_error", "the vendor's packed answer broke off")

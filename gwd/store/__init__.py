@@ -1,8 +1,8 @@
-"""store: the one SQLite file: its writer thread, its readers, its migrations, its instance lock.
+"""store: the one SQLite file: its writer, its readers, its migrations, its instance lock.
 
 Owns: connections, transactions, the schema's history, what a lost batch or a full disk means.
 Does not own: any table's meaning; rooms write plain functions of a `Connection` and never commit.
-Invariants: one process and one thread write; a function runs entirely or not at all; callers wake after COMMIT.
+Invariants: one process writes, one batch at a time; a function runs entirely or not at all; callers wake after COMMIT.
 Speaks to: nobody above core.
 """
 

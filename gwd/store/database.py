@@ -1,17 +1,23 @@
-"""The store: one writer thread with group commit, a few readers, one way in for each.
+"""The store: one writer with group commit, a few readers, one way in for each.
 
 `await store.write(fn, …)` queues `fn(connection, …)` for the writer. Queued functions run in one `BEGIN IMMEDIATE`
-transaction, each in a savepoint of its own, one COMMIT, then all callers wake with one call into the loop. A function
-that raises undoes only itself. When SQLite takes the whole transaction away (full disk, I/O error), the functions of
-the batch run again one by one after a full disk, and all fail after an I/O error: a failing disk is not argued with.
+transaction, each in a savepoint of its own, one COMMIT, then all callers wake at once. A function that raises undoes
+only itself. When SQLite takes the whole transaction away (full disk, I/O error), the functions of the batch run again
+one by one after a full disk, and all fail after an I/O error: a failing disk is not argued with.
+
+The functions themselves run on the event loop, where no second thread fights them for the interpreter at every
+statement; whatever may wait for a disk or a lock (the COMMIT, a locked file, a lost batch) runs on the writer's thread,
+and while it does, the next batch gathers. The connection is used by one of the two at a time, never by both.
 """
 
 import asyncio
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from time import perf_counter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -20,7 +26,12 @@ import apsw
 from gwd.core.counters import WriterCounters
 from gwd.core.errors import StorageUnavailable
 from gwd.store.ballast import Ballast
-from gwd.store.connection import Connection, open_connection, transaction
+from gwd.store.connection import (
+    BUSY_TIMEOUT_MS,
+    Connection,
+    open_connection,
+    transaction,
+)
 
 MAX_BATCH: Final = 64
 READERS: Final = 3
@@ -29,7 +40,7 @@ log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Function = Callable[..., Any]
+Job = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "asyncio.Future[Any]"]
 Outcome = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
 
@@ -56,12 +67,15 @@ class Store:
         self._ballast = ballast
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
-        self._queue: queue.SimpleQueue[tuple[Function, tuple[Any, ...], dict[str, Any], Any] | None]
-        self._queue = queue.SimpleQueue()
+        self._waiting: deque[Job] = deque()
+        self._is_busy = False  # a batch is with the writer's thread
+        self._is_due = False  # the next batch begins in this turn of the loop
+        self._drained = asyncio.Event()
+        self._slow: queue.SimpleQueue[Callable[[], list[Outcome]] | None] = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
         self._writer = _Writer(open_connection(path, "writer"), self.counters)
-        self._thread = threading.Thread(target=self._write_loop, name="store-writer", daemon=True)
+        self._thread = threading.Thread(target=self._slow_loop, name="store-writer", daemon=True)
         self._thread.start()
         self._local = threading.local()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
@@ -83,7 +97,8 @@ class Store:
         if self._closed:
             future.set_exception(StorageUnavailable("the store is closed"))
         else:
-            self._queue.put((fn, args, kwargs, future))
+            self._waiting.append((fn, args, kwargs, future))
+            self._begin_soon()
         return future
 
     async def read(
@@ -100,14 +115,17 @@ class Store:
     @property
     def queued(self) -> int:
         """How many functions wait for the writer."""
-        return self._queue.qsize()
+        return len(self._waiting)
 
     async def close(self) -> None:
         """Run what is queued, then close all connections."""
         if self._closed:
             return
         self._closed = True
-        self._queue.put(None)
+        while self._waiting or self._is_busy:
+            self._drained.clear()
+            await self._drained.wait()
+        self._slow.put(None)
         await asyncio.to_thread(self._thread.join)
         self._readers.shutdown(wait=True)
         self._writer.close()
@@ -119,39 +137,86 @@ class Store:
         with transaction(connection, "DEFERRED"):
             return fn(connection, *args, **kwargs)
 
-    def _write_loop(self) -> None:
-        ended = False
-        while not ended:
-            jobs = [self._queue.get()]
-            while jobs[-1] is not None and len(jobs) < MAX_BATCH and not self._queue.empty():
-                jobs.append(self._queue.get())
-            if jobs[-1] is None:
-                jobs.pop()
-                ended = True
-            if jobs:
-                began_s = perf_counter()
-                outcomes = self._run(jobs)
-                self.counters.commit.observe(perf_counter() - began_s)
-                self.counters.batch.observe(len(jobs))
-                self._loop.call_soon_threadsafe(_wake, outcomes)
+    def _begin_soon(self) -> None:
+        """Whoever queues in the same turn of the loop joins the batch."""
+        if not self._is_busy and not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._begin)
 
-    def _run(self, jobs: list[Any]) -> list[Outcome]:
+    def _begin(self) -> None:
+        """Run the next batch's functions here, and have the writer's thread make them durable."""
+        self._is_due = False
+        jobs = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
+        if not jobs:
+            return
+        self._is_busy = True
+        began_s = perf_counter()
+        finish: Callable[[], list[Outcome]]
+        try:
+            if self._failed is not None:
+                finish = partial(self._run, jobs)
+            else:
+                finish = partial(self._commit, jobs, self._writer.run(jobs))
+        except _TransactionLost as lost:
+            # Locked by another process: worth a wait. Anything else: see what can be done about it.
+            is_locked = isinstance(lost.cause, apsw.BusyError)
+            finish = (
+                partial(self._run, jobs) if is_locked else partial(self._mend, jobs, lost.cause)
+            )
+
+        def slowly() -> list[Outcome]:
+            done = finish()
+            self.counters.commit.observe(perf_counter() - began_s)
+            self.counters.batch.observe(len(jobs))
+            return done
+
+        self._slow.put(slowly)
+
+    def _slow_loop(self) -> None:
+        """The writer's thread: one slow thing after the other."""
+        while (slowly := self._slow.get()) is not None:
+            outcomes = slowly()
+            self._loop.call_soon_threadsafe(self._ended, outcomes)
+
+    def _ended(self, outcomes: list[Outcome]) -> None:
+        self._is_busy = False
+        _wake(outcomes)
+        if self._waiting:
+            self._begin_soon()
+        else:
+            self._drained.set()
+
+    def _commit(self, jobs: list[Job], outcomes: list[Outcome]) -> list[Outcome]:
+        try:
+            self._writer.commit()
+        except _TransactionLost as lost:
+            return self._mend(jobs, lost.cause)
+        return outcomes
+
+    def _run(self, jobs: list[Job]) -> list[Outcome]:
+        """A batch from beginning to end, waiting for a lock if need be."""
         if self._failed is not None:
             return [(job[3], None, _unavailable(self._failed)) for job in jobs]
         try:
-            return self._writer.run(jobs)
+            outcomes = self._writer.run(jobs, patiently=True)
+            self._writer.commit()
         except _TransactionLost as lost:
-            full = isinstance(lost.cause, apsw.FullError)
-            if full and self._ballast is not None and self._ballast.drop():
-                return self._run(jobs)
-            if isinstance(lost.cause, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
-                return self._fail(jobs, lost.cause)
-            if len(jobs) == 1 or isinstance(lost.cause, apsw.BusyError):
-                # Somebody else has locked the file: each of them alone would wait as long again.
-                return [(job[3], None, _unavailable(lost.cause)) for job in jobs]
-            return [outcome for job in jobs for outcome in self._run([job])]
+            return self._mend(jobs, lost.cause)
+        return outcomes
 
-    def _fail(self, jobs: list[Any], cause: BaseException) -> list[Outcome]:
+    def _mend(self, jobs: list[Job], cause: BaseException | None) -> list[Outcome]:
+        """Nothing of the batch was kept: what can still be done about it."""
+        full = isinstance(cause, apsw.FullError)
+        if full and self._ballast is not None and self._ballast.drop():
+            return self._run(jobs)
+        if isinstance(cause, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
+            return self._fail(jobs, cause)
+        if len(jobs) == 1 or isinstance(cause, apsw.BusyError):
+            # Somebody else has locked the file: each of them alone would wait as long again.
+            return [(job[3], None, _unavailable(cause)) for job in jobs]
+        return [outcome for job in jobs for outcome in self._run([job])]
+
+    def _fail(self, jobs: list[Job], cause: BaseException) -> list[Outcome]:
         self._failed = cause
         if self._on_failure is not None:
             self._loop.call_soon_threadsafe(self._on_failure, cause)
@@ -164,25 +229,40 @@ class _Writer:
     def __init__(self, connection: Connection, counters: WriterCounters) -> None:
         self._connection = connection
         self._raw = connection.raw
+        self._raw.set_busy_timeout(0)
         self._counters = counters
 
-    def run(self, jobs: list[Any]) -> list[Outcome]:
-        """Run the batch and commit. Raises _TransactionLost when nothing of it was kept."""
+    def run(self, jobs: list[Job], *, patiently: bool = False) -> list[Outcome]:
+        """Run the batch; the transaction stays open for `commit`. Raises _TransactionLost when nothing was kept.
+
+        Only `patiently` waits for a lock that another process holds.
+        """
         raw = self._raw
         try:
+            if patiently:
+                raw.set_busy_timeout(BUSY_TIMEOUT_MS)
             raw.execute("BEGIN IMMEDIATE")
         except apsw.Error as error:
             raise _TransactionLost(error) from error
+        finally:
+            if patiently:
+                raw.set_busy_timeout(0)
         try:
-            outcomes = [self._run_one(job) for job in jobs]
-            raw.execute("COMMIT")
+            return [self._run_one(job) for job in jobs]
         except apsw.Error as error:
             self._roll_back()
             raise _TransactionLost(error) from error
         except _TransactionLost:
             self._roll_back()
             raise
-        return outcomes
+
+    def commit(self) -> None:
+        """Make the batch durable. Raises _TransactionLost."""
+        try:
+            self._raw.execute("COMMIT")
+        except apsw.Error as error:
+            self._roll_back()
+            raise _TransactionLost(error) from error
 
     def close(self) -> None:
         try:
@@ -191,7 +271,7 @@ class _Writer:
             # What closing does last, moving the log into the file, waits until the disk can take it.
             log.warning("the database was closed without a checkpoint: %s", error)
 
-    def _run_one(self, job: Any) -> Outcome:
+    def _run_one(self, job: Job) -> Outcome:
         fn, args, kwargs, future = job
         raw = self._raw
         raw.execute("SAVEPOINT job")

@@ -299,8 +299,8 @@ class Generation:
         self._on_record = True
         in_time = await self._settle(closing)
         count_bill(self._line.counters, self._outcome, books.bill, self._hold_nano)
-        self._remember()
         self._close(books, self._outcome.error, body)
+        self._remember()
         if not in_time:
             self._end(Head(served=self._outcome.trying, error=self._outcome.error))
             await closing.settle_later()

@@ -11,7 +11,7 @@ import pytest
 from gwd.api import inference as api
 from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
-from gwd.pipeline import inference, outlet
+from gwd.pipeline import books, inference, outlet
 from gwd.pipeline.admission import Stale
 from gwd.pricing.tokens import estimate_text
 from tests.flows.conftest import ORDER, A, B
@@ -194,7 +194,7 @@ async def test_receipt_that_cannot_be_made_leaks_no_hold(
     def broken(**_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(inference, "receipt_json", broken)
+    monkeypatch.setattr(books, "receipt_json", broken)
     reply = await gateway.chat(headers={"x-gw-metadata": "enabled"})
     assert reply.status_code == 500
     assert await charged_nano(gateway) == 0

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from sanic import HTTPResponse, Request
 
@@ -118,9 +118,16 @@ async def _answer(
         response = await request.respond(
             headers=headers | response_headers.stream(), content_type=EVENT_STREAM
         )
-        while (frames := await generation.outlet.next()) is not None:
-            await response.send(frames)
-        await response.eof()
+        watch = _StallWatch(request)
+        try:
+            while (frames := await generation.outlet.next()) is not None:
+                watch.sending = True
+                await response.send(frames)
+                watch.sending = False
+                watch.sent += 1
+            await response.eof()
+        finally:
+            watch.stop()
     except asyncio.CancelledError:
         generation.client_left()
         raise
@@ -128,6 +135,29 @@ async def _answer(
         generation.client_left()
         raise
     return None
+
+
+class _StallWatch:
+    """Cuts the connection of a client that takes nothing of what it is sent; one timer, nothing to do per frame."""
+
+    def __init__(self, request: Request) -> None:
+        self.sending = False
+        self.sent = 0
+        self._seen = -1
+        self._request = request
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(SEND_STALL_S, self._look)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        if self.sending and self.sent == self._seen:
+            # Not `close`: that would wait for what the client does not take.
+            cast("asyncio.Transport", self._request.transport).abort()
+            return
+        self._seen = self.sent
+        self._timer = self._loop.call_later(SEND_STALL_S, self._look)
 
 
 def count_refusal(node: Node, error: GatewayError) -> None:

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.activity.row import GenerationRow
 from gwd.core import sse
 from gwd.core.clock import US_PER_S, Clock
 from gwd.core.counters import Counters
@@ -25,24 +24,23 @@ from gwd.core.errors import (
     StorageUnavailable,
     Unavailable,
 )
-from gwd.core.events import Event, Failed, Settled, collect
+from gwd.core.events import Event, Failed, collect
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
-from gwd.pipeline.bill import Bill, bill_of
+from gwd.pipeline.books import Books, books_of, given_up_row
 from gwd.pipeline.closing import Closing
 from gwd.pipeline.counting import count_bill, count_end
 from gwd.pipeline.dispatch import Dispatcher
+from gwd.pipeline.memory import recalled, remember
 from gwd.pipeline.outlet import Outlet
 from gwd.pipeline.progress import Meter
-from gwd.pipeline.receipt import receipt_json, timing_of
 from gwd.pipeline.routing import Plan, Planned, Refusal, plan
-from gwd.pipeline.settlement import abandon, row_of
+from gwd.pipeline.settlement import abandon
 from gwd.pipeline.state import PlanningState
-from gwd.pipeline.ticket import Ticket, error_columns, identity, refused_row
+from gwd.pipeline.ticket import Ticket, refused_row
 from gwd.pricing.hold import Demand
-from gwd.replay import signatures
 from gwd.store import Store
 from gwd.vendors.base import Signatures
 
@@ -218,36 +216,21 @@ class Generation:
         raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
 
     async def _recall(self) -> None:
-        """Put back the signed reasoning of earlier tool turns that this client did not send along."""
+        """Put back what this client dropped of earlier turns and their vendor wants to see again."""
         line, request = self._line, self._request
         if isinstance(request.body, Embed) or not request.body.tools:
             return
         self._signatures = line.dispatcher.signatures_of(self._targets)
-        wanted = [call_id for each in self._signatures for call_id in each.missing(request)]
-        if not wanted:
-            return
-        memory = await line.store.read(
-            signatures.load, self.ticket.organization_id, wanted, now_us=line.clock.now_us()
+        self._request = await recalled(
+            line.store, self._signatures, request, self.ticket.organization_id, line.clock
         )
-        for each in self._signatures:
-            request = each.reattach(request, memory)
-        self._request = request
 
     def _remember(self) -> None:
-        """Keep the signed reasoning of this answer's tool calls for the next turn."""
-        finished = self._outcome.finished
-        if not self._signatures or finished is None or finished.reason != "tool_calls":
-            return
-        parts = collect(self._events).parts
-        blobs = {k: v for each in self._signatures for k, v in each.remember(parts).items()}
-        if blobs:
-            line = self._line
-            line.store.submit(
-                signatures.save,
-                self.ticket.organization_id,
-                blobs,
-                now_us=line.clock.now_us(),
-            )
+        """Keep for the next turn what its vendor will want to see again."""
+        line, finished = self._line, self._outcome.finished
+        if self._signatures and finished is not None and finished.reason == "tool_calls":
+            organization_id = self.ticket.organization_id
+            remember(line.store, self._signatures, self._events, organization_id, line.clock)
 
     async def _dispatch(self) -> None:
         outcome = self._outcome
@@ -294,13 +277,15 @@ class Generation:
             line.app_url,
             row=books.row,
             charged=books.bill.charged,
-            otherwise=None if self._request.stream else self._failed_row(_given_up(), books.row),
+            otherwise=None
+            if self._request.stream
+            else given_up_row(self.ticket, books.row, _given_up()),
         )
         self._on_record = True
         in_time = await self._settle(closing)
         count_bill(self._line.counters, self._outcome, books.bill, self._hold_nano)
-        self._remember()
         self._close(books, self._outcome.error, body)
+        self._remember()
         if not in_time:
             self._end(Head(served=self._outcome.trying, error=self._outcome.error))
             await closing.settle_later()
@@ -319,35 +304,15 @@ class Generation:
         self._outcome.error = self._outcome.error or late
         return False
 
-    def _books(self, planned: Plan) -> "_Books":
-        """The bill of the outcome as it is now, with its receipt and its record."""
-        outcome, request, clock = self._outcome, self._request, self._line.clock
-        inputs = len(request.body.inputs) if isinstance(request.body, Embed) else 1
-        bill = bill_of(outcome, planned.demand, inputs=inputs)
-        timing = timing_of(outcome, clock.monotonic_s())
-        primary = self._targets[0]
-        receipt = None
-        if request.include_receipt or outcome.failures:
-            receipt = receipt_json(
-                generation_id=self.ticket.generation_id,
-                requested_model=request.models[0],
-                primary=primary,
-                outcome=outcome,
-                cost=bill.cost,
-                timing=timing,
-            )
-        row = row_of(
+    def _books(self, planned: Plan) -> Books:
+        return books_of(
             self.ticket,
-            outcome,
-            bill,
-            primary=primary,
-            timing=timing,
-            receipt=receipt,
-            settled_us=clock.now_us(),
+            self._request,
+            self._outcome,
+            planned.demand,
+            primary=self._targets[0],
+            clock=self._line.clock,
         )
-        shown = receipt if request.include_receipt else None
-        settled = Settled(usage=bill.usage, cost=bill.cost, receipt=shown)
-        return _Books(bill=bill, row=row, settled=settled)
 
     def _wants_whole(self) -> bool:
         outcome = self._outcome
@@ -358,12 +323,12 @@ class Generation:
             and outcome.finished is not None
         )
 
-    def _whole(self, books: "_Books") -> bytes:
+    def _whole(self, books: Books) -> bytes:
         served = self._outcome.serving
         assert served is not None
         return self._renderer_for(served).whole(collect(self._events), books.settled)
 
-    def _close(self, books: "_Books", error: GatewayError | None, body: bytes | None) -> None:
+    def _close(self, books: Books, error: GatewayError | None, body: bytes | None) -> None:
         """Say the last word to the client, if it is still there."""
         outcome, receipt = self._outcome, books.settled.receipt
         if outcome.client_left:
@@ -391,19 +356,6 @@ class Generation:
         line, now_us = self._line, self._line.clock.now_us()
         row = refused_row(self.ticket, error, now_us)
         line.store.submit(abandon, row, app_url=line.app_url, now_us=now_us)
-
-    def _failed_row(self, error: GatewayError, row: GenerationRow) -> GenerationRow:
-        """The record of this generation if the client is told of `error` instead."""
-        return GenerationRow(
-            **identity(self.ticket),
-            **error_columns(error),
-            model=row.model,
-            vendor=row.vendor,
-            status="failed",
-            attempts=row.attempts,
-            latency_ms=row.latency_ms,
-            settled_at=row.settled_at,
-        )
 
     def _end(self, head: Head) -> None:
         """Nothing more goes to the client."""
@@ -458,14 +410,6 @@ class Generation:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-class _Books(msgspec.Struct, frozen=True, kw_only=True):
-    """How a generation ends: its bill, its record, and what the client is told of both."""
-
-    bill: Bill
-    row: GenerationRow
-    settled: Settled
 
 
 def _mistake() -> GatewayError:

@@ -135,7 +135,7 @@ def _reason(status: int | None, wording: str, kind: str) -> tuple[FaultReason, F
             return "model_access_denied", None
         case 503 | 529:
             return "overloaded", None
-        case 400 | 405 | 406 | 409 | 410 | 411 | 413 | 414 | 415 | 416 | 417 | 422 | 424:
+        case 400 | 405 | 406 | 410 | 411 | 413 | 414 | 415 | 416 | 417 | 422 | 424:
             return "bad_request", None
         case _:
             return "upstream_error", None

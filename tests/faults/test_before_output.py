@@ -21,7 +21,7 @@ ROWS: list[Row] = [
     ("reset", "reset_before_headers", 503, "upstream_unavailable", "network"),
     *(
         (f"status {status}", Behaviour(status=status), 502, "upstream_error", "upstream_error")
-        for status in (408, 425, 500, 501, 502, 504, 520, 524)
+        for status in (408, 409, 425, 500, 501, 502, 504, 520, 524)
     ),
     ("status 503", Behaviour(status=503), 503, "upstream_unavailable", "overloaded"),
     ("status 529", Behaviour(status=529), 503, "upstream_unavailable", "overloaded"),

@@ -4,7 +4,7 @@ import pytest
 
 from gwd.demo import Behaviour
 from tests.faults.bills import billed
-from tests.faults.clients import Client
+from tests.faults.clients import CHAT, MESSAGES, Client
 from tests.support.node import Gateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -23,7 +23,6 @@ ODD_STREAMS = [
     "multi_line",
     "multi_line cr",
     "json_for_stream",
-    "no_done",
 ]
 
 
@@ -31,8 +30,6 @@ ODD_STREAMS = [
 async def test_oddly_framed_stream_is_the_same_answer_at_the_same_price(
     node: Gateway, client: Client, words: str
 ) -> None:
-    if words == "no_done" and client.name == "responses":
-        pytest.skip("without its last event this format has no end")
     honest, honest_bill = await billed(node, client, stream=True, content="Émile 海 🌊")
     node.vendor.script.next(words, model=client.upstream)
     seen, bill = await billed(node, client, stream=True, content="Émile 海 🌊")
@@ -41,6 +38,19 @@ async def test_oddly_framed_stream_is_the_same_answer_at_the_same_price(
     assert bill.outcome == ("succeeded", None, False)
     assert bill.tokens == honest_bill.tokens
     assert bill.charged_nano == honest_bill.charged_nano
+
+
+@pytest.mark.parametrize("client_", [CHAT, MESSAGES], ids=lambda c: c.name)
+async def test_end_without_the_closing_mark_is_an_end_where_the_reason_was_told(
+    node: Gateway, client_: Client
+) -> None:
+    """The responses format tells its reason only in its last event: without that the answer broke off."""
+    honest, honest_bill = await billed(node, client_, stream=True)
+    node.vendor.script.next("no_done", model=client_.upstream)
+    seen, bill = await billed(node, client_, stream=True)
+    assert (seen.text, seen.ended_well) == (honest.text, True)
+    assert bill.charged_nano == honest_bill.charged_nano
+    assert bill.outcome == ("succeeded", None, False)
 
 
 @pytest.mark.parametrize("words", ["stream_for_json", "stream_for_json cr bom"])

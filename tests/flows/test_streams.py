@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from gwd.api import inference as api
 from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
-from gwd.pipeline import inference, outlet
+from gwd.pipeline import books, inference, outlet
 from gwd.pipeline.admission import Stale
 from gwd.pricing.tokens import estimate_text
 from tests.flows.conftest import ORDER, A, B
@@ -193,7 +194,7 @@ async def test_receipt_that_cannot_be_made_leaks_no_hold(
     def broken(**_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(inference, "receipt_json", broken)
+    monkeypatch.setattr(books, "receipt_json", broken)
     reply = await gateway.chat(headers={"x-gw-metadata": "enabled"})
     assert reply.status_code == 500
     assert await charged_nano(gateway) == 0
@@ -246,6 +247,7 @@ async def test_reader_that_reads_nothing_for_a_minute_has_left(
 ) -> None:
     monkeypatch.setattr(outlet, "HIGH_WATER_BYTES", 20_000)
     monkeypatch.setattr(outlet, "STALLED_S", 0.3)
+    monkeypatch.setattr(api, "SEND_STALL_S", 0.3)
     gateway.vendor.script.next(Behaviour(tokens=31_000))
     body = {"model": "demo/chat", "stream": True}
     messages = [{"role": "user", "content": "hello"}]
@@ -254,6 +256,10 @@ async def test_reader_that_reads_nothing_for_a_minute_has_left(
         "POST", "/chat/completions", json={**body, "messages": messages}, timeout=timeout
     ) as reply:
         await gateway.at_rest()
+        await asyncio.sleep(0.8)
+        with pytest.raises(httpx.TransportError):
+            async for _ in reply.aiter_raw():
+                pass
     record = await gateway.generation(reply)
     assert record["status"] == "cancelled"
     assert 0 < record["tokens_completion"] < 31_000

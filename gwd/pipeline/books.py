@@ -1,0 +1,75 @@
+"""How a generation ends, as values: its bill, its record, and what the client is told of both."""
+
+import msgspec
+
+from gwd.activity.row import GenerationRow
+from gwd.core.clock import Clock
+from gwd.core.errors import GatewayError
+from gwd.core.events import Settled
+from gwd.core.request import Embed, Request
+from gwd.pipeline.attempt import Outcome
+from gwd.pipeline.bill import Bill, bill_of
+from gwd.pipeline.receipt import receipt_json, timing_of
+from gwd.pipeline.routing import Planned
+from gwd.pipeline.settlement import row_of
+from gwd.pipeline.ticket import Ticket, error_columns, identity
+from gwd.pricing.hold import Demand
+
+
+class Books(msgspec.Struct, frozen=True, kw_only=True):
+    """`settled` is the last event, with the receipt if one was asked for."""
+
+    bill: Bill
+    row: GenerationRow
+    settled: Settled
+
+
+def books_of(
+    ticket: Ticket,
+    request: Request,
+    outcome: Outcome,
+    demand: Demand,
+    *,
+    primary: Planned,
+    clock: Clock,
+) -> Books:
+    """The books of the outcome as it is now. `primary` is the plan's first target, named where none served."""
+    inputs = len(request.body.inputs) if isinstance(request.body, Embed) else 1
+    bill = bill_of(outcome, demand, inputs=inputs)
+    timing = timing_of(outcome, clock.monotonic_s())
+    receipt = None
+    if request.include_receipt or outcome.failures:
+        receipt = receipt_json(
+            generation_id=ticket.generation_id,
+            requested_model=request.models[0],
+            primary=primary,
+            outcome=outcome,
+            cost=bill.cost,
+            timing=timing,
+        )
+    row = row_of(
+        ticket,
+        outcome,
+        bill,
+        primary=primary,
+        timing=timing,
+        receipt=receipt,
+        settled_us=clock.now_us(),
+    )
+    shown = receipt if request.include_receipt else None
+    settled = Settled(usage=bill.usage, cost=bill.cost, receipt=shown)
+    return Books(bill=bill, row=row, settled=settled)
+
+
+def given_up_row(ticket: Ticket, row: GenerationRow, error: GatewayError) -> GenerationRow:
+    """The record instead of `row` if the client is told of `error` and nothing is charged."""
+    return GenerationRow(
+        **identity(ticket),
+        **error_columns(error),
+        model=row.model,
+        vendor=row.vendor,
+        status="failed",
+        attempts=row.attempts,
+        latency_ms=row.latency_ms,
+        settled_at=row.settled_at,
+    )

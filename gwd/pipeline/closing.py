@@ -10,7 +10,7 @@ from typing import Final
 
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import Clock
-from gwd.core.errors import StorageUnavailable
+from gwd.core.errors import GatewayError, StorageUnavailable
 from gwd.ledger.service import Settlement
 from gwd.pipeline.settlement import settle
 from gwd.store import Connection, Store
@@ -120,3 +120,15 @@ def _settle_or_give_up(
     if not claim.settle() and otherwise is not None:
         return settle(connection, otherwise, charged=False, app_url=app_url, now_us=now_us)
     return settle(connection, row, charged=charged, app_url=app_url, now_us=now_us)
+
+
+def late() -> GatewayError:
+    """What a stream is told whose settlement takes longer than its client should wait."""
+    return StorageUnavailable("the answer could not be settled in time; it will be settled later")
+
+
+def given_up() -> GatewayError:
+    """What a whole answer becomes whose settlement takes longer than its client should wait."""
+    return StorageUnavailable(
+        "the answer could not be settled in time, so it is not charged; try again", retry_after_s=5
+    )

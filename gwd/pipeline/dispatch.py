@@ -26,6 +26,7 @@ from gwd.core.target import Target, UpstreamCall
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
+from gwd.pipeline.lessons import Lessons
 from gwd.pipeline.routing import Planned
 from gwd.pipeline.unpacking import unpacked
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
@@ -62,33 +63,6 @@ class _Broken(Exception):
         self.fault = fault
 
 
-class _Lessons:
-    """What refused attempts teach about the targets still to come (api.md 6.4)."""
-
-    def __init__(self) -> None:
-        self._refused_rank: int | None = None
-        self._too_short: int | None = None
-
-    def rule_out(self, planned: Planned) -> bool:
-        """Whether the target would refuse for the same reason."""
-        if planned.rank == self._refused_rank:
-            return True
-        return self._too_short is not None and planned.target.context_length <= self._too_short
-
-    def is_final(self, planned: Planned, fault: Fault) -> bool:
-        """Whether no other target can do better."""
-        if fault.reason != "bad_request":
-            return False
-        match fault.detail:
-            case "context_length":
-                self._too_short = planned.target.context_length
-            case "content_policy":
-                self._refused_rank = planned.rank
-            case _:
-                return True
-        return False
-
-
 class Dispatcher:
     """What every dispatch needs; one for the node."""
 
@@ -112,7 +86,7 @@ class Dispatcher:
     ) -> None:
         """Try the targets; `outcome` is kept current throughout, also when this is cancelled."""
         deadline_s = self._clock.monotonic_s() + self._timeouts.total_s
-        lessons = _Lessons()
+        lessons = Lessons()
         unbuildable: InvalidRequest | None = None
         for planned in targets:
             if outcome.attempts >= MAX_ATTEMPTS or self._clock.monotonic_s() >= deadline_s:

@@ -21,7 +21,6 @@ from gwd.core.errors import (
     Fault,
     GatewayError,
     InternalError,
-    StorageUnavailable,
     Unavailable,
 )
 from gwd.core.events import Event, Failed, collect
@@ -30,7 +29,7 @@ from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.books import Books, books_of, given_up_row
-from gwd.pipeline.closing import Closing
+from gwd.pipeline.closing import Closing, given_up, late
 from gwd.pipeline.counting import count_bill, count_end
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.memory import recalled, remember
@@ -190,9 +189,7 @@ class Generation:
         self._push(self._renderer.feed(events))
         if not await self.outlet.room():
             self.client_left()
-            await asyncio.sleep(
-                0
-            )  # the interruption arrives here, where dispatch can be told of it
+            await asyncio.sleep(0)  # the interruption arrives here, where dispatch is told of it
 
     # --- the steps
 
@@ -279,7 +276,7 @@ class Generation:
             charged=books.bill.charged,
             otherwise=None
             if self._request.stream
-            else given_up_row(self.ticket, books.row, _given_up()),
+            else given_up_row(self.ticket, books.row, given_up()),
         )
         self._on_record = True
         in_time = await self._settle(closing)
@@ -300,8 +297,8 @@ class Generation:
             self._outcome.break_off(_mistake())
             return True
         log.error("a settlement is late", extra=self._named)
-        late = _late() if self._request.stream else _given_up()
-        self._outcome.error = self._outcome.error or late
+        error = late() if self._request.stream else given_up()
+        self._outcome.error = self._outcome.error or error
         return False
 
     def _books(self, planned: Plan) -> Books:
@@ -414,13 +411,3 @@ class Generation:
 
 def _mistake() -> GatewayError:
     return InternalError("the gateway made a mistake; try again")
-
-
-def _late() -> GatewayError:
-    return StorageUnavailable("the answer could not be settled in time; it will be settled later")
-
-
-def _given_up() -> GatewayError:
-    return StorageUnavailable(
-        "the answer could not be settled in time, so it is not charged; try again", retry_after_s=5
-    )

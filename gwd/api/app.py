@@ -34,6 +34,7 @@ from gwd.dialects.envelope import error_body
 from gwd.dialects.messages import Messages
 
 BASE_PATHS: Final = ("/api/v1", "/v1")
+READ: Final = ("GET", "HEAD")
 RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the framework's
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
@@ -144,8 +145,9 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
     async def get(request: Request, model: str) -> HTTPResponse:
         return await _public(models.get_model(node, model))
 
-    _add(app, "GET", "/models", list_)
-    _add(app, "GET", "/models/<model:path>", get)
+    for method in READ:
+        _add(app, method, "/models", list_)
+        _add(app, method, "/models/<model:path>", get)
 
 
 async def _public(body: Awaitable[bytes]) -> HTTPResponse:
@@ -250,9 +252,12 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         origin = request.headers.get("origin")
         if origin is None or not _is_public(request.path):
             return
-        if not origins or "*" in origins or origin in origins:
-            response.headers["access-control-allow-origin"] = origin if origins else "*"
+        is_open = not origins or "*" in origins
+        if is_open or origin in origins:
+            response.headers["access-control-allow-origin"] = "*" if is_open else origin
             response.headers["access-control-expose-headers"] = response_headers.EXPOSED
+        if not is_open:
+            response.headers["vary"] = "origin"
 
     app.register_middleware(finish, "response")
 

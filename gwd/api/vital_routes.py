@@ -1,12 +1,15 @@
 """At the root: /healthz (the loop turns), /readyz (send requests here), /metrics."""
 
-from typing import Any
+from typing import Any, Final
 
 from sanic import HTTPResponse, Request, Sanic
 
 from gwd.api import metrics
 from gwd.api.node import Node
 from gwd.api.readiness import unready
+
+
+READ: Final = ("GET", "HEAD")
 
 
 def add_health(app: Sanic[Any, Any], node: Node) -> None:
@@ -19,8 +22,8 @@ def add_health(app: Sanic[Any, Any], node: Node) -> None:
         ready = unready(node) is None
         return HTTPResponse(b"ready" if ready else b"not ready", 200 if ready else 503)
 
-    app.add_route(healthz, "/healthz", methods=["GET"], name="healthz")
-    app.add_route(readyz, "/readyz", methods=["GET"], name="readyz")
+    app.add_route(healthz, "/healthz", methods=READ, name="healthz")
+    app.add_route(readyz, "/readyz", methods=READ, name="readyz")
 
 
 def add_metrics(app: Sanic[Any, Any], node: Node) -> None:

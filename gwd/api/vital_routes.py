@@ -8,7 +8,6 @@ from gwd.api import metrics
 from gwd.api.node import Node
 from gwd.api.readiness import unready
 
-
 READ: Final = ("GET", "HEAD")
 
 

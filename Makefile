@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format kill
+.PHONY: test lint format kill cases
 
 test:
 	$(PYTHON) -m pytest
@@ -10,6 +10,10 @@ test:
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:
 	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
+
+# The case files alone, with every failing assertion.
+cases:
+	$(PYTHON) tests/cases/run_cases.py --jobs 2 -v
 
 lint:
 	$(BIN)ruff format --check .

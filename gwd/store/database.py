@@ -163,9 +163,17 @@ class Store:
             finish = (
                 partial(self._run, jobs) if is_locked else partial(self._mend, jobs, lost.cause)
             )
+        except Exception as error:
+            log.exception("the writer broke")
+            finish = partial(self._fail, jobs, error)
 
         def slowly() -> list[Outcome]:
-            done = finish()
+            try:
+                done = finish()
+            except Exception as error:
+                # What was kept is not known, as after a failed disk: the next start finds out.
+                log.exception("the writer broke")
+                done = self._fail(jobs, error)
             self.counters.commit.observe(perf_counter() - began_s)
             self.counters.batch.observe(len(jobs))
             return done

@@ -19,8 +19,7 @@ from gwd.core.clock import SystemClock
 from gwd.core.errors import StorageUnavailable
 from gwd.demo import Behaviour
 from gwd.pipeline import inference
-from gwd.store import Connection, Store
-from gwd.store import connection as connections
+from gwd.store import Connection, Store, database
 from gwd.store.migrations import migrate
 from tests.flows.conftest import Opened
 from tests.flows.disk import Disk
@@ -115,11 +114,32 @@ async def test_broken_disk_is_not_argued_with(disk: Disk, store: Store) -> None:
     assert await store.read(ledger.open_reservations) == []
 
 
+@pytest.mark.parametrize("step", ["run", "commit"])
+async def test_writer_that_breaks_itself_answers_everybody_and_gives_up(
+    disk: Disk, store: Store, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Nobody may wait for ever for a writer that met what nobody foresaw."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(store._writer, step, broken)
+    results = await asyncio.wait_for(
+        asyncio.gather(
+            *(store.write(hold, f"gen-{n}", 1 * USD, now_us=NOW_US) for n in range(3)),
+            return_exceptions=True,
+        ),
+        5,
+    )
+    assert {type(result) for result in results} == {StorageUnavailable}
+    assert store.failed
+
+
 async def test_locked_file_fails_the_whole_batch_after_one_wait(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """reliability.md P9: a wait for each function of the batch would be a hang."""
-    monkeypatch.setattr(connections, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 300)
     path = str(tmp_path / "gwd.db")
     migrate(path, SystemClock())
     store = Store(path)
@@ -229,9 +249,17 @@ async def test_whole_answer_given_up_while_the_writer_is_busy_is_not_charged_beh
     gateway.vendor.script.next(Behaviour(delay_s=0.2))
     asking = asyncio.ensure_future(gateway.chat())
     await gateway.vendor.calls.wait_for(1)
-    blocking = asyncio.ensure_future(gateway.store.write(lambda _: time.sleep(1)))
+    commit = gateway.store._writer.commit
+
+    def slow_commit() -> None:
+        time.sleep(1)
+        commit()
+
+    monkeypatch.setattr(gateway.store._writer, "commit", slow_commit)
+    blocking = asyncio.ensure_future(gateway.store.write(lambda _: None))
     reply = await asking
     assert reply.status_code == 503
+    monkeypatch.setattr(gateway.store._writer, "commit", commit)
     await blocking
     await gateway.at_rest()
     assert (await gateway.generation(reply))["status"] == "failed"
@@ -241,7 +269,7 @@ async def test_whole_answer_given_up_while_the_writer_is_busy_is_not_charged_beh
 async def test_locked_file_is_a_503_before_anything_is_dispatched(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "BUSY_TIMEOUT_MS", 200)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 200)
     async with opened() as gateway:
         other = apsw.Connection(gateway.store.path)
         other.execute("BEGIN IMMEDIATE")

@@ -7,6 +7,7 @@ The table is api.md 6.4. Vendors disagree with their own status codes (an empty 
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Final
 
 from gwd.core.clock import Clock, SystemClock
@@ -21,8 +22,6 @@ _QUOTA: Final = (
     "exceeded your current quota",
     "credit balance is too low",
     "credit balance too low",
-    "billing",
-    "billing_hard_limit_reached",
     "payment required",
     "account is not active",
     "spending limit",
@@ -46,11 +45,15 @@ _POLICY: Final = (
     "content policy",
     "content_filter",
     "content management policy",
-    "moderation",
+    "moderation system",
+    "input was flagged",
     "safety system",
     "usage policy",
     "usage policies",
 )
+# Words that say it as an error code or under a status of that meaning; in other texts they may be the client's own.
+_QUOTA_WORD: Final = ("billing",)
+_POLICY_WORD: Final = ("moderation",)
 _SIGNATURE: Final = (
     "invalid signature",
     "invalid `signature`",
@@ -90,8 +93,8 @@ def classify(
 
     `status` is None for an error inside a stream of status 200. `retry_after_s` is a hint found in the body.
     """
-    wording = " ".join(filter(None, (code, kind, message))).lower()
-    reason, detail = _reason(status, wording, kind or "")
+    codes = " ".join(filter(None, (code, kind))).lower()
+    reason, detail = _reason(status, codes, f"{codes} {message.lower()}", kind or "")
     hint = (
         retry_after_s if retry_after_s is not None else retry_hint(headers, clock or SystemClock())
     )
@@ -109,7 +112,8 @@ def retry_hint(headers: Mapping[str, str], clock: Clock) -> float | None:
     """Seconds from `retry-after-ms` or `retry-after` (seconds or an HTTP date); None without a sensible one."""
     try:
         if "retry-after-ms" in headers:
-            return float(headers["retry-after-ms"]) / 1000
+            seconds = float(headers["retry-after-ms"]) / 1000
+            return seconds if isfinite(seconds) else None
         text = headers.get("retry-after")
         if text is None:
             return None
@@ -120,8 +124,10 @@ def retry_hint(headers: Mapping[str, str], clock: Clock) -> float | None:
         return None
 
 
-def _reason(status: int | None, wording: str, kind: str) -> tuple[FaultReason, FaultDetail | None]:
-    by_wording = _reason_by_wording(status, wording, kind)
+def _reason(
+    status: int | None, codes: str, wording: str, kind: str
+) -> tuple[FaultReason, FaultDetail | None]:
+    by_wording = _reason_by_wording(status, codes, wording, kind)
     if by_wording is not None:
         return by_wording
     match status:
@@ -142,16 +148,21 @@ def _reason(status: int | None, wording: str, kind: str) -> tuple[FaultReason, F
 
 
 def _reason_by_wording(
-    status: int | None, wording: str, kind: str
+    status: int | None, codes: str, wording: str, kind: str
 ) -> tuple[FaultReason, FaultDetail | None] | None:
     refused = status in (None, 400, 413, 422)
-    if status in (None, 400, 402, 403, 429) and _any(_QUOTA, wording):
+    account = status in (402, 403, 429)
+    if (account or status in (None, 400)) and (
+        _any(_QUOTA, wording) or _any(_QUOTA_WORD, wording if account else codes)
+    ):
         return "quota_exhausted", None
     if refused and _any(_CONTEXT, wording):
         return "bad_request", "context_length"
     if refused and _any(_SIGNATURE, wording):
         return "bad_request", "invalid_signature"
-    if (refused or status == 403) and _any(_POLICY, wording):
+    if (refused or status == 403) and (
+        _any(_POLICY, wording) or _any(_POLICY_WORD, wording if status == 403 else codes)
+    ):
         return "bad_request", "content_policy"
     if status in (None, 400, 403) and _any(_AUTH, wording):
         return "auth_invalid", None

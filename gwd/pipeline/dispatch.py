@@ -67,13 +67,19 @@ class _Lessons:
 
     def __init__(self) -> None:
         self._refused_rank: int | None = None
-        self._too_short: int | None = None
+        self._too_short: Planned | None = None
 
     def rule_out(self, planned: Planned) -> bool:
         """Whether the target would refuse for the same reason."""
         if planned.rank == self._refused_rank:
             return True
-        return self._too_short is not None and planned.target.context_length <= self._too_short
+        if self._too_short is None:
+            return False
+        room = self._too_short.target.context_length
+        # Another model counts tokens in its own way: it may take as much as the one that refused.
+        if planned.rank == self._too_short.rank:
+            return planned.target.context_length <= room
+        return planned.target.context_length < room
 
     def is_final(self, planned: Planned, fault: Fault) -> bool:
         """Whether no other target can do better."""
@@ -81,7 +87,7 @@ class _Lessons:
             return False
         match fault.detail:
             case "context_length":
-                self._too_short = planned.target.context_length
+                self._too_short = planned
             case "content_policy":
                 self._refused_rank = planned.rank
             case _:

@@ -28,6 +28,7 @@ from gwd.dialects.envelope import error_body
 from gwd.dialects.messages import Messages
 
 BASE_PATHS: Final = ("/api/v1", "/v1")
+READ: Final = ("GET", "HEAD")
 RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the framework's
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
@@ -122,8 +123,9 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
     async def get(request: Request, model: str) -> HTTPResponse:
         return await _public(models.get_model(node, model))
 
-    _add(app, "GET", "/models", list_)
-    _add(app, "GET", "/models/<model:path>", get)
+    for method in READ:
+        _add(app, method, "/models", list_)
+        _add(app, method, "/models/<model:path>", get)
 
 
 async def _public(body: Awaitable[bytes]) -> HTTPResponse:
@@ -216,8 +218,8 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 
     app.add_route(invited, "/invitations/accept", methods=["GET"], name="invited")
-    app.add_route(healthz, "/healthz", methods=["GET"], name="healthz")
-    app.add_route(readyz, "/readyz", methods=["GET"], name="readyz")
+    app.add_route(healthz, "/healthz", methods=READ, name="healthz")
+    app.add_route(readyz, "/readyz", methods=READ, name="readyz")
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
         app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}")
     origins = node.settings.server.cors_origins
@@ -229,9 +231,12 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         origin = request.headers.get("origin")
         if origin is None or not _is_public(request.path):
             return
-        if not origins or "*" in origins or origin in origins:
-            response.headers["access-control-allow-origin"] = origin if origins else "*"
+        is_open = not origins or "*" in origins
+        if is_open or origin in origins:
+            response.headers["access-control-allow-origin"] = "*" if is_open else origin
             response.headers["access-control-expose-headers"] = response_headers.EXPOSED
+        if not is_open:
+            response.headers["vary"] = "origin"
 
     app.register_middleware(allow_origin, "response")
 

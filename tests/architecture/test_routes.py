@@ -17,12 +17,16 @@ from tests.support.node import Nodes
 
 AnyRoute = Route | LiveRoute | OpenRoute
 TABLE: tuple[AnyRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
-READ_BY_EVERYBODY = {("GET", "/models"), ("GET", "/models/<model:path>")}
+READ_BY_EVERYBODY = {
+    (method, path) for method in ("GET", "HEAD") for path in ("/models", "/models/<model:path>")
+}
 AT_THE_ROOT = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
     ("GET", "/invitations/accept"),  # tells a person with a link what to do; changes nothing
+    ("HEAD", "/healthz"),
+    ("HEAD", "/readyz"),
     ("HEAD", "/"),
     ("HEAD", "/api"),
     ("HEAD", "/api/v1"),

@@ -19,6 +19,7 @@ from gwd.core.errors import (
 MAX_STRUCTURAL_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 64
 _CHECK_STRUCTURE_ABOVE: Final = 500_000
+_MAX_EXACT: Final = 2.0**53
 _BOM: Final = b"\xef\xbb\xbf"
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>.*)`$")
 _MISSING: Final = re.compile(r"missing required field `(?P<field>[^`]+)`")
@@ -47,7 +48,12 @@ def load(body: bytes) -> dict[str, Any]:
 def typed(value: object, shape: type[T]) -> T:
     """`value` as `shape`. Raises MissingParameter or InvalidValue with `param` set to the field's path."""
     try:
-        return msgspec.convert(value, shape)
+        try:
+            return msgspec.convert(value, shape)
+        except msgspec.ValidationError as error:
+            if "got `float`" not in str(error):
+                raise
+            return msgspec.convert(_whole(value), shape)
     except msgspec.ValidationError as error:
         raise _invalid(str(error)) from None
     except RecursionError:
@@ -82,6 +88,19 @@ def _is_deep(value: object) -> bool:
         if not level:
             return False
     return True
+
+
+def _whole(value: Any) -> Any:
+    """The value with 100.0 as 100: languages with one kind of number write whole ones so."""
+    match value:
+        case dict():
+            return {name: _whole(field) for name, field in value.items()}
+        case list():
+            return [_whole(item) for item in value]
+        case float() if value.is_integer() and abs(value) < _MAX_EXACT:
+            return int(value)
+        case _:
+            return value
 
 
 def _invalid(text: str) -> InvalidRequest:

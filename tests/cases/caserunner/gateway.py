@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import sys
@@ -31,12 +32,16 @@ SITECUSTOMIZE = "import select, time\ntime.sleep = lambda seconds: select.select
 
 @dataclass(frozen=True)
 class Options:
-    """The gateway under test: a process from this project, or one that runs already at `base_url`."""
+    """The gateway under test: a process from this project, or one that runs already at `base_url`.
+
+    `fresh` may name a folder that `gwd init` made and nobody has served: cases without a clock begin with a copy.
+    """
 
     project: Path = PROJECT
     python: str = sys.executable
     base_url: str | None = None
     management_key: str | None = None
+    fresh: Path | None = None
 
 
 class SetupError(Exception):
@@ -109,9 +114,12 @@ class Gateway:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.address = probe.getsockname()
-        said = await self._init()
-        self.management_key = said["management_key"]
-        allow_http(self._data / "gwd.toml")
+        if self._options.fresh is not None and self.clock is None:
+            shutil.copytree(self._options.fresh, self._data)
+            self.management_key = self._options.management_key
+        else:
+            self.management_key = (await self._init())["management_key"]
+            allow_http(self._data / "gwd.toml")
         await self._serve()
 
     async def restart(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import openai
 import pytest
 
-from gwd.vendors.gemini.history import NO_SIGNATURE
 from tests.clients.gemini_vendor import GeminiVendor, gemini_vendor
 from tests.support.node import PRICES, Gateway
 
@@ -98,7 +97,7 @@ async def test_a_tool_loop_of_a_chat_client_keeps_names_signatures_and_the_bill(
     }
 
 
-async def test_a_client_that_loses_the_signature_is_served_all_the_same(
+async def test_a_client_that_loses_the_signature_has_it_put_back(
     gateway: Gateway, vendor: GeminiVendor
 ):
     vendor.script = [chunk(SIGNED, finish="STOP", usageMetadata=COUNTS), ANSWER]
@@ -118,7 +117,7 @@ async def test_a_client_that_loses_the_signature_is_served_all_the_same(
     second = await gateway.client.post("/messages", json={**body, "messages": messages})
     assert second.json()["content"][0]["text"] == "3 degrees in both."
     part = vendor.bodies[1]["contents"][1]["parts"][0]
-    assert part["thoughtSignature"] == NO_SIGNATURE
+    assert part["thoughtSignature"] == "c2lnMQ=="
 
 
 async def test_a_responses_client_gets_its_items(gateway: Gateway, vendor: GeminiVendor):

@@ -24,3 +24,6 @@ lint:
 format:
 	$(BIN)ruff format .
 	$(BIN)ruff check --fix .
+
+bench:
+	$(PYTHON) tests/bench/peers.py --quick

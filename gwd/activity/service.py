@@ -138,18 +138,26 @@ def traffic(connection: Connection, since_us: int) -> Traffic:
     )
 
 
-def forget_tags(
-    connection: Connection, organization_id: str, *, before_us: int, at_most: int = 500
-) -> int:
-    """Drop who and what said it was asking from old records; amounts, tokens, prices and receipts stay.
+def tagged(
+    connection: Connection, organization_id: str, *, before_us: int, at_most: int
+) -> list[str]:
+    """Old records that still say who and what was asking. Looks through the whole history: not for the writer."""
+    return [
+        str(row[0])
+        for row in connection.rows(
+            "SELECT id FROM generation WHERE organization_id = ? AND created_at < ?"
+            " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
+            (organization_id, before_us, at_most),
+        )
+    ]
 
-    Gives back how many records were changed; fewer than `at_most` means that none is left.
-    """
-    return connection.execute(
+
+def forget_tags(connection: Connection, generation_ids: Sequence[str]) -> None:
+    """Drop who and what was asking from these records; amounts, tokens, prices and receipts stay."""
+    connection.execute_many(
         "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL"
-        " WHERE rowid IN (SELECT rowid FROM generation WHERE organization_id = ? AND created_at < ?"
-        " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?)",
-        (organization_id, before_us, at_most),
+        " WHERE id = ?",
+        [(generation_id,) for generation_id in generation_ids],
     )
 
 

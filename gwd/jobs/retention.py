@@ -1,4 +1,11 @@
-"""What is kept for a while only: replies of keyed requests, signed reasoning, tags where an organization says so."""
+"""What is kept for a while only: replies of keyed requests, signed reasoning, tags where an organization says so.
+
+A reader finds what has had its time, however long the history is; the writer is only given short lists of it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
 
 from gwd.activity import service as activity
 from gwd.core.clock import US_PER_DAY, Clock
@@ -6,18 +13,25 @@ from gwd.orgs import settings
 from gwd.replay import idempotency, signatures
 from gwd.store import Store
 
-CHUNK = 500
+CHUNK: Final = 200
+AT_MOST: Final = 100_000
+"""Of each kind in one round; the next round goes on."""
 
 
 async def forget(store: Store, clock: Clock) -> None:
-    """Drop what has had its time, in chunks that never hold the writer up."""
+    """Drop what has had its time."""
     now_us = clock.now_us()
-    await store.write(idempotency.forget_old, now_us=now_us)
-    await store.write(signatures.forget_old, now_us=now_us)
+    for kind in (idempotency, signatures):
+        found = await store.read(kind.old, now_us=now_us, at_most=AT_MOST)
+        await _in_chunks(store, partial(kind.forget, now_us=now_us), found)
     for organization_id, days in await store.read(settings.retentions):
         before_us = now_us - days * US_PER_DAY
-        changed = CHUNK
-        while changed == CHUNK:
-            changed = await store.write(
-                activity.forget_tags, organization_id, before_us=before_us, at_most=CHUNK
-            )
+        tagged = await store.read(
+            activity.tagged, organization_id, before_us=before_us, at_most=AT_MOST
+        )
+        await _in_chunks(store, activity.forget_tags, tagged)
+
+
+async def _in_chunks(store: Store, forget: Callable[..., None], found: Sequence[Any]) -> None:
+    for start in range(0, len(found), CHUNK):
+        await store.write(forget, found[start : start + CHUNK])

@@ -7,6 +7,7 @@ to `finish` must hold no secret.
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -71,10 +72,20 @@ def finish(connection: Connection, done: Claim, *, status: int, body: bytes, now
     )
 
 
-def forget_old(connection: Connection, *, now_us: int, at_most: int = 1_000) -> int:
-    """Drop replies older than 24 hours, a few at a time; gives back how many."""
-    return connection.execute(
-        "DELETE FROM idempotency WHERE (scope, name) IN"
-        " (SELECT scope, name FROM idempotency WHERE created_at <= ? LIMIT ?)",
-        (now_us - LIFE_US, at_most),
+def old(connection: Connection, *, now_us: int, at_most: int) -> list[tuple[str, str]]:
+    """(scope, name) of replies older than 24 hours."""
+    return [
+        (str(row[0]), str(row[1]))
+        for row in connection.rows(
+            "SELECT scope, name FROM idempotency WHERE created_at <= ? LIMIT ?",
+            (now_us - LIFE_US, at_most),
+        )
+    ]
+
+
+def forget(connection: Connection, replies: Sequence[tuple[str, str]], *, now_us: int) -> None:
+    """Drop these replies, except one that was made anew since it was found to be old."""
+    connection.execute_many(
+        "DELETE FROM idempotency WHERE scope = ? AND name = ? AND created_at <= ?",
+        [(scope, name, now_us - LIFE_US) for scope, name in replies],
     )

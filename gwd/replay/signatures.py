@@ -42,6 +42,20 @@ def load(
     return found
 
 
-def forget_old(connection: Connection, *, now_us: int) -> int:
-    """Drop what has expired; gives back how many."""
-    return connection.execute("DELETE FROM signature WHERE expires_at <= ?", (now_us,))
+def old(connection: Connection, *, now_us: int, at_most: int) -> list[tuple[str, str]]:
+    """(organization, call) of what has expired."""
+    return [
+        (str(row[0]), str(row[1]))
+        for row in connection.rows(
+            "SELECT organization_id, call_id FROM signature WHERE expires_at <= ? LIMIT ?",
+            (now_us, at_most),
+        )
+    ]
+
+
+def forget(connection: Connection, calls: Sequence[tuple[str, str]], *, now_us: int) -> None:
+    """Drop these, except one that was saved anew since it was found to be old."""
+    connection.execute_many(
+        "DELETE FROM signature WHERE organization_id = ? AND call_id = ? AND expires_at <= ?",
+        [(organization_id, call_id, now_us) for organization_id, call_id in calls],
+    )

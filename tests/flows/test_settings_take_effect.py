@@ -1,5 +1,7 @@
 """Settings of an organization that change what the gateway does, seen from outside."""
 
+import pytest
+
 from gwd.core.clock import SystemClock
 from gwd.jobs import retention
 from gwd.orgs.settings import retentions
@@ -42,3 +44,19 @@ async def test_tags_are_dropped_after_the_retention_and_amounts_stay(gateway: Ga
     after = await gateway.generation(reply)
     assert (after["external_user"], after["session_id"]) == (None, None)
     assert after["total_cost"] == before["total_cost"]
+
+
+class NextWeek(SystemClock):
+    def now_us(self) -> int:
+        return super().now_us() + 7 * 86_400_000_000
+
+
+async def test_more_than_the_writer_is_given_at_once_goes_all_the_same(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "CHUNK", 2)
+    replies = [await gateway.chat(user=f"u{number}") for number in range(5)]
+    await gateway.manage("PATCH", "/organization/settings", {"retention_days": 1})
+    await retention.forget(gateway.store, NextWeek())
+    users = [(await gateway.generation(reply))["external_user"] for reply in replies]
+    assert users == [None] * 5

@@ -3,7 +3,7 @@
 import pytest
 
 from gwd.core.errors import IdempotencyConflict, InvalidValue
-from gwd.replay.idempotency import FirstReply, begin, claim, finish, forget_old
+from gwd.replay.idempotency import FirstReply, begin, claim, finish, forget, old
 from tests.support.store import NOW_US, connection
 
 __all__ = ["connection"]
@@ -57,6 +57,17 @@ def test_old_replies_are_forgotten_a_few_at_a_time(connection):
     for number in range(5):
         finish(connection, used(name=f"n{number}"), status=200, body=b"", now_us=NOW_US)
     finish(connection, used(name="young"), status=200, body=b"", now_us=NOW_US + 1)
-    assert forget_old(connection, now_us=NOW_US + DAY_US, at_most=3) == 3
-    assert forget_old(connection, now_us=NOW_US + DAY_US, at_most=3) == 2
-    assert forget_old(connection, now_us=NOW_US + DAY_US, at_most=3) == 0
+    now_us = NOW_US + DAY_US
+    few = old(connection, now_us=now_us, at_most=3)
+    assert len(few) == 3
+    forget(connection, few, now_us=now_us)
+    assert len(old(connection, now_us=now_us, at_most=3)) == 2
+
+
+def test_a_reply_made_anew_since_it_was_found_old_is_kept(connection):
+    now_us = NOW_US + DAY_US
+    finish(connection, used(), status=200, body=b"first", now_us=NOW_US)
+    found = old(connection, now_us=now_us, at_most=9)
+    finish(connection, used(), status=200, body=b"second", now_us=now_us)
+    forget(connection, found, now_us=now_us)
+    assert begin(connection, used(), now_us=now_us) == FirstReply(status=200, body=b"second")

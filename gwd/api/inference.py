@@ -15,7 +15,7 @@ from gwd.api.node import Node
 from gwd.api.readiness import require_serving
 from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
-from gwd.core.ids import mint
+from gwd.core.ids import mint, mint_in_runs
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text
 from gwd.dialects.responses import Responses
@@ -33,7 +33,7 @@ async def serve(
     request: Request, node: Node, dialect: Dialect, address: str
 ) -> HTTPResponse | None:
     """One inference request, from its bytes to the last byte of its answer."""
-    request_id, generation_id = mint("req_"), mint("gen-")
+    request_id, generation_id = mint("req_"), mint_in_runs("gen-")
     headers = request.headers
     now_us = node.clock.now_us()
     rate: Rate | None = None

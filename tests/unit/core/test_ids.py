@@ -25,3 +25,22 @@ def test_every_digit_is_about_equally_likely():
 
 def test_any_length_can_be_had():
     assert [len(ids.random_base62(n)) for n in (0, 1, 43, 500)] == [0, 1, 43, 500]
+
+
+def test_ids_of_a_run_begin_alike_and_differ():
+    made = [ids.mint_in_runs("gen-") for _ in range(3 * ids.RUN_LENGTH)]
+    assert len(set(made)) == len(made)
+    assert {len(name) for name in made} == {4 + ids.SUFFIX_LENGTH}
+    beginnings = Counter(name[4 : 4 + ids.RUN_DIGITS] for name in made)
+    assert len(beginnings) <= 4
+    assert max(beginnings.values()) <= ids.RUN_LENGTH
+
+
+def test_every_digit_of_a_run_is_about_equally_likely():
+    counts = Counter(
+        digit
+        for _ in range(4_000)
+        for digit in ids.mint_in_runs("")[ids.RUN_DIGITS :]
+    )
+    # 1,097 are expected of each; nine standard deviations either way.
+    assert all(800 < counts[digit] < 1_400 for digit in ids.BASE62)

@@ -9,7 +9,7 @@ from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import GenerationNotFound
 from gwd.core.money import usd_json
-from gwd.store import Connection
+from gwd.store import Connection, keeps_facts
 
 Record = dict[str, Any]
 
@@ -42,6 +42,7 @@ _FILTERS: Final = {
 }
 
 
+@keeps_facts
 def write(connection: Connection, row: GenerationRow) -> None:
     """Write a generation once; a second write of the same id changes nothing (recovery may run twice)."""
     connection.execute(_INSERT, msgspec.structs.astuple(row))

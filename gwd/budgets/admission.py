@@ -1,6 +1,6 @@
 """The hot path of budgets: refuse what a hard one no longer allows, and see which thresholds a charge crossed.
 
-Plain SQL with constant text: one statement for all budgets and what was spent of each.
+Plain SQL with constant text; the writer remembers the budgets that apply to a key and what was spent of each.
 """
 
 from typing import Final
@@ -13,22 +13,14 @@ from gwd.core.errors import BudgetExceeded
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import WINDOWS, period_end_us
 from gwd.ledger import ledger_time_us
-from gwd.spend import first_days, total_sql
 from gwd.spend.thresholds import Crossing, crossing, mark_name
 from gwd.store.connection import Connection
 
 _SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
-_ALL: Final = (
-    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"  # noqa: S608
-    " alert_thresholds, created_at, updated_at, "
-    + total_sql(
-        scope_id="spend_id", window="interval", include_byok="include_byok", first_parameter=4
-    )
-    + " FROM budget WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
+_APPLICABLE: Final = (
+    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
+    " alert_thresholds, created_at, updated_at FROM budget WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
 )
-_HARD: Final = _ALL + " AND kind = 'hard'"
-_LIMIT: Final = 7
-_SPENT: Final = 12  # the column behind those of the budget
 
 
 class BudgetCrossing(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +43,11 @@ def check_hard(
     Of several the organization's comes before the workspace's before the key's, and the broadest interval first.
     """
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
-    rows = connection.rows(_HARD, (organization_id, workspace_id, family_id, *first_days(at_us)))
-    reached = [budget_of(row) for row in rows if row[_SPENT] >= row[_LIMIT]]
+    reached = [
+        budget
+        for budget in _applicable(connection, organization_id, workspace_id, family_id)
+        if budget.kind == "hard" and spent(connection, budget, at_us=at_us) >= budget.limit_nano
+    ]
     if reached:
         raise _exceeded(min(reached, key=_precedence), at_us)
 
@@ -69,13 +64,11 @@ def crossings(
 ) -> list[BudgetCrossing]:
     """The budgets that this charge took over a threshold; called after it was counted, in the same transaction."""
     found = []
-    for row in connection.rows(
-        _ALL, (organization_id, workspace_id, family_id, *first_days(at_us))
-    ):
-        budget, after_nano = budget_of(row), row[_SPENT]
+    for budget in _applicable(connection, organization_id, workspace_id, family_id):
         counted_nano = charged_nano + byok_nano if budget.include_byok else charged_nano
         if not counted_nano or not budget.alert_thresholds:
             continue
+        after_nano = spent(connection, budget, at_us=at_us)
         if over := _crossing(budget, after_nano - counted_nano, after_nano, at_us):
             standing = status_at(connection, budget, at_us)
             found.append(BudgetCrossing(status=standing, crossing=over))
@@ -103,11 +96,22 @@ def applicable(
 ) -> list[BudgetStatus]:
     """All budgets that a key's requests count against, in the order in which they would refuse."""
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
-    rows = connection.rows(_ALL, (organization_id, workspace_id, family_id, *first_days(at_us)))
-    return [
-        status_at(connection, budget, at_us)
-        for budget in sorted(map(budget_of, rows), key=_precedence)
-    ]
+    found = _applicable(connection, organization_id, workspace_id, family_id)
+    return [status_at(connection, budget, at_us) for budget in sorted(found, key=_precedence)]
+
+
+def _applicable(
+    connection: Connection, organization_id: str, workspace_id: str | None, family_id: str
+) -> tuple[Budget, ...]:
+    scopes = (organization_id, workspace_id, family_id)
+    return connection.recall(("budgets", *scopes), _find, *scopes)
+
+
+def _find(
+    connection: Connection, organization_id: str, workspace_id: str | None, family_id: str
+) -> tuple[Budget, ...]:
+    rows = connection.rows(_APPLICABLE, (organization_id, workspace_id, family_id))
+    return tuple(map(budget_of, rows))
 
 
 def _crossing(budget: Budget, before_nano: int, after_nano: int, at_us: int) -> Crossing | None:

@@ -109,6 +109,10 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
 
 def revision(connection: Connection) -> int:
     """The catalog's revision, compared inside every admission."""
+    return connection.recall("catalog revision", _revision)
+
+
+def _revision(connection: Connection) -> int:
     row = connection.row("SELECT value FROM revision WHERE name = 'catalog'")
     assert row is not None
     return int(row[0])

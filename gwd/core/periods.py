@@ -2,6 +2,7 @@
 
 from calendar import monthrange
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Final, Literal, assert_never
 
 from gwd.core.clock import US_PER_DAY
@@ -19,7 +20,11 @@ def day_of(at_us: int) -> int:
 
 def first_day(window: Window, at_us: int) -> int:
     """The first UTC day of the window's period that holds `at_us`; 0 for lifetime."""
-    day = day_of(at_us)
+    return _first_day(window, at_us // US_PER_DAY)
+
+
+@lru_cache(maxsize=256)
+def _first_day(window: Window, day: int) -> int:
     match window:
         case "daily":
             return day

@@ -25,7 +25,7 @@ from gwd.ledger import held_by_family
 from gwd.orgs import members
 from gwd.orgs.rights import rank
 from gwd.orgs.settings import default_rate_limit, settings
-from gwd.spend import first_days, total_nano, total_sql
+from gwd.spend import total_nano
 from gwd.store import Connection
 from gwd.store.connection import Row
 
@@ -38,17 +38,6 @@ _LIVE: Final = (
 )
 _BY_DIGEST: Final = _LIVE + "digest = ?"
 _BY_ID: Final = _LIVE + "id = ?"
-_STANDING: Final = (
-    _LIVE.removesuffix(" FROM api_key WHERE deleted_at IS NULL AND ")
-    + ", "
-    + total_sql(
-        scope_id="family_id",
-        window="COALESCE(limit_reset, 'lifetime')",
-        include_byok="include_byok_in_limit",
-        first_parameter=2,
-    )
-    + " FROM api_key WHERE deleted_at IS NULL AND id = ?1"
-)
 _names: Final = msgspec.json.Decoder(list[str])
 _numbers: Final = msgspec.json.Decoder(list[int])
 
@@ -187,14 +176,13 @@ def strict_limit_exceeded(
 
 def state(connection: Connection, key_id: str) -> KeyState | None:
     """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
-    row = connection.row(_BY_ID, (key_id,))
-    return None if row is None else _state(row)
+    return connection.recall(("key", key_id), _find, key_id)
 
 
 def standing(connection: Connection, key_id: str, *, at_us: int) -> tuple[KeyState, int] | None:
-    """The live key and what counts against its limit in the current window, in one look-up."""
-    row = connection.row(_STANDING, (key_id, *first_days(at_us)))
-    return None if row is None else (_state(row), int(row[-1]))
+    """The live key and what counts against its limit in the current window."""
+    key = state(connection, key_id)
+    return None if key is None else (key, limit_spend_nano(connection, key, at_us=at_us))
 
 
 def limit_spend_nano(connection: Connection, key: KeyState, *, at_us: int) -> int:
@@ -206,6 +194,11 @@ def limit_spend_nano(connection: Connection, key: KeyState, *, at_us: int) -> in
         at_us=at_us,
         include_byok=key.include_byok_in_limit,
     )
+
+
+def _find(connection: Connection, key_id: str) -> KeyState | None:
+    row = connection.row(_BY_ID, (key_id,))
+    return None if row is None else _state(row)
 
 
 def _require_live(*, disabled: bool, expires_at_us: int | None, now_us: int) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from gwd.core.caller import Caller, KeyKind, Role
+from gwd.core.clock import US_PER_S
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
 from gwd.keys import secret
@@ -338,7 +339,11 @@ def lower_roles(
 
 
 def mark_used(connection: Connection, key_id: str, *, now_us: int) -> None:
-    """Remember when a key was last used. Plain SQL: settlement calls it."""
+    """Remember when a key was last used, to the second. Plain SQL: settlement calls it."""
+    name, second = ("used", key_id), now_us // US_PER_S
+    if connection.known(name) == second:
+        return
+    connection.note(name, second)
     connection.execute(
         "UPDATE api_key SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
         (now_us, key_id, now_us),

@@ -10,8 +10,9 @@ promotional credit pays before granted before purchased; ledger time never goes 
 Speaks to: store and core only. All functions run inside the caller's transaction on the writer.
 """
 
+from gwd.ledger.account import LedgerBroken
 from gwd.ledger.audit import Verification, verify
-from gwd.ledger.book import Entry, EntryType, LedgerBroken
+from gwd.ledger.book import Entry, EntryType
 from gwd.ledger.burn import LotKind
 from gwd.ledger.credit import (
     NewCredit,

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from gwd.core.errors import NotFound
 from gwd.core.ids import mint
 from gwd.core.money import MAX_NANO
-from gwd.ledger import chain
+from gwd.ledger import account, chain
+from gwd.ledger.account import LedgerBroken, StoredAccount
 from gwd.store.connection import Connection, Value
 
 Account = Literal["funding", "pool", "held", "spent", "expired"]
@@ -25,10 +25,6 @@ EntryType = Literal[
     "charge",
     "expiry",
 ]
-
-
-class LedgerBroken(AssertionError):
-    """An invariant of the ledger does not hold: nothing of this transaction may be kept."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -71,15 +67,6 @@ ROUTES: Final[dict[str, tuple[Account, Account]]] = {
     "charge": ("pool", "spent"),
     "expiry": ("pool", "expired"),
 }
-LOTS_WITH_CREDIT: Final = (
-    "SELECT id, kind, remaining_nano, expires_at FROM lot"
-    " WHERE organization_id = ? AND remaining_nano > 0"
-)
-
-_LOAD: Final = (
-    "SELECT funding_nano, pool_nano, held_nano, spent_nano, expired_nano, debt_nano,"
-    " last_seq, last_hash, last_at, next_expiry_at FROM account WHERE organization_id = ?"
-)
 _SAVE: Final = (
     "UPDATE account SET funding_nano = ?, pool_nano = ?, held_nano = ?, spent_nano = ?, expired_nano = ?,"
     " debt_nano = ?, last_seq = ?, last_hash = ?, last_at = ?, next_expiry_at = ?"
@@ -110,23 +97,20 @@ class Book:
 
     def __init__(self, connection: Connection, organization_id: str, now_us: int) -> None:
         """Load the account. Raises NotFound when the organization has none."""
-        row = connection.row(_LOAD, (organization_id,))
-        if row is None:
-            raise NotFound("no such organization")
+        stored = account.stored(connection, organization_id)
         self.organization_id = organization_id
-        funding, pool, held, spent, expired, self.debt_nano = row[:6]
         self.balances: dict[Account, int] = {
-            "funding": funding,
-            "pool": pool,
-            "held": held,
-            "spent": spent,
-            "expired": expired,
+            "funding": stored.funding_nano,
+            "pool": stored.pool_nano,
+            "held": stored.held_nano,
+            "spent": stored.spent_nano,
+            "expired": stored.expired_nano,
         }
-        self._loaded_seq = self._seq = row[6]
-        self._hash: bytes = row[7]
-        # Ledger time never goes back, so a closed day or month can never change.
-        self.at_us = max(now_us, row[8])
-        self.next_expiry_at: int | None = row[9]
+        self.debt_nano = stored.debt_nano
+        self._loaded_seq = self._seq = stored.last_seq
+        self._hash = stored.last_hash
+        self.at_us = stored.time_us(now_us)
+        self.next_expiry_at = stored.next_expiry_at_us
         self._rows: list[tuple[Value, ...]] = []
 
     @property
@@ -189,22 +173,22 @@ class Book:
 
     def save_if_free(self, connection: Connection, needed_nano: int) -> bool:
         """Write balances and entries only if the stored free balance is at least `needed_nano`; else write nothing."""
-        saved = connection.execute(
-            _SAVE,
-            (
-                *self.balances.values(),
-                self.debt_nano,
-                self._seq,
-                self._hash,
-                self.at_us,
-                self.next_expiry_at,
-                self.organization_id,
-                self._loaded_seq,
-                needed_nano,
-            ),
+        changed = StoredAccount(
+            self.balances["funding"],
+            self.balances["pool"],
+            self.balances["held"],
+            self.balances["spent"],
+            self.balances["expired"],
+            self.debt_nano,
+            self._seq,
+            self._hash,
+            self.at_us,
+            self.next_expiry_at,
         )
-        if saved != 1:
+        guard = (self.organization_id, self._loaded_seq, needed_nano)
+        if connection.execute(_SAVE, changed + guard) != 1:
             return False
+        account.note(connection, self.organization_id, changed)
         if len(self._rows) == 1:
             connection.execute(_INSERT, self._rows[0])
         else:

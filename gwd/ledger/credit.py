@@ -4,11 +4,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from gwd.core.errors import Conflict, InvalidValue, NotFound
+from gwd.core.errors import Conflict, InvalidValue
 from gwd.core.ids import mint
 from gwd.core.money import usd_text
-from gwd.ledger.book import LOTS_WITH_CREDIT, Book, Entry, entry_of
-from gwd.ledger.burn import Lot, LotKind, burn, due, next_expiry_us, refundable_nano
+from gwd.ledger import account
+from gwd.ledger.book import Book, Entry, entry_of
+from gwd.ledger.burn import LotKind, burn, due, next_expiry_us, refundable_nano
 from gwd.store.connection import Connection
 
 
@@ -28,10 +29,7 @@ _ADD_LOT: Final = (
     "INSERT INTO lot (id, organization_id, kind, amount_nano, remaining_nano, debt_paid_nano, expires_at,"
     " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_TAKE: Final = "UPDATE lot SET remaining_nano = remaining_nano - ? WHERE id = ?"
 _SET_EXPIRY: Final = "UPDATE account SET next_expiry_at = ? WHERE organization_id = ?"
-_FREE: Final = "SELECT pool_nano, last_at, next_expiry_at FROM account WHERE organization_id = ?"
-_LAST: Final = "SELECT last_at FROM account WHERE organization_id = ?"
 _PURCHASE: Final = (
     "SELECT organization_id, seq, id, type, from_account, to_account, amount_nano, bucket, lot_id, generation_id,"
     " key_id, workspace_id, reference, note, actor, balance_after_nano, created_at"
@@ -95,6 +93,7 @@ def add_credit(
             book.at_us,
         ),
     )
+    account.forget(connection, organization_id)
     return book.entries()[0]
 
 
@@ -116,7 +115,7 @@ def refund(
         raise InvalidValue("amount must be more than 0 USD", param="amount")
     expire(connection, organization_id, now_us=now_us)
     book = Book(connection, organization_id, now_us)
-    lots = _lots(connection, organization_id)
+    lots = account.lots_with_credit(connection, organization_id)
     most_nano = refundable_nano(lots, book.free_nano)
     if amount_nano > most_nano:
         raise InvalidValue(
@@ -136,7 +135,7 @@ def refund(
             note=note,
             actor=actor,
         )
-        connection.execute(_TAKE, (part_nano, lot.id))
+    account.take(connection, organization_id, lots, parts)
     book.save(connection)
     return book.entries()
 
@@ -146,20 +145,21 @@ def expire(connection: Connection, organization_id: str, *, now_us: int) -> tupl
     book = Book(connection, organization_id, now_us)
     if book.next_expiry_at is None or book.next_expiry_at > book.at_us:
         return ()
-    lots = _lots(connection, organization_id)
+    lots = account.lots_with_credit(connection, organization_id)
     parts = due(lots, book.free_nano, book.at_us)
     taken = {lot.id: part_nano for lot, part_nano in parts}
     for lot, part_nano in parts:
         book.move("expiry", part_nano, bucket=lot.kind, lot_id=lot.id)
-        connection.execute(_TAKE, (part_nano, lot.id))
     next_expiry_at = next_expiry_us(
         [lot for lot in lots if taken.get(lot.id, 0) < lot.remaining_nano]
     )
     if parts:
+        account.take(connection, organization_id, lots, parts)
         book.next_expiry_at = next_expiry_at
         book.save(connection)
     elif next_expiry_at != book.next_expiry_at:
         connection.execute(_SET_EXPIRY, (next_expiry_at, organization_id))
+        account.forget(connection, organization_id)
     return book.entries()
 
 
@@ -179,25 +179,17 @@ def ledger_time_us(connection: Connection, organization_id: str, *, now_us: int)
 
     Limits and budgets look at this time, so that a clock set back cannot open a closed day again.
     """
-    row = connection.row(_LAST, (organization_id,))
-    return now_us if row is None else max(now_us, row[0])
+    return account.stored(connection, organization_id).time_us(now_us)
 
 
 def free_nano(connection: Connection, organization_id: str, *, now_us: int) -> int:
     """What a new hold could take at most, once due credit has expired; negative in debt. Reads only."""
-    row = connection.row(_FREE, (organization_id,))
-    if row is None:
-        raise NotFound("no such organization")
-    pool_nano, last_at, next_expiry_at = row
-    at_us = max(now_us, last_at)
-    if next_expiry_at is None or next_expiry_at > at_us:
-        return int(pool_nano)
-    expiring = due(_lots(connection, organization_id), pool_nano, at_us)
-    return int(pool_nano) - sum(part_nano for _, part_nano in expiring)
-
-
-def _lots(connection: Connection, organization_id: str) -> list[Lot]:
-    return [Lot(*row) for row in connection.rows(LOTS_WITH_CREDIT, (organization_id,))]
+    stored = account.stored(connection, organization_id)
+    at_us = stored.time_us(now_us)
+    if stored.next_expiry_at_us is None or stored.next_expiry_at_us > at_us:
+        return stored.pool_nano
+    lots = account.lots_with_credit(connection, organization_id)
+    return stored.pool_nano - sum(part for _, part in due(lots, stored.pool_nano, at_us))
 
 
 def _same_purchase(first: Entry, credit: NewCredit) -> Entry:

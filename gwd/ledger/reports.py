@@ -5,10 +5,11 @@ from typing import Any, Final, get_args
 import msgspec
 
 from gwd.core.clock import iso
-from gwd.core.errors import InvalidValue, NotFound
+from gwd.core.errors import InvalidValue
 from gwd.core.money import usd_json
-from gwd.ledger.book import LOTS_WITH_CREDIT, Entry, EntryType, entry_of
-from gwd.ledger.burn import LOT_KINDS, Lot, due
+from gwd.ledger import account
+from gwd.ledger.book import Entry, EntryType, entry_of
+from gwd.ledger.burn import LOT_KINDS, due
 from gwd.ledger.tables import EntryRow
 from gwd.store.connection import Connection
 
@@ -51,25 +52,21 @@ class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 def balance(connection: Connection, organization_id: str, *, now_us: int) -> Balance:
     """The balance as it is once the credit that is due by now has expired."""
-    row = connection.row(
-        "SELECT funding_nano, pool_nano, held_nano, spent_nano, last_at FROM account WHERE organization_id = ?",
-        (organization_id,),
-    )
-    if row is None:
-        raise NotFound("no such organization")
-    funding_nano, pool_nano, held_nano, spent_nano, last_at = row
-    lots = [Lot(*lot) for lot in connection.rows(LOTS_WITH_CREDIT, (organization_id,))]
+    stored = account.stored(connection, organization_id)
+    lots = account.lots_with_credit(connection, organization_id)
     remaining = dict.fromkeys(LOT_KINDS, 0)
     for lot in lots:
         remaining[lot.kind] += lot.remaining_nano
-    expiring = due(lots, pool_nano, max(now_us, last_at))
+    expiring = due(lots, stored.pool_nano, stored.time_us(now_us))
     for lot, part_nano in expiring:
         remaining[lot.kind] -= part_nano
     return Balance(
-        total_credits_nano=-funding_nano,
-        total_usage_nano=spent_nano,
-        owned_nano=pool_nano + held_nano - sum(part_nano for _, part_nano in expiring),
-        reserved_nano=held_nano,
+        total_credits_nano=-stored.funding_nano,
+        total_usage_nano=stored.spent_nano,
+        owned_nano=stored.pool_nano
+        + stored.held_nano
+        - sum(part_nano for _, part_nano in expiring),
+        reserved_nano=stored.held_nano,
         promotional_nano=remaining["promotional"],
         granted_nano=remaining["granted"],
         purchased_nano=remaining["purchased"],

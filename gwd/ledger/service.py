@@ -10,10 +10,12 @@ from typing import Final
 import msgspec
 
 from gwd.core.errors import GenerationNotFound
-from gwd.ledger.book import LOTS_WITH_CREDIT, Book, LedgerBroken
-from gwd.ledger.burn import Lot, burn
+from gwd.ledger import account
+from gwd.ledger.account import LedgerBroken
+from gwd.ledger.book import Book
+from gwd.ledger.burn import burn
 from gwd.ledger.credit import expire
-from gwd.store.connection import Connection, Row
+from gwd.store.connection import Connection, Row, keeps_facts
 
 
 class NewReservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +80,6 @@ _CLOSE: Final = (
     "UPDATE reservation SET state = 'closed', closed_at = ?, context = NULL, progress = NULL"
     " WHERE generation_id = ? AND state = 'open'"
 )
-_PAY: Final = "UPDATE lot SET remaining_nano = remaining_nano - ? WHERE id = ?"
 _ENDED: Final = (
     "SELECT COALESCE(SUM(amount_nano) FILTER (WHERE type = 'charge'), 0), MAX(created_at), MAX(seq)"
     " FROM entry WHERE generation_id = ?"
@@ -205,6 +206,7 @@ def release(connection: Connection, generation_id: str, *, now_us: int) -> Settl
     )
 
 
+@keeps_facts
 def checkpoint(connection: Connection, progress: Iterable[tuple[str, bytes]]) -> None:
     """Keep the progress of running generations, so that a crash can be settled for what was delivered."""
     connection.execute_many(_CHECKPOINT, [(body, name) for name, body in progress])
@@ -265,7 +267,7 @@ def _charge(
     key_id: str,
     cost_nano: int,
 ) -> None:
-    lots = [Lot(*row) for row in connection.rows(LOTS_WITH_CREDIT, (book.organization_id,))]
+    lots = account.lots_with_credit(connection, book.organization_id)
     credit_nano = sum(lot.remaining_nano for lot in lots)
     if book.owned_nano != credit_nano - book.debt_nano:
         raise LedgerBroken(f"the lots of {book.organization_id} do not add up to its balance")
@@ -280,7 +282,7 @@ def _charge(
             key_id=key_id,
             workspace_id=workspace_id,
         )
-        connection.execute(_PAY, (part_nano, lot.id))
+    account.take(connection, book.organization_id, lots, parts)
     if shortfall_nano:
         book.debt_nano += shortfall_nano
         book.move(

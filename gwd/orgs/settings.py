@@ -70,7 +70,11 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def settings(connection: Connection, organization_id: str) -> OrganizationState:
-    """The organization's settings, revision and suspension, in one look-up."""
+    """The organization's settings, revision and suspension. Raises NotFound."""
+    return connection.recall(("settings", organization_id), _find, organization_id)
+
+
+def _find(connection: Connection, organization_id: str) -> OrganizationState:
     row = connection.row(
         "SELECT settings, revision, suspended FROM organization WHERE id = ? AND deleted_at IS NULL",
         (organization_id,),
@@ -82,6 +86,10 @@ def settings(connection: Connection, organization_id: str) -> OrganizationState:
 
 def revision(connection: Connection, organization_id: str) -> int:
     """The revision to compare a snapshot with, inside the admission transaction; -1 if there is no organization."""
+    return connection.recall(("organization revision", organization_id), _revision, organization_id)
+
+
+def _revision(connection: Connection, organization_id: str) -> int:
     row = connection.row("SELECT revision FROM organization WHERE id = ?", (organization_id,))
     return -1 if row is None else int(row[0])
 

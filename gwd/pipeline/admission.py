@@ -23,7 +23,7 @@ from gwd.pipeline.routing import Plan, Planned, Refusal
 from gwd.pipeline.ticket import Ticket, refused_row
 from gwd.pricing import hold as holds
 from gwd.pricing.hold import Demand
-from gwd.store import Connection
+from gwd.store import Connection, keeps_facts
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +52,7 @@ class Stale(msgspec.Struct, frozen=True):
 _encoder: Final = msgspec.json.Encoder()
 
 
+@keeps_facts
 def admit(
     connection: Connection,
     planned: Plan | Refusal,

@@ -13,7 +13,7 @@ from gwd.core.clock import Clock
 from gwd.core.errors import GatewayError, StorageUnavailable
 from gwd.ledger.service import Settlement
 from gwd.pipeline.settlement import settle
-from gwd.store import Connection, Store
+from gwd.store import Connection, Store, keeps_facts
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
@@ -107,6 +107,7 @@ class _Claim:
         return self._first.setdefault("end", "given up") == "given up"
 
 
+@keeps_facts
 def _settle_or_give_up(
     connection: Connection,
     row: GenerationRow,

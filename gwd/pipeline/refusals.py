@@ -9,7 +9,7 @@ from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import GatewayError, RateLimited
 from gwd.pipeline.ticket import Ticket, refused_row
-from gwd.store import Connection, Store
+from gwd.store import Connection, Store, keeps_facts
 
 MAX_WAITING: Final = 10_000
 
@@ -42,6 +42,7 @@ class RefusalCounter:
             self._store.submit(_write, rows)
 
 
+@keeps_facts
 def _write(connection: Connection, rows: list[GenerationRow]) -> None:
     for row in rows:
         activity.count_refusal(connection, row)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gwd.core.clock import US_PER_DAY
-from gwd.store import Connection
+from gwd.store import Connection, keeps_facts
 
 LIFE_US: Final = US_PER_DAY
 MAX_BLOB: Final = 256 * 1024
@@ -18,6 +18,7 @@ _SAVE: Final = (
 )
 
 
+@keeps_facts
 def save(
     connection: Connection, organization_id: str, blobs: Mapping[str, bytes], *, now_us: int
 ) -> None:

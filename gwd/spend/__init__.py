@@ -8,6 +8,6 @@ grow; a rotated key and its successors count as one family.
 Speaks to: store and core only.
 """
 
-from gwd.spend.service import add, between_nano, first_days, total_nano, total_sql, totals
+from gwd.spend.service import add, between_nano, total_nano, totals
 
-__all__ = ["add", "between_nano", "first_days", "total_nano", "total_sql", "totals"]
+__all__ = ["add", "between_nano", "total_nano", "totals"]

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from gwd.core.clock import US_PER_DAY
-from gwd.core.periods import Window, day_of, first_day
+from gwd.core.periods import WINDOWS, Window, day_of, first_day
 from gwd.store.connection import Connection
 
 LIFETIME_DAY: Final = 0
-_LAST_DAY: Final = 1_000_000
 
 _ADD: Final = (
     "INSERT INTO spend (scope_id, day, charged_nano, byok_nano) VALUES (?1, ?2, ?3, ?4), (?1, 0, ?3, ?4)"
@@ -20,29 +19,6 @@ _SINCE: Final = (
     " WHERE scope_id = ? AND day >= ?"
 )
 _LIFETIME: Final = "SELECT charged_nano, byok_nano FROM spend WHERE scope_id = ? AND day = 0"
-
-
-def total_sql(*, scope_id: str, window: str, include_byok: str, first_parameter: int) -> str:
-    """A subquery for other rooms' statements: the total of a row's scope in its window's current period.
-
-    The arguments are SQL of the outer row: the spend id, the window's name, 0 or 1. The statement's parameters from
-    `?first_parameter` on are `first_days(at_us)`.
-    """
-    day, week, month = (f"?{first_parameter + place}" for place in range(3))
-    since = (
-        f"CASE {window} WHEN 'daily' THEN {day} WHEN 'weekly' THEN {week} WHEN 'monthly' THEN {month}"
-        f" ELSE {LIFETIME_DAY} END"
-    )
-    until = f"CASE {window} WHEN 'lifetime' THEN {LIFETIME_DAY} ELSE {_LAST_DAY} END"
-    return (
-        f"COALESCE((SELECT SUM(spend.charged_nano + spend.byok_nano * {include_byok}) FROM spend"  # noqa: S608
-        f" WHERE spend.scope_id = {scope_id} AND spend.day BETWEEN {since} AND {until}), 0)"
-    )
-
-
-def first_days(at_us: int) -> tuple[int, int, int]:
-    """The first days of the current day, week and month: the parameters of `total_sql`."""
-    return first_day("daily", at_us), first_day("weekly", at_us), first_day("monthly", at_us)
 
 
 def add(
@@ -61,8 +37,13 @@ def add(
         return
     day = day_of(at_us)
     assert day > LIFETIME_DAY
+    firsts = [(window, first_day(window, at_us)) for window in WINDOWS]
     for spend_id in spend_ids:
         connection.execute(_ADD, (spend_id, day, charged_nano, byok_nano))
+        for window, first in firsts:
+            name = ("spend", spend_id, window, first)
+            if known := connection.known(name):
+                connection.note(name, (known[0] + charged_nano, known[1] + byok_nano))
 
 
 def total_nano(
@@ -92,8 +73,11 @@ def between_nano(
 
 
 def _pair(connection: Connection, spend_id: str, window: Window, at_us: int) -> tuple[int, int]:
-    if window == "lifetime":
-        row = connection.row(_LIFETIME, (spend_id,))
-    else:
-        row = connection.row(_SINCE, (spend_id, first_day(window, at_us)))
+    first = first_day(window, at_us)
+    return connection.recall(("spend", spend_id, window, first), _find, spend_id, window, first)
+
+
+def _find(connection: Connection, spend_id: str, window: Window, first: int) -> tuple[int, int]:
+    of_period = (_LIFETIME, (spend_id,)) if window == "lifetime" else (_SINCE, (spend_id, first))
+    row = connection.row(*of_period)
     return (0, 0) if row is None else (row[0], row[1])

@@ -2,11 +2,12 @@
 
 Owns: connections, transactions, the schema's history, what a lost batch or a full disk means.
 Does not own: any table's meaning; rooms write plain functions of a `Connection` and never commit.
-Invariants: one process writes, one batch at a time; a function runs entirely or not at all; callers wake after COMMIT.
+Invariants: one process writes, one batch at a time; a function runs entirely or not at all; callers wake after COMMIT;
+what the writer remembers is what the file says.
 Speaks to: nobody above core.
 """
 
-from gwd.store.connection import Connection
+from gwd.store.connection import Connection, keeps_facts
 from gwd.store.database import Store
 
-__all__ = ["Connection", "Store"]
+__all__ = ["Connection", "Store", "keeps_facts"]

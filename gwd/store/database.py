@@ -29,11 +29,14 @@ from gwd.store.ballast import Ballast
 from gwd.store.connection import (
     BUSY_TIMEOUT_MS,
     Connection,
+    Facts,
+    Row,
     open_connection,
     transaction,
 )
 
 MAX_BATCH: Final = 64
+MOST_FACTS: Final = 50_000
 READERS: Final = 3
 
 log = logging.getLogger(__name__)
@@ -232,10 +235,16 @@ class Store:
 
 
 class _Writer:
-    """The read-write connection and how a batch of functions becomes one transaction."""
+    """The read-write connection and how a batch of functions becomes one transaction.
+
+    It also keeps the connection's facts true: they are forgotten after a function that is not marked to keep them,
+    after one that failed, with a transaction that was lost, and when another process has written.
+    """
 
     def __init__(self, connection: Connection, counters: WriterCounters) -> None:
         self._connection = connection
+        self._facts: Facts = {}
+        self._data_version: Row | None = None
         self._raw = connection.raw
         self._raw.set_busy_timeout(0)
         self._counters = counters
@@ -255,6 +264,7 @@ class _Writer:
         finally:
             if patiently:
                 raw.set_busy_timeout(0)
+        self._check_facts()
         try:
             return [self._run_one(job) for job in jobs]
         except apsw.Error as error:
@@ -282,10 +292,13 @@ class _Writer:
     def _run_one(self, job: Job) -> Outcome:
         fn, args, kwargs, future = job
         raw = self._raw
+        keeps_facts = getattr(fn, "keeps_facts", False)
+        self._connection.facts = self._facts if keeps_facts else None
         raw.execute("SAVEPOINT job")
         try:
             value = fn(self._connection, *args, **kwargs)
         except Exception as error:  # whatever a room raises goes to its caller, and to nobody else
+            self._facts.clear()
             if not raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
                 raise _TransactionLost(error) from error
             if isinstance(error, AssertionError):
@@ -296,9 +309,19 @@ class _Writer:
         if not raw.in_transaction:
             raise _TransactionLost(None)
         raw.execute("RELEASE job")
+        if not keeps_facts:
+            self._facts.clear()
         return future, value, None
 
+    def _check_facts(self) -> None:
+        """Called once a batch holds the write lock: from then on nobody else writes."""
+        version = self._connection.row("PRAGMA data_version")
+        if version != self._data_version or len(self._facts) > MOST_FACTS:
+            self._data_version = version
+            self._facts.clear()
+
     def _roll_back(self) -> None:
+        self._facts.clear()
         if self._raw.in_transaction:
             self._raw.execute("ROLLBACK")
 

@@ -17,6 +17,7 @@ _SETTINGS: Final = (
     "SELECT threshold_nano, amount_nano, monthly_cap_nano FROM auto_topup WHERE organization_id = ?1 AND enabled = 1"
     " AND NOT (COALESCE(last_attempt_status, '') = 'failed' AND last_attempt_at > ?2 AND last_attempt_at >= updated_at)"
 )
+_ENABLED: Final = "SELECT 1 FROM auto_topup WHERE organization_id = ? AND enabled = 1"
 _TAKEN: Final = (
     "SELECT COALESCE(SUM(amount_nano), 0) FROM topup_attempt WHERE organization_id = ? AND created_at >= ?"
     " AND state IN ('pending', 'succeeded')"
@@ -73,8 +74,10 @@ def consider(
 ) -> str | None:
     """Begin an attempt if credit is under the threshold and nothing speaks against it; gives back its id.
 
-    One statement for an organization without automatic top-up.
+    An organization without automatic top-up costs the writer one look into its memory.
     """
+    if not connection.recall(("topup enabled", organization_id), _is_enabled, organization_id):
+        return None
     row = connection.row(_SETTINGS, (organization_id, now_us - COOLDOWN_US))
     if row is None:
         return None
@@ -94,6 +97,10 @@ def consider(
     attempt_id = mint("top_")
     begun = connection.execute(_BEGIN, (attempt_id, organization_id, amount_nano, now_us, now_us))
     return attempt_id if begun else None
+
+
+def _is_enabled(connection: Connection, organization_id: str) -> bool:
+    return connection.row(_ENABLED, (organization_id,)) is not None
 
 
 def claim_due(connection: Connection, *, now_us: int) -> list[ClaimedAttempt]:

@@ -18,6 +18,7 @@ from gwd.demo import SimulatedVendor
 from gwd.management.setup import NewNode
 from gwd.node.init import initialize
 from gwd.wiring import RunningNode
+from tests.support.facts import untrue_facts
 
 PRICES = {"prompt": "0.000002", "completion": "0.000008", "input_cache_read": "0.0000005"}
 CLAUDE_PRICES = {
@@ -183,11 +184,12 @@ class Gateway:
         raise AssertionError("generations are still running")
 
     async def verify(self) -> None:
-        """The books add up and nothing is held."""
+        """The books add up, nothing is held, and the writer remembers nothing that is not so."""
         await self.at_rest()
         found = await self.store.read(ledger.verify)
         assert found.ok, found.differences
         assert await self.store.read(_open_holds) == []
+        assert await self.store.write(untrue_facts) == []
 
 
 def _open_holds(connection: Any) -> list[str]:

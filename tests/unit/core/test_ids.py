@@ -38,9 +38,7 @@ def test_ids_of_a_run_begin_alike_and_differ():
 
 def test_every_digit_of_a_run_is_about_equally_likely():
     counts = Counter(
-        digit
-        for _ in range(4_000)
-        for digit in ids.mint_in_runs("")[ids.RUN_DIGITS :]
+        digit for _ in range(4_000) for digit in ids.mint_in_runs("")[ids.RUN_DIGITS :]
     )
     # 1,097 are expected of each; nine standard deviations either way.
     assert all(800 < counts[digit] < 1_400 for digit in ids.BASE62)

@@ -243,7 +243,7 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
 
     requests = node.counters.requests
 
-    async def finish(request: Any, response: Any) -> None:
+    def finish(request: Any, response: Any) -> None:
         route = request.route
         if route is None:
             requests["", "", response.status // 100] += 1

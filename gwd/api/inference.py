@@ -8,6 +8,7 @@ from sanic import HTTPResponse, Request
 
 from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
+from gwd.api.answer import Answer
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import unpacked
 from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
@@ -114,9 +115,9 @@ async def _answer(
         )
         headers |= await _lifecycle(node, head, now_us)
         if head.body is not None:
-            return HTTPResponse(head.body, 200, headers, JSON)
+            return Answer(head.body, 200, headers, JSON)
         response = await request.respond(
-            headers=headers | response_headers.stream(), content_type=EVENT_STREAM
+            Answer(None, 200, headers | response_headers.stream(), EVENT_STREAM)
         )
         watch = _StallWatch(request)
         try:

@@ -1,9 +1,10 @@
 """The store: one writer with group commit, a few readers, one way in for each.
 
 `await store.write(fn, …)` queues `fn(connection, …)` for the writer. Queued functions run in one `BEGIN IMMEDIATE`
-transaction, each in a savepoint of its own, one COMMIT, then all callers wake at once. A function that raises undoes
-only itself. When SQLite takes the whole transaction away (full disk, I/O error), the functions of the batch run again
-one by one after a full disk, and all fail after an I/O error: a failing disk is not argued with.
+transaction, one COMMIT, then all callers wake at once. A function that raises undoes only itself: the batch begins
+again with a savepoint for each function. When SQLite takes the whole transaction away (full disk, I/O error), the
+functions of the batch run again one by one after a full disk, and all fail after an I/O error: a failing disk is not
+argued with.
 
 The functions themselves run on the event loop, where no second thread fights them for the interpreter at every
 statement; whatever may wait for a disk or a lock (the COMMIT, a locked file, a lost batch) runs on the writer's thread,
@@ -141,10 +142,17 @@ class Store:
             return fn(connection, *args, **kwargs)
 
     def _begin_soon(self) -> None:
-        """Whoever queues in the same turn of the loop joins the batch."""
         if not self._is_busy and not self._is_due:
             self._is_due = True
-            self._loop.call_soon(self._begin)
+            self._loop.call_soon(self._gather, 0)
+
+    def _gather(self, seen: int) -> None:
+        """Begin once a turn of the loop has queued nothing more: a busy loop fills the batch, an idle one begins."""
+        waiting = len(self._waiting)
+        if waiting == seen or waiting >= MAX_BATCH:
+            self._begin()
+        else:
+            self._loop.call_soon(self._gather, waiting)
 
     def _begin(self) -> None:
         """Run the next batch's functions here, and have the writer's thread make them durable."""
@@ -254,19 +262,9 @@ class _Writer:
 
         Only `patiently` waits for a lock that another process holds.
         """
-        raw = self._raw
+        self._begin(patiently=patiently)
         try:
-            if patiently:
-                raw.set_busy_timeout(BUSY_TIMEOUT_MS)
-            raw.execute("BEGIN IMMEDIATE")
-        except apsw.Error as error:
-            raise _TransactionLost(error) from error
-        finally:
-            if patiently:
-                raw.set_busy_timeout(0)
-        self._check_facts()
-        try:
-            return [self._run_one(job) for job in jobs]
+            return self._run_together(jobs) or [self._run_apart(job) for job in jobs]
         except apsw.Error as error:
             self._roll_back()
             raise _TransactionLost(error) from error
@@ -289,29 +287,60 @@ class _Writer:
             # What closing does last, moving the log into the file, waits until the disk can take it.
             log.warning("the database was closed without a checkpoint: %s", error)
 
-    def _run_one(self, job: Job) -> Outcome:
-        fn, args, kwargs, future = job
+    def _begin(self, *, patiently: bool) -> None:
         raw = self._raw
-        keeps_facts = getattr(fn, "keeps_facts", False)
-        self._connection.facts = self._facts if keeps_facts else None
-        raw.execute("SAVEPOINT job")
         try:
-            value = fn(self._connection, *args, **kwargs)
-        except Exception as error:  # whatever a room raises goes to its caller, and to nobody else
-            self._facts.clear()
-            if not raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
-                raise _TransactionLost(error) from error
+            if patiently:
+                raw.set_busy_timeout(BUSY_TIMEOUT_MS)
+            raw.execute("BEGIN IMMEDIATE")
+        except apsw.Error as error:
+            raise _TransactionLost(error) from error
+        finally:
+            if patiently:
+                raw.set_busy_timeout(0)
+        self._check_facts()
+
+    def _run_together(self, jobs: list[Job]) -> list[Outcome] | None:
+        """The outcomes of jobs none of which raised; else None, and nothing of them was kept."""
+        self._raw.execute("SAVEPOINT batch")
+        try:
+            return [(job[3], self._call(job), None) for job in jobs]
+        except Exception as error:  # noqa: BLE001 - run apart, it goes to its caller
+            self._undo("batch", error)
+            return None
+
+    def _run_apart(self, job: Job) -> Outcome:
+        self._raw.execute("SAVEPOINT job")
+        try:
+            value = self._call(job)
+        except Exception as error:  # noqa: BLE001 - whatever a room raises goes to its caller, and to nobody else
+            self._undo("job", error)
             if isinstance(error, AssertionError):
                 self._counters.invariant_failures += 1
-            raw.execute("ROLLBACK TO job")
-            raw.execute("RELEASE job")
-            return future, None, error
-        if not raw.in_transaction:
-            raise _TransactionLost(None)
-        raw.execute("RELEASE job")
+            return job[3], None, error
+        self._raw.execute("RELEASE job")
+        return job[3], value, None
+
+    def _call(self, job: Job) -> Any:
+        fn, args, kwargs, _ = job
+        keeps_facts = getattr(fn, "keeps_facts", False)
+        self._connection.facts = self._facts if keeps_facts else None
+        value = fn(self._connection, *args, **kwargs)
         if not keeps_facts:
             self._facts.clear()
-        return future, value, None
+        if not self._raw.in_transaction:
+            raise _TransactionLost(None)
+        return value
+
+    def _undo(self, savepoint: str, error: Exception) -> None:
+        """Take back what was written since the savepoint. Raises _TransactionLost when SQLite took back more."""
+        self._facts.clear()
+        if isinstance(error, _TransactionLost):
+            raise error
+        if not self._raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
+            raise _TransactionLost(error) from error
+        self._raw.execute(f"ROLLBACK TO {savepoint}")
+        self._raw.execute(f"RELEASE {savepoint}")
 
     def _check_facts(self) -> None:
         """Called once a batch holds the write lock: from then on nobody else writes."""

@@ -13,7 +13,7 @@ from gwd.core.errors import BudgetExceeded
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import WINDOWS, period_end_us
 from gwd.ledger import ledger_time_us
-from gwd.spend.thresholds import Crossing, crossing, mark_name
+from gwd.spend.thresholds import Crossing, crossing
 from gwd.store.connection import Connection
 
 _SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
@@ -120,7 +120,9 @@ def _crossing(budget: Budget, before_nano: int, after_nano: int, at_us: int) -> 
         after_nano,
         budget.limit_nano,
         budget.alert_thresholds,
-        mark=mark_name(f"budget:{budget.id}", budget.interval, at_us),
+        subject=f"budget:{budget.id}",
+        window=budget.interval,
+        at_us=at_us,
     )
 
 

@@ -13,25 +13,23 @@ RUN_LENGTH: Final = 256
 _EVEN: Final = 248
 _DIGITS: Final = bytes(ord(BASE62[value % 62]) for value in range(256))
 _UNEVEN: Final = bytes(range(_EVEN, 256))
-_STOCK_BYTES: Final = 512
+_STOCK: Final = 64
+
+_suffixes: Final[list[str]] = []  # minted ahead: asking the generator costs more than the digits
 _local: Final = threading.local()
 
 
 def random_base62(length: int) -> str:
-    """`length` unbiased random base62 characters from the operating system's generator; none is used twice.
-
-    The generator is asked for many at a time: a call costs more than the characters.
-    """
-    stock: str = getattr(_local, "stock", "")
-    while len(stock) < length:
-        stock += os.urandom(_STOCK_BYTES).translate(_DIGITS, _UNEVEN).decode("ascii")
-    _local.stock = stock[length:]
-    return stock[:length]
+    """`length` unbiased random base62 characters from the operating system's generator."""
+    digits = b""
+    while len(digits) < length:
+        digits += os.urandom(length + 64).translate(_DIGITS, _UNEVEN)
+    return digits[:length].decode("ascii")
 
 
 def mint(prefix: str) -> str:
     """A fresh identifier such as `key_…`; the prefix carries its own separator."""
-    return prefix + random_base62(SUFFIX_LENGTH)
+    return prefix + _suffix()
 
 
 def mint_in_runs(prefix: str) -> str:
@@ -44,4 +42,16 @@ def mint_in_runs(prefix: str) -> str:
     if not left:
         beginning, left = random_base62(RUN_DIGITS), RUN_LENGTH
     _local.run = (beginning, left - 1)
-    return prefix + beginning + random_base62(SUFFIX_LENGTH - RUN_DIGITS)
+    return prefix + beginning + _suffix()[RUN_DIGITS:]
+
+
+def _suffix() -> str:
+    """The next of the suffixes minted ahead; `pop` gives each to one thread."""
+    try:
+        return _suffixes.pop()
+    except IndexError:
+        digits = random_base62(_STOCK * SUFFIX_LENGTH)
+        starts = range(0, len(digits), SUFFIX_LENGTH)
+        first, *rest = (digits[start : start + SUFFIX_LENGTH] for start in starts)
+        _suffixes.extend(rest)
+        return first

@@ -38,7 +38,9 @@ def crossed(
         spent_nano,
         limit_nano,
         key.alert_thresholds,
-        mark=_mark(key, at_us),
+        subject=_subject(key),
+        window=key.limit_window,
+        at_us=at_us,
     )
     if over is None:
         return None
@@ -64,7 +66,7 @@ def moved(
         spent_nano=spent_nano,
         at_us=at_us,
         crossing=Crossing(
-            mark=_mark(key, at_us),
+            mark=mark_name(_subject(key), key.limit_window, at_us),
             threshold_percent=crossed_now[-1],
             thresholds_crossed=crossed_now,
         ),
@@ -91,5 +93,5 @@ def alert_data(found: KeyCrossing) -> dict[str, Any]:
     }
 
 
-def _mark(key: KeyState, at_us: int) -> str:
-    return mark_name(f"key_limit:{key.family_id}:{key.limit_nano}", key.limit_window, at_us)
+def _subject(key: KeyState) -> str:
+    return f"key_limit:{key.family_id}:{key.limit_nano}"

@@ -9,6 +9,9 @@ from gwd.store.connection import Connection
 
 LIFETIME_DAY: Final = 0
 
+# What the writer remembers of one scope: (charged, own-key list price) by window and first day of its period.
+Sums = dict[tuple[Window, int], tuple[int, int]]
+
 _ADD: Final = (
     "INSERT INTO spend (scope_id, day, charged_nano, byok_nano) VALUES (?1, ?2, ?3, ?4), (?1, 0, ?3, ?4)"
     " ON CONFLICT (scope_id, day) DO UPDATE SET charged_nano = charged_nano + excluded.charged_nano,"
@@ -37,13 +40,13 @@ def add(
         return
     day = day_of(at_us)
     assert day > LIFETIME_DAY
-    firsts = [(window, first_day(window, at_us)) for window in WINDOWS]
+    firsts = {window: first_day(window, at_us) for window in WINDOWS}
     for spend_id in spend_ids:
         connection.execute(_ADD, (spend_id, day, charged_nano, byok_nano))
-        for window, first in firsts:
-            name = ("spend", spend_id, window, first)
-            if known := connection.known(name):
-                connection.note(name, (known[0] + charged_nano, known[1] + byok_nano))
+        sums: Sums = connection.recall(("spend", spend_id), _no_sums)
+        for (window, first), (charged_before, byok_before) in sums.items():
+            if first == firsts[window]:
+                sums[window, first] = (charged_before + charged_nano, byok_before + byok_nano)
 
 
 def total_nano(
@@ -73,8 +76,15 @@ def between_nano(
 
 
 def _pair(connection: Connection, spend_id: str, window: Window, at_us: int) -> tuple[int, int]:
-    first = first_day(window, at_us)
-    return connection.recall(("spend", spend_id, window, first), _find, spend_id, window, first)
+    period = (window, first_day(window, at_us))
+    sums: Sums = connection.recall(("spend", spend_id), _no_sums)
+    if period not in sums:
+        sums[period] = _find(connection, spend_id, *period)
+    return sums[period]
+
+
+def _no_sums(_: Connection) -> Sums:
+    return {}
 
 
 def _find(connection: Connection, spend_id: str, window: Window, first: int) -> tuple[int, int]:

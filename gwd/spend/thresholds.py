@@ -38,14 +38,32 @@ def reached(spent_nano: int, limit_nano: int, thresholds: Sequence[int]) -> tupl
 
 
 def crossing(
-    before_nano: int, after_nano: int, limit_nano: int, thresholds: Sequence[int], *, mark: str
+    before_nano: int,
+    after_nano: int,
+    limit_nano: int,
+    thresholds: Sequence[int],
+    *,
+    subject: str,
+    window: Window,
+    at_us: int,
 ) -> Crossing | None:
-    """What going from `before_nano` to `after_nano` crossed, or None."""
-    over = reached(after_nano, limit_nano, thresholds)
-    known = reached(before_nano, limit_nano, thresholds)
-    if len(over) == len(known):
+    """What going up from `before_nano` to `after_nano` crossed of a subject's limit, or None."""
+    if not _crosses(before_nano * 100, after_nano * 100, limit_nano, thresholds):
         return None
-    return Crossing(mark=mark, threshold_percent=over[-1], thresholds_crossed=over[len(known) :])
+    known = reached(before_nano, limit_nano, thresholds)
+    over = reached(after_nano, limit_nano, thresholds)
+    return Crossing(
+        mark=mark_name(subject, window, at_us),
+        threshold_percent=over[-1],
+        thresholds_crossed=over[len(known) :],
+    )
+
+
+def _crosses(before: int, after: int, limit_nano: int, thresholds: Sequence[int]) -> bool:
+    for percent in thresholds:  # a plain loop: every charge runs it for the key and each budget
+        if before < limit_nano * percent <= after:
+            return limit_nano > 0
+    return False
 
 
 def mark_name(subject: str, window: Window, at_us: int) -> str:

@@ -1,6 +1,7 @@
 """Where a call to an OpenAI-format server goes and what headers it carries."""
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -9,6 +10,7 @@ from gwd.core.target import Target
 _VERSION: Final = re.compile(r"v\d+[a-z0-9]*")
 
 
+@lru_cache(maxsize=1_024)
 def url_for(base_url: str, path: str, *, version: str = "v1") -> str:
     """`path` (such as `chat/completions`) under a base URL, with exactly one version segment and no doubled slash.
 

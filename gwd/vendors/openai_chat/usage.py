@@ -93,4 +93,7 @@ def _details(reported: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _first(*values: object) -> object:
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None

@@ -18,14 +18,16 @@ def test_default_thresholds_of_one_dollar() -> None:
     found = []
     before = 0
     for after in steps:
-        over = crossing(before, after, limit, (100, 50, 90, 80), mark="m")
+        over = crossing(
+            before, after, limit, (100, 50, 90, 80), subject="s", window="daily", at_us=0
+        )
         found.append(None if over is None else (over.threshold_percent, over.thresholds_crossed))
         before = after
     assert found == [None, (50, (50,)), None, (90, (80, 90)), (100, (100,)), None]
 
 
 def test_a_limit_of_zero_has_no_percentages() -> None:
-    assert crossing(0, 10, 0, (50, 100), mark="m") is None
+    assert crossing(0, 10, 0, (50, 100), subject="s", window="daily", at_us=0) is None
 
 
 @given(st.lists(AMOUNTS, max_size=8), LIMITS, PERCENTS)
@@ -35,7 +37,15 @@ def test_each_threshold_is_crossed_once_however_spending_arrives(
     spent_nano = 0
     crossed: list[int] = []
     for charge in charges:
-        over = crossing(spent_nano, spent_nano + charge, limit_nano, percents, mark="m")
+        over = crossing(
+            spent_nano,
+            spent_nano + charge,
+            limit_nano,
+            percents,
+            subject="s",
+            window="daily",
+            at_us=0,
+        )
         spent_nano += charge
         if over is not None:
             assert over.threshold_percent == max(over.thresholds_crossed)

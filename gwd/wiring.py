@@ -40,13 +40,13 @@ from gwd.management import setup
 from gwd.outbound import OutboundClient
 from gwd.outbound.guard import Rules
 from gwd.pipeline import recovery
+from gwd.pipeline.clients import client_for
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.health import Health
-from gwd.pipeline.http_client import HttpClient
 from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
-from gwd.pipeline.upstream import AiohttpUpstream, Timeouts, Upstream
+from gwd.pipeline.upstream import Timeouts, Upstream
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
@@ -200,12 +200,7 @@ class RunningNode:
             drain_s=settings.timeouts.drain_s,
         )
         upstream = settings.upstream
-        ca_file = upstream.ca_file or None
-        self._upstream = (
-            AiohttpUpstream(timeouts, proxy=upstream.proxy, ca_file=ca_file)
-            if upstream.proxy
-            else HttpClient(timeouts, ca_file=ca_file)
-        )
+        self._upstream = client_for(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
         state = PlanningState(
             store=store,
             vault=vault,

@@ -24,7 +24,7 @@ _PRAGMAS: Final = (
     "PRAGMA cell_size_check=ON",
     "PRAGMA mmap_size=0",
     "PRAGMA temp_store=MEMORY",
-    "PRAGMA cache_size=-16000",
+    "PRAGMA cache_size=-8000",
 )
 _WRITER_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",

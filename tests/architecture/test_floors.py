@@ -20,7 +20,7 @@ LONG_FILES = {
 
 # A library is a decision of one place; elsewhere its use is an accident.
 PLACES_OF_LIBRARIES = {
-    "aiohttp": ("gwd/pipeline/upstream.py",),
+    "aiohttp": ("gwd/pipeline/proxied_client.py",),
     "httptools": ("gwd/pipeline/http_client.py",),
     "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
     "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),

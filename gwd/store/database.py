@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
@@ -38,6 +39,7 @@ from gwd.store.connection import (
 
 MAX_BATCH: Final = 64
 MOST_FACTS: Final = 50_000
+LONG_LOG_PAGES: Final = 4_000
 READERS: Final = 3
 
 log = logging.getLogger(__name__)
@@ -195,7 +197,14 @@ class Store:
         """The writer's thread: one slow thing after the other."""
         while (slowly := self._slow.get()) is not None:
             outcomes = slowly()
-            self._loop.call_soon_threadsafe(self._ended, outcomes)
+            if not self._writer.is_log_long:
+                self._loop.call_soon_threadsafe(self._ended, outcomes)
+                continue
+            self._loop.call_soon_threadsafe(
+                _wake, outcomes
+            )  # nobody waits for what is only housekeeping
+            self._writer.shorten_log()
+            self._loop.call_soon_threadsafe(self._ended, [])
 
     def _ended(self, outcomes: list[Outcome]) -> None:
         self._is_busy = False
@@ -255,6 +264,10 @@ class _Writer:
         self._data_version: Row | None = None
         self._raw = connection.raw
         self._raw.set_busy_timeout(0)
+        self._raw.set_wal_hook(
+            self._committed
+        )  # in place of the automatic checkpoint within a COMMIT
+        self._log_pages = 0
         self._counters = counters
 
     def run(self, jobs: list[Job], *, patiently: bool = False) -> list[Outcome]:
@@ -279,6 +292,16 @@ class _Writer:
         except apsw.Error as error:
             self._roll_back()
             raise _TransactionLost(error) from error
+
+    @property
+    def is_log_long(self) -> bool:
+        """The write-ahead log should be moved into the file."""
+        return self._log_pages >= LONG_LOG_PAGES
+
+    def shorten_log(self) -> None:
+        """Move the log into the file as far as readers allow; what fails is tried again after the next batch."""
+        with suppress(apsw.Error):
+            self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def close(self) -> None:
         try:
@@ -341,6 +364,10 @@ class _Writer:
             raise _TransactionLost(error) from error
         self._raw.execute(f"ROLLBACK TO {savepoint}")
         self._raw.execute(f"RELEASE {savepoint}")
+
+    def _committed(self, _connection: apsw.Connection, _name: str, log_pages: int) -> int:
+        self._log_pages = log_pages
+        return apsw.SQLITE_OK
 
     def _check_facts(self) -> None:
         """Called once a batch holds the write lock: from then on nobody else writes."""

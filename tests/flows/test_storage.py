@@ -340,3 +340,17 @@ async def test_broken_disk_ends_the_daemon_at_once_with_a_failure(tmp_path: Path
     assert "the disk failed" in said
     async with nodes.running() as running:
         assert (await running.store.read(ledger.verify)).ok
+
+
+# The log
+
+
+async def test_a_long_log_is_moved_into_the_file_while_writing_goes_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LONG_LOG_PAGES", 50)
+    log = Path(f"{store.path}-wal")
+    for n in range(100):
+        await store.write(hold, f"gen-{n}", USD // 10, now_us=NOW_US)
+    assert log.stat().st_size < 300 * 4_120
+    assert (await store.read(ledger.verify)).ok

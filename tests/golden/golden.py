@@ -253,7 +253,7 @@ def compare(path: Path, actual: bytes, *, update: bool) -> None:
 def fixed_ids() -> Iterator[None]:
     """Minted ids count up from 1."""
     count = iter(range(1, 10_000))
-    with mock.patch.object(ids, "random_base62", lambda length: f"{next(count):0{length}d}"):
+    with mock.patch.object(ids, "_suffix", lambda: f"{next(count):0{ids.SUFFIX_LENGTH}d}"):
         yield
 
 

@@ -5,6 +5,7 @@ settled later all the same; a whole answer is given up: its client was given not
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -20,7 +21,7 @@ LONGEST_PAUSE_S: Final = 2.0
 
 
 class Closing:
-    """The settlement of one generation. `otherwise` is its record if it is given up; None if it never is."""
+    """The settlement of one generation. `otherwise` makes its record if it is given up; None if it never is."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class Closing:
         *,
         row: GenerationRow,
         charged: bool,
-        otherwise: GenerationRow | None,
+        otherwise: Callable[[], GenerationRow] | None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -111,7 +112,7 @@ class _Claim:
 def _settle_or_give_up(
     connection: Connection,
     row: GenerationRow,
-    otherwise: GenerationRow | None,
+    otherwise: Callable[[], GenerationRow] | None,
     claim: _Claim,
     *,
     charged: bool,
@@ -119,7 +120,7 @@ def _settle_or_give_up(
     now_us: int,
 ) -> Settlement | None:
     if not claim.settle() and otherwise is not None:
-        return settle(connection, otherwise, charged=False, app_url=app_url, now_us=now_us)
+        return settle(connection, otherwise(), charged=False, app_url=app_url, now_us=now_us)
     return settle(connection, row, charged=charged, app_url=app_url, now_us=now_us)
 
 

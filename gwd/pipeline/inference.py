@@ -276,7 +276,7 @@ class Generation:
             charged=books.bill.charged,
             otherwise=None
             if self._request.stream
-            else given_up_row(self.ticket, books.row, given_up()),
+            else lambda: given_up_row(self.ticket, books.row, given_up()),
         )
         self._on_record = True
         in_time = await self._settle(closing)

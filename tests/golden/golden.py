@@ -253,7 +253,11 @@ def compare(path: Path, actual: bytes, *, update: bool) -> None:
 def fixed_ids() -> Iterator[None]:
     """Minted ids count up from 1."""
     count = iter(range(1, 10_000))
-    with mock.patch.object(ids, "_suffix", lambda: f"{next(count):0{ids.SUFFIX_LENGTH}d}"):
+
+    def next_suffix() -> str:
+        return f"{next(count):0{ids.SUFFIX_LENGTH}d}"
+
+    with mock.patch.object(ids, "_suffix", next_suffix):
         yield
 
 

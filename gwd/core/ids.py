@@ -7,7 +7,7 @@ from typing import Final
 BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 SUFFIX_LENGTH: Final = 22
 RUN_DIGITS: Final = 5
-RUN_LENGTH: Final = 256
+RUN_LENGTH: Final = 64
 
 # A byte below 248 maps evenly onto the 62 digits; the eight above it are thrown away.
 _EVEN: Final = 248

@@ -116,6 +116,10 @@ def reserve(connection: Connection, hold: NewReservation, *, now_us: int) -> int
     )
     if not book.save_if_free(connection, hold.amount_nano):
         return None
+    connection.note(
+        ("hold", hold.generation_id),
+        (hold.organization_id, hold.workspace_id, hold.key_id, hold.amount_nano, "open"),
+    )
     connection.execute(
         _HOLD,
         (
@@ -142,7 +146,7 @@ def settle(
     Raises GenerationNotFound when it never held anything.
     """
     assert cost_nano >= 0
-    row = connection.row(_HELD, (generation_id,))
+    row = connection.known(("hold", generation_id)) or connection.row(_HELD, (generation_id,))
     if row is None:
         raise GenerationNotFound(f"generation {generation_id} holds no credit")
     organization_id, workspace_id, key_id, hold_nano, state = row
@@ -179,7 +183,7 @@ def release(connection: Connection, generation_id: str, *, now_us: int) -> Settl
 
     A generation that was settled or released before keeps its first result.
     """
-    row = connection.row(_HELD, (generation_id,))
+    row = connection.known(("hold", generation_id)) or connection.row(_HELD, (generation_id,))
     if row is None:
         return None
     organization_id, workspace_id, key_id, hold_nano, state = row
@@ -300,6 +304,7 @@ def _close(connection: Connection, book: Book, generation_id: str) -> None:
     book.save(connection)
     if connection.execute(_CLOSE, (book.at_us, generation_id)) != 1:
         raise LedgerBroken(f"the hold of {generation_id} ended under its own transaction")
+    connection.forget(("hold", generation_id))
 
 
 def _ended(

@@ -49,8 +49,7 @@ class Closing:
             claim = _Claim()
             writing = self._submit(claim)
             try:
-                async with asyncio.timeout_at(deadline_s):
-                    await asyncio.shield(writing)
+                await _wait(writing, deadline_s)
                 return True
             except TimeoutError:
                 if claim.give_up():
@@ -87,6 +86,26 @@ class Closing:
             app_url=self._app_url,
             now_us=self._clock.now_us(),
         )
+
+
+async def _wait(writing: "asyncio.Future[Settlement | None]", deadline_s: float) -> None:
+    """Wait for the writer, but never cancel what it does. Raises TimeoutError, and what the writer raised."""
+    waiter = asyncio.get_running_loop().create_future()
+
+    def wake(_: object = None) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    timer = asyncio.get_running_loop().call_at(deadline_s, wake)
+    writing.add_done_callback(wake)
+    try:
+        await waiter
+    finally:
+        timer.cancel()
+        writing.remove_done_callback(wake)
+    if not writing.done():
+        raise TimeoutError
+    writing.result()
 
 
 class _Claim:

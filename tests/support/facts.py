@@ -8,6 +8,7 @@ from gwd.catalog import snapshot
 from gwd.core.periods import first_day
 from gwd.keys import admission as keys
 from gwd.ledger import account
+from gwd.ledger import service as ledger
 from gwd.orgs import settings
 from gwd.spend import service as spend
 from gwd.store import Connection, keeps_facts
@@ -15,6 +16,7 @@ from gwd.topup import attempts
 
 FINDERS: Final[dict[str, Callable[..., Any]]] = {
     "account": account._find,
+    "hold": lambda connection, name: connection.row(ledger._HELD, (name,)),
     "lots": account._find_lots,
     "key": keys._find,
     "budgets": budgets._find,

@@ -13,6 +13,7 @@ and while it does, the next batch gathers. The connection is used by one of the 
 
 import asyncio
 import logging
+import os
 import queue
 import threading
 from collections import deque
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -40,6 +42,7 @@ from gwd.store.connection import (
 MAX_BATCH: Final = 64
 MOST_FACTS: Final = 50_000
 LONG_LOG_PAGES: Final = 4_000
+PAGE_BYTES: Final = 4_096
 READERS: Final = 3
 
 log = logging.getLogger(__name__)
@@ -122,6 +125,14 @@ class Store:
     def queued(self) -> int:
         """How many functions wait for the writer."""
         return len(self._waiting)
+
+    async def reserve_log(self) -> None:
+        """Give the log its full length now: a COMMIT that need not lengthen its file is done in half the time."""
+        while self._is_busy or self._is_due:
+            await asyncio.sleep(0)
+        self._is_busy = True
+        await asyncio.to_thread(self._writer.reserve_log)
+        self._ended([])
 
     async def close(self) -> None:
         """Run what is queued, then close all connections."""
@@ -297,6 +308,23 @@ class _Writer:
     def is_log_long(self) -> bool:
         """The write-ahead log should be moved into the file."""
         return self._log_pages >= LONG_LOG_PAGES
+
+    def reserve_log(self) -> None:
+        """Write a log's length of nothing and take it back: the file keeps the room, the database is not touched."""
+        raw = self._raw
+        (cached_kib,) = raw.execute(
+            "PRAGMA cache_size"
+        ).fetchone()  # negative: kibibytes that are not written
+        size = LONG_LOG_PAGES * PAGE_BYTES - cached_kib * 1_024
+        with suppress(
+            apsw.BusyError, apsw.FullError, apsw.IOError
+        ):  # then the log grows as it is needed
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("CREATE TABLE log_reserve (filler BLOB)")
+            raw.execute("INSERT INTO log_reserve VALUES (zeroblob(?))", (size,))
+        self._roll_back()
+        with suppress(OSError), Path(raw.filename_wal).open("rb") as log_file:
+            os.fdatasync(log_file.fileno())
 
     def shorten_log(self) -> None:
         """Move the log into the file as far as readers allow; what fails is tried again after the next batch."""

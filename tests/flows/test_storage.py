@@ -354,3 +354,24 @@ async def test_a_long_log_is_moved_into_the_file_while_writing_goes_on(
         await store.write(hold, f"gen-{n}", USD // 10, now_us=NOW_US)
     assert log.stat().st_size < 300 * 4_120
     assert (await store.read(ledger.verify)).ok
+
+
+async def test_the_log_gets_its_length_before_it_is_needed(store: Store) -> None:
+    log = Path(f"{store.path}-wal")
+    length = Path(store.path).stat().st_size
+    await store.reserve_log()
+    reserved = log.stat().st_size
+    assert reserved >= 4_000 * 4_096
+    assert Path(store.path).stat().st_size == length
+    await store.write(hold, "gen-1", USD, now_us=NOW_US)
+    assert log.stat().st_size == reserved
+    assert (await store.read(ledger.verify)).ok
+
+
+async def test_a_disk_without_room_for_the_log_is_written_to_all_the_same(
+    disk: Disk, store: Store
+) -> None:
+    disk.free = 1_000_000
+    await store.reserve_log()
+    await store.write(hold, "gen-1", USD, now_us=NOW_US)
+    assert (await store.read(ledger.verify)).ok

@@ -123,6 +123,16 @@ class Book:
         """Free and held together."""
         return self.balances["pool"] + self.balances["held"]
 
+    @property
+    def first_seq(self) -> int:
+        """The number of the first entry of this transaction."""
+        return self._loaded_seq + 1
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the latest entry."""
+        return self._seq
+
     def move(
         self,
         entry_type: EntryType,

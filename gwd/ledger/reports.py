@@ -116,11 +116,22 @@ def list_entries(
     if wanted.type is not None:
         query = query.where(EntryRow.type == wanted.type)
     if wanted.generation_id is not None:
-        query = query.where(EntryRow.generation_id == wanted.generation_id)
+        opened, ended, last = _seqs(connection, organization_id, wanted.generation_id)
+        query = query.where((EntryRow.seq == opened) | EntryRow.seq.between(ended, last))
     if wanted.workspace_id is not None:
         query = query.where(EntryRow.workspace_id == wanted.workspace_id)
     page = query.order_by(EntryRow.seq.desc()).limit(limit).offset(offset).tuples()
     return [entry_of(row) for row in connection.run(page)], connection.count(query)
+
+
+def _seqs(connection: Connection, organization_id: str, generation_id: str) -> tuple[int, int, int]:
+    """Where a generation's entries are: its reservation, and from its end to its last charge. 0 is nowhere."""
+    row = connection.row(
+        "SELECT opened_seq, COALESCE(ended_seq, 0), COALESCE(last_seq, 0) FROM reservation"
+        " WHERE generation_id = ? AND organization_id = ?",
+        (generation_id, organization_id),
+    )
+    return (0, 0, 0) if row is None else (row[0], row[1], row[2])
 
 
 def entry_record(entry: Entry) -> dict[str, Any]:

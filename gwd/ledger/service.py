@@ -70,19 +70,20 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 _HOLD: Final = (
     "INSERT INTO reservation (generation_id, organization_id, workspace_id, key_id, family_id, amount_nano,"
-    " state, boot_id, context, created_at) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)"
+    " state, boot_id, context, created_at, opened_seq) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?)"
 )
 _HELD: Final = (
     "SELECT organization_id, workspace_id, key_id, amount_nano, state FROM reservation"
     " WHERE generation_id = ?"
 )
 _CLOSE: Final = (
-    "UPDATE reservation SET state = 'closed', closed_at = ?, context = NULL, progress = NULL"
-    " WHERE generation_id = ? AND state = 'open'"
+    "UPDATE reservation SET state = 'closed', closed_at = ?, context = NULL, progress = NULL, ended_seq = ?,"
+    " last_seq = ? WHERE generation_id = ? AND state = 'open'"
 )
 _ENDED: Final = (
-    "SELECT COALESCE(SUM(amount_nano) FILTER (WHERE type = 'charge'), 0), MAX(created_at), MAX(seq)"
-    " FROM entry WHERE generation_id = ?"
+    "SELECT COALESCE(SUM(e.amount_nano) FILTER (WHERE e.type = 'charge'), 0), MAX(e.created_at), MAX(e.seq)"
+    " FROM reservation AS r JOIN entry AS e USING (organization_id)"
+    " WHERE r.generation_id = ? AND e.seq BETWEEN r.ended_seq AND r.last_seq"
 )
 _CHECKPOINT: Final = (
     "UPDATE reservation SET progress = ? WHERE generation_id = ? AND state = 'open'"
@@ -132,6 +133,7 @@ def reserve(connection: Connection, hold: NewReservation, *, now_us: int) -> int
             hold.boot_id,
             hold.context,
             book.at_us,
+            book.last_seq,
         ),
     )
     return book.free_nano
@@ -302,7 +304,8 @@ def _close(connection: Connection, book: Book, generation_id: str) -> None:
     if book.balances["held"] < 0:
         raise LedgerBroken(f"{book.organization_id} would hold less than nothing")
     book.save(connection)
-    if connection.execute(_CLOSE, (book.at_us, generation_id)) != 1:
+    seqs = (book.first_seq, book.last_seq)
+    if connection.execute(_CLOSE, (book.at_us, *seqs, generation_id)) != 1:
         raise LedgerBroken(f"the hold of {generation_id} ended under its own transaction")
     connection.forget(("hold", generation_id))
 

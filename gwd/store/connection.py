@@ -10,6 +10,7 @@ from playhouse.apsw_ext import APSWDatabase  # type: ignore[import-untyped]
 MINIMUM_SQLITE: Final = (3, 51, 3)
 BUSY_TIMEOUT_MS: Final = 5_000
 STATEMENT_CACHE: Final = 400
+CACHE_KIB: Final = 8_000
 
 Value = int | str | bytes | float | None
 Row = tuple[Any, ...]
@@ -24,7 +25,7 @@ _PRAGMAS: Final = (
     "PRAGMA cell_size_check=ON",
     "PRAGMA mmap_size=0",
     "PRAGMA temp_store=MEMORY",
-    "PRAGMA cache_size=-8000",
+    f"PRAGMA cache_size=-{CACHE_KIB}",
 )
 _WRITER_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",

@@ -13,15 +13,12 @@ and while it does, the next batch gathers. The connection is used by one of the 
 
 import asyncio
 import logging
-import os
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -30,35 +27,16 @@ import apsw
 from gwd.core.counters import WriterCounters
 from gwd.core.errors import StorageUnavailable
 from gwd.store.ballast import Ballast
-from gwd.store.connection import (
-    BUSY_TIMEOUT_MS,
-    Connection,
-    Facts,
-    Row,
-    open_connection,
-    transaction,
-)
+from gwd.store.connection import Connection, open_connection, transaction
+from gwd.store.writer import Job, Outcome, TransactionLost, Writer
 
 MAX_BATCH: Final = 64
-MOST_FACTS: Final = 50_000
-LONG_LOG_PAGES: Final = 4_000
-PAGE_BYTES: Final = 4_096
 READERS: Final = 3
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Job = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "asyncio.Future[Any]"]
-Outcome = tuple["asyncio.Future[Any]", Any, BaseException | None]
-
-
-class _TransactionLost(Exception):
-    """SQLite rolled the whole batch back."""
-
-    def __init__(self, cause: BaseException | None) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
 
 
 class Store:
@@ -83,7 +61,7 @@ class Store:
         self._slow: queue.SimpleQueue[Callable[[], list[Outcome]] | None] = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
-        self._writer = _Writer(open_connection(path, "writer"), self.counters)
+        self._writer = Writer(open_connection(path, "writer"), self.counters)
         self._thread = threading.Thread(target=self._slow_loop, name="store-writer", daemon=True)
         self._thread.start()
         self._local = threading.local()
@@ -128,8 +106,7 @@ class Store:
 
     async def reserve_log(self) -> None:
         """Give the log its full length now: a COMMIT that need not lengthen its file is done in half the time."""
-        while self._is_busy or self._is_due:
-            await asyncio.sleep(0)
+        await self._idle()
         self._is_busy = True
         await asyncio.to_thread(self._writer.reserve_log)
         self._ended([])
@@ -139,13 +116,16 @@ class Store:
         if self._closed:
             return
         self._closed = True
-        while self._waiting or self._is_busy:
-            self._drained.clear()
-            await self._drained.wait()
+        await self._idle()
         self._slow.put(None)
         await asyncio.to_thread(self._thread.join)
         self._readers.shutdown(wait=True)
         self._writer.close()
+
+    async def _idle(self) -> None:
+        while self._waiting or self._is_busy:
+            self._drained.clear()
+            await self._drained.wait()
 
     def _read(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
         connection = getattr(self._local, "connection", None)
@@ -181,7 +161,7 @@ class Store:
                 finish = partial(self._run, jobs)
             else:
                 finish = partial(self._commit, jobs, self._writer.run(jobs))
-        except _TransactionLost as lost:
+        except TransactionLost as lost:
             # Locked by another process: worth a wait. Anything else: see what can be done about it.
             is_locked = isinstance(lost.cause, apsw.BusyError)
             finish = (
@@ -228,7 +208,7 @@ class Store:
     def _commit(self, jobs: list[Job], outcomes: list[Outcome]) -> list[Outcome]:
         try:
             self._writer.commit()
-        except _TransactionLost as lost:
+        except TransactionLost as lost:
             return self._mend(jobs, lost.cause)
         return outcomes
 
@@ -239,7 +219,7 @@ class Store:
         try:
             outcomes = self._writer.run(jobs, patiently=True)
             self._writer.commit()
-        except _TransactionLost as lost:
+        except TransactionLost as lost:
             return self._mend(jobs, lost.cause)
         return outcomes
 
@@ -260,154 +240,6 @@ class Store:
         if self._on_failure is not None:
             self._loop.call_soon_threadsafe(self._on_failure, cause)
         return [(job[3], None, _unavailable(cause)) for job in jobs]
-
-
-class _Writer:
-    """The read-write connection and how a batch of functions becomes one transaction.
-
-    It also keeps the connection's facts true: they are forgotten after a function that is not marked to keep them,
-    after one that failed, with a transaction that was lost, and when another process has written.
-    """
-
-    def __init__(self, connection: Connection, counters: WriterCounters) -> None:
-        self._connection = connection
-        self._facts: Facts = {}
-        self._data_version: Row | None = None
-        self._raw = connection.raw
-        self._raw.set_busy_timeout(0)
-        self._raw.set_wal_hook(
-            self._committed
-        )  # in place of the automatic checkpoint within a COMMIT
-        self._log_pages = 0
-        self._counters = counters
-
-    def run(self, jobs: list[Job], *, patiently: bool = False) -> list[Outcome]:
-        """Run the batch; the transaction stays open for `commit`. Raises _TransactionLost when nothing was kept.
-
-        Only `patiently` waits for a lock that another process holds.
-        """
-        self._begin(patiently=patiently)
-        try:
-            return self._run_together(jobs) or [self._run_apart(job) for job in jobs]
-        except apsw.Error as error:
-            self._roll_back()
-            raise _TransactionLost(error) from error
-        except _TransactionLost:
-            self._roll_back()
-            raise
-
-    def commit(self) -> None:
-        """Make the batch durable. Raises _TransactionLost."""
-        try:
-            self._raw.execute("COMMIT")
-        except apsw.Error as error:
-            self._roll_back()
-            raise _TransactionLost(error) from error
-
-    @property
-    def is_log_long(self) -> bool:
-        """The write-ahead log should be moved into the file."""
-        return self._log_pages >= LONG_LOG_PAGES
-
-    def reserve_log(self) -> None:
-        """Write a log's length of nothing and take it back: the file keeps the room, the database is not touched."""
-        raw = self._raw
-        (cached_kib,) = raw.execute(
-            "PRAGMA cache_size"
-        ).fetchone()  # negative: kibibytes that are not written
-        size = LONG_LOG_PAGES * PAGE_BYTES - cached_kib * 1_024
-        with suppress(
-            apsw.BusyError, apsw.FullError, apsw.IOError
-        ):  # then the log grows as it is needed
-            raw.execute("BEGIN IMMEDIATE")
-            raw.execute("CREATE TABLE log_reserve (filler BLOB)")
-            raw.execute("INSERT INTO log_reserve VALUES (zeroblob(?))", (size,))
-        self._roll_back()
-        with suppress(OSError), Path(raw.filename_wal).open("rb") as log_file:
-            os.fdatasync(log_file.fileno())
-
-    def shorten_log(self) -> None:
-        """Move the log into the file as far as readers allow; what fails is tried again after the next batch."""
-        with suppress(apsw.Error):
-            self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-
-    def close(self) -> None:
-        try:
-            self._raw.close()
-        except apsw.Error as error:
-            # What closing does last, moving the log into the file, waits until the disk can take it.
-            log.warning("the database was closed without a checkpoint: %s", error)
-
-    def _begin(self, *, patiently: bool) -> None:
-        raw = self._raw
-        try:
-            if patiently:
-                raw.set_busy_timeout(BUSY_TIMEOUT_MS)
-            raw.execute("BEGIN IMMEDIATE")
-        except apsw.Error as error:
-            raise _TransactionLost(error) from error
-        finally:
-            if patiently:
-                raw.set_busy_timeout(0)
-        self._check_facts()
-
-    def _run_together(self, jobs: list[Job]) -> list[Outcome] | None:
-        """The outcomes of jobs none of which raised; else None, and nothing of them was kept."""
-        self._raw.execute("SAVEPOINT batch")
-        try:
-            return [(job[3], self._call(job), None) for job in jobs]
-        except Exception as error:  # noqa: BLE001 - run apart, it goes to its caller
-            self._undo("batch", error)
-            return None
-
-    def _run_apart(self, job: Job) -> Outcome:
-        self._raw.execute("SAVEPOINT job")
-        try:
-            value = self._call(job)
-        except Exception as error:  # noqa: BLE001 - whatever a room raises goes to its caller, and to nobody else
-            self._undo("job", error)
-            if isinstance(error, AssertionError):
-                self._counters.invariant_failures += 1
-            return job[3], None, error
-        self._raw.execute("RELEASE job")
-        return job[3], value, None
-
-    def _call(self, job: Job) -> Any:
-        fn, args, kwargs, _ = job
-        keeps_facts = getattr(fn, "keeps_facts", False)
-        self._connection.facts = self._facts if keeps_facts else None
-        value = fn(self._connection, *args, **kwargs)
-        if not keeps_facts:
-            self._facts.clear()
-        if not self._raw.in_transaction:
-            raise _TransactionLost(None)
-        return value
-
-    def _undo(self, savepoint: str, error: Exception) -> None:
-        """Take back what was written since the savepoint. Raises _TransactionLost when SQLite took back more."""
-        self._facts.clear()
-        if isinstance(error, _TransactionLost):
-            raise error
-        if not self._raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
-            raise _TransactionLost(error) from error
-        self._raw.execute(f"ROLLBACK TO {savepoint}")
-        self._raw.execute(f"RELEASE {savepoint}")
-
-    def _committed(self, _connection: apsw.Connection, _name: str, log_pages: int) -> int:
-        self._log_pages = log_pages
-        return apsw.SQLITE_OK
-
-    def _check_facts(self) -> None:
-        """Called once a batch holds the write lock: from then on nobody else writes."""
-        version = self._connection.row("PRAGMA data_version")
-        if version != self._data_version or len(self._facts) > MOST_FACTS:
-            self._data_version = version
-            self._facts.clear()
-
-    def _roll_back(self) -> None:
-        self._facts.clear()
-        if self._raw.in_transaction:
-            self._raw.execute("ROLLBACK")
 
 
 def _wake(outcomes: list[Outcome]) -> None:

@@ -19,7 +19,7 @@ from gwd.core.clock import SystemClock
 from gwd.core.errors import StorageUnavailable
 from gwd.demo import Behaviour
 from gwd.pipeline import inference
-from gwd.store import Connection, Store, database
+from gwd.store import Connection, Store, writer
 from gwd.store.migrations import migrate
 from tests.flows.conftest import Opened
 from tests.flows.disk import Disk
@@ -139,7 +139,7 @@ async def test_locked_file_fails_the_whole_batch_after_one_wait(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """reliability.md P9: a wait for each function of the batch would be a hang."""
-    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr(writer, "BUSY_TIMEOUT_MS", 300)
     path = str(tmp_path / "gwd.db")
     migrate(path, SystemClock())
     store = Store(path)
@@ -269,7 +269,7 @@ async def test_whole_answer_given_up_while_the_writer_is_busy_is_not_charged_beh
 async def test_locked_file_is_a_503_before_anything_is_dispatched(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 200)
+    monkeypatch.setattr(writer, "BUSY_TIMEOUT_MS", 200)
     async with opened() as gateway:
         other = apsw.Connection(gateway.store.path)
         other.execute("BEGIN IMMEDIATE")
@@ -348,7 +348,7 @@ async def test_broken_disk_ends_the_daemon_at_once_with_a_failure(tmp_path: Path
 async def test_a_long_log_is_moved_into_the_file_while_writing_goes_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "LONG_LOG_PAGES", 50)
+    monkeypatch.setattr(writer, "LONG_LOG_PAGES", 50)
     log = Path(f"{store.path}-wal")
     for n in range(100):
         await store.write(hold, f"gen-{n}", USD // 10, now_us=NOW_US)

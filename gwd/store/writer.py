@@ -1,0 +1,179 @@
+"""The read-write connection: how a batch of functions becomes one transaction, what it remembers, and its log."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from gwd.core.counters import WriterCounters
+from gwd.store.connection import BUSY_TIMEOUT_MS, CACHE_KIB, Connection, Facts, Row
+
+MOST_FACTS: Final = 50_000
+LONG_LOG_PAGES: Final = 4_000
+PAGE_BYTES: Final = 4_096
+
+log = logging.getLogger(__name__)
+
+Job = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "asyncio.Future[Any]"]
+Outcome = tuple["asyncio.Future[Any]", Any, BaseException | None]
+
+
+class TransactionLost(Exception):
+    """SQLite rolled the whole batch back."""
+
+    def __init__(self, cause: BaseException | None) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class Writer:
+    """The read-write connection and how a batch of functions becomes one transaction.
+
+    It also keeps the connection's facts true: they are forgotten after a function that is not marked to keep them,
+    after one that failed, with a transaction that was lost, and when another process has written.
+    """
+
+    def __init__(self, connection: Connection, counters: WriterCounters) -> None:
+        self._connection = connection
+        self._facts: Facts = {}
+        self._data_version: Row | None = None
+        self._raw = connection.raw
+        self._raw.set_busy_timeout(0)
+        self._raw.set_wal_hook(
+            self._committed
+        )  # in place of the automatic checkpoint within a COMMIT
+        self._log_pages = 0
+        self._counters = counters
+
+    def run(self, jobs: list[Job], *, patiently: bool = False) -> list[Outcome]:
+        """Run the batch; the transaction stays open for `commit`. Raises TransactionLost when nothing was kept.
+
+        Only `patiently` waits for a lock that another process holds.
+        """
+        self._begin(patiently=patiently)
+        try:
+            return self._run_together(jobs) or [self._run_apart(job) for job in jobs]
+        except apsw.Error as error:
+            self._roll_back()
+            raise TransactionLost(error) from error
+        except TransactionLost:
+            self._roll_back()
+            raise
+
+    def commit(self) -> None:
+        """Make the batch durable. Raises TransactionLost."""
+        try:
+            self._raw.execute("COMMIT")
+        except apsw.Error as error:
+            self._roll_back()
+            raise TransactionLost(error) from error
+
+    @property
+    def is_log_long(self) -> bool:
+        """The write-ahead log should be moved into the file."""
+        return self._log_pages >= LONG_LOG_PAGES
+
+    def reserve_log(self) -> None:
+        """Write a log's length of nothing and take it back: the file keeps the room, the database is not touched."""
+        raw = self._raw
+        size = (
+            LONG_LOG_PAGES * PAGE_BYTES + CACHE_KIB * 1_024
+        )  # what the cache holds is not written
+        with suppress(
+            apsw.BusyError, apsw.FullError, apsw.IOError
+        ):  # then the log grows as it is needed
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("CREATE TABLE log_reserve (filler BLOB)")
+            raw.execute("INSERT INTO log_reserve VALUES (zeroblob(?))", (size,))
+        self._roll_back()
+        with suppress(OSError), Path(raw.filename_wal).open("rb") as log_file:
+            os.fdatasync(log_file.fileno())
+
+    def shorten_log(self) -> None:
+        """Move the log into the file as far as readers allow; what fails is tried again after the next batch."""
+        with suppress(apsw.Error):
+            self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        self._log_pages = 0
+
+    def close(self) -> None:
+        try:
+            self._raw.close()
+        except apsw.Error as error:
+            # What closing does last, moving the log into the file, waits until the disk can take it.
+            log.warning("the database was closed without a checkpoint: %s", error)
+
+    def _begin(self, *, patiently: bool) -> None:
+        raw = self._raw
+        try:
+            if patiently:
+                raw.set_busy_timeout(BUSY_TIMEOUT_MS)
+            raw.execute("BEGIN IMMEDIATE")
+        except apsw.Error as error:
+            raise TransactionLost(error) from error
+        finally:
+            if patiently:
+                raw.set_busy_timeout(0)
+        self._check_facts()
+
+    def _run_together(self, jobs: list[Job]) -> list[Outcome] | None:
+        """The outcomes of jobs none of which raised; else None, and nothing of them was kept."""
+        self._raw.execute("SAVEPOINT batch")
+        try:
+            return [(job[3], self._call(job), None) for job in jobs]
+        except Exception as error:  # noqa: BLE001 - run apart, it goes to its caller
+            self._undo("batch", error)
+            return None
+
+    def _run_apart(self, job: Job) -> Outcome:
+        self._raw.execute("SAVEPOINT job")
+        try:
+            value = self._call(job)
+        except Exception as error:  # noqa: BLE001 - whatever a room raises goes to its caller, and to nobody else
+            self._undo("job", error)
+            if isinstance(error, AssertionError):
+                self._counters.invariant_failures += 1
+            return job[3], None, error
+        self._raw.execute("RELEASE job")
+        return job[3], value, None
+
+    def _call(self, job: Job) -> Any:
+        fn, args, kwargs, _ = job
+        keeps_facts = getattr(fn, "keeps_facts", False)
+        self._connection.facts = self._facts if keeps_facts else None
+        value = fn(self._connection, *args, **kwargs)
+        if not keeps_facts:
+            self._facts.clear()
+        if not self._raw.in_transaction:
+            raise TransactionLost(None)
+        return value
+
+    def _undo(self, savepoint: str, error: Exception) -> None:
+        """Take back what was written since the savepoint. Raises TransactionLost when SQLite took back more."""
+        self._facts.clear()
+        if isinstance(error, TransactionLost):
+            raise error
+        if not self._raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
+            raise TransactionLost(error) from error
+        self._raw.execute(f"ROLLBACK TO {savepoint}")
+        self._raw.execute(f"RELEASE {savepoint}")
+
+    def _committed(self, _connection: apsw.Connection, _name: str, log_pages: int) -> int:
+        self._log_pages = log_pages
+        return apsw.SQLITE_OK
+
+    def _check_facts(self) -> None:
+        """Called once a batch holds the write lock: from then on nobody else writes."""
+        version = self._connection.row("PRAGMA data_version")
+        if version != self._data_version or len(self._facts) > MOST_FACTS:
+            self._data_version = version
+            self._facts.clear()
+
+    def _roll_back(self) -> None:
+        self._facts.clear()
+        if self._raw.in_transaction:
+            self._raw.execute("ROLLBACK")

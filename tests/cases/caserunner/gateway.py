@@ -30,6 +30,9 @@ FAKETIME_LIBRARY = next(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT
 SITECUSTOMIZE = "import select, time\ntime.sleep = lambda seconds: select.select([], [], [], seconds) and None\n"
 
 
+_given_ports: set[int] = set()
+
+
 @dataclass(frozen=True)
 class Options:
     """The gateway under test: a process from this project, or one that runs already at `base_url`.
@@ -111,9 +114,7 @@ class Gateway:
         folder = Path(self._folder.name)
         self._data, self._log = folder / "gateway", folder / "log"
         self._environment = self._process_environment(folder)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = probe.getsockname()
+        self.address = free_address()
         if self._options.fresh is not None and self.clock is None:
             shutil.copytree(self._options.fresh, self._data)
             self.management_key = self._options.management_key
@@ -216,6 +217,17 @@ class Gateway:
             await self._process.wait()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # workers that outlived it
+
+
+def free_address() -> tuple[str, int]:
+    """A port that is free and that no other case of this run was given: two may be between asking and serving."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            host, port = probe.getsockname()
+        if port not in _given_ports:
+            _given_ports.add(port)
+            return host, port
 
 
 def allow_http(config: Path) -> None:

@@ -81,6 +81,7 @@ def _step(name: str) -> Callable[[Connection], None]:
 def _copy(connection: Connection, target: str) -> None:
     if Path(target).exists():
         return
+    Path(target).touch(mode=0o600)  # as private as the database itself
     copy = apsw.Connection(target)
     with copy.backup("main", connection.raw, "main") as backup:
         while not backup.done:

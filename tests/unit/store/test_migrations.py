@@ -47,7 +47,8 @@ def test_reservations_of_the_first_version_find_their_entries(tmp_path: Path) ->
     connection.raw.close()
 
     assert migrate(path, SystemClock()) == ["0002_entries_of_a_generation"]
-    assert Path(f"{path}.before-0002_entries_of_a_generation").exists()
+    copy = Path(f"{path}.before-0002_entries_of_a_generation")
+    assert copy.stat().st_mode & 0o777 == 0o600
     connection = open_connection(path, "writer")
     with transaction(connection, "IMMEDIATE"):
         assert types_of(connection, "gen-open") == ["reservation"]

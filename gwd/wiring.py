@@ -179,6 +179,8 @@ class RunningNode:
                 status.quarantine = "the ledger does not add up"
                 log.error("the ledger does not add up: %s", verified.differences[:5])
         self.node = self._assemble(ring, status, boot_id)
+        if self._alone and self._disk.is_ample:
+            await self.store.reserve_log()
         await self._seed_rate_windows()
         await self.node.state.load()
         self._start_jobs()

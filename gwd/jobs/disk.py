@@ -52,8 +52,13 @@ class DiskWatch:
             case _:
                 log.warning("the disk has room again: %d MiB are free", free // MIB)
 
+    @property
+    def is_ample(self) -> bool:
+        """Whether there was room to spare at the last look."""
+        return self._vitals.disk_free_bytes >= LITTLE_BYTES
+
     async def watch(self) -> None:
         """Look, and keep the reserve where there is ample room."""
         self.look()
-        if self._vitals.disk_free_bytes >= LITTLE_BYTES and not self._ballast.is_there:
+        if self.is_ample and not self._ballast.is_there:
             await asyncio.to_thread(self._ballast.make)

@@ -55,7 +55,6 @@ async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:
     async with running:
         _settle_memory()
         log.info("gwd serves %s (pid %d)", settings.server.base_url, os.getpid())
-        await running.store.reserve_log()
         await running.ended()
     return 1 if running.failure is not None else 0
 

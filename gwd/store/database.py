@@ -105,11 +105,11 @@ class Store:
         return len(self._waiting)
 
     async def reserve_log(self) -> None:
-        """Give the log its full length now: a COMMIT that need not lengthen its file is done in half the time."""
+        """Give the log its full length, at the start: a COMMIT that need not lengthen its file is done sooner."""
         await self._idle()
         self._is_busy = True
-        await asyncio.to_thread(self._writer.reserve_log)
-        self._ended([])
+        self._slow.put(self._reserve_log)
+        await self._idle()
 
     async def close(self) -> None:
         """Run what is queued, then close all connections."""
@@ -204,6 +204,14 @@ class Store:
             self._begin_soon()
         else:
             self._drained.set()
+
+    def _reserve_log(self) -> list[Outcome]:
+        try:
+            self._writer.reserve_log()
+        except Exception as error:
+            log.exception("the writer broke")
+            return self._fail([], error)
+        return []
 
     def _commit(self, jobs: list[Job], outcomes: list[Outcome]) -> list[Outcome]:
         try:

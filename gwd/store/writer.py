@@ -79,16 +79,16 @@ class Writer:
         return self._log_pages >= LONG_LOG_PAGES
 
     def reserve_log(self) -> None:
-        """Write a log's length of nothing and take it back: the file keeps the room, the database is not touched."""
+        """Write a log's length of nothing and take it back: the file keeps the room, the database is not touched.
+
+        Where the disk does not give it, the log grows as it is needed.
+        """
         raw = self._raw
-        size = (
-            LONG_LOG_PAGES * PAGE_BYTES + CACHE_KIB * 1_024
-        )  # what the cache holds is not written
-        with suppress(
-            apsw.BusyError, apsw.FullError, apsw.IOError
-        ):  # then the log grows as it is needed
+        cached = CACHE_KIB * 1_024  # what the cache holds is not written
+        with suppress(apsw.BusyError, apsw.FullError, apsw.IOError):
             raw.execute("BEGIN IMMEDIATE")
             raw.execute("CREATE TABLE log_reserve (filler BLOB)")
+            size = LONG_LOG_PAGES * PAGE_BYTES + cached
             raw.execute("INSERT INTO log_reserve VALUES (zeroblob(?))", (size,))
         self._roll_back()
         with suppress(OSError), Path(raw.filename_wal).open("rb") as log_file:

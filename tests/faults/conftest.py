@@ -1,14 +1,12 @@
 """One node for a module: hundreds of faults, each followed by a look at the ledger."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from gwd.demo import SimulatedVendor
 from tests.faults.clients import CLIENTS, Client
-from tests.support.node import Gateway, Nodes, fill_catalog
+from tests.support.node import Gateway, open_gateway
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -16,20 +14,11 @@ async def shared_node(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[Gateway]:
     """A node with the settings that the module names in SETTINGS."""
-    directory: Path = tmp_path_factory.mktemp("faults")
-    nodes = Nodes(directory)
-    management_key = nodes.init("100")
     settings: dict[str, str] = getattr(request.module, "SETTINGS", {})
-    async with SimulatedVendor() as vendor, nodes.running(None, **settings) as running:
-        made = Gateway(running, vendor, management_key)
-        await fill_catalog(made)
-        made.key, made.key_id = await made.new_key()
-        made.client.headers["authorization"] = f"Bearer {made.key}"
-        try:
-            yield made
-        finally:
-            await made.client.aclose()
-            await made.operator.aclose()
+    async with open_gateway(
+        tmp_path_factory.mktemp("faults"), credit="100", environment=settings
+    ) as made:
+        yield made
 
 
 @pytest_asyncio.fixture(loop_scope="module")

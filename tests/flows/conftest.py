@@ -1,16 +1,16 @@
 """What the flows share: two endpoints for one model, and nodes with a clock of the test's."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gwd.core.clock import Clock
-from gwd.demo import SimulatedVendor
 from tests.flows.clock import MovableClock
-from tests.support.node import Gateway, Nodes, fill_catalog
+from tests.flows.disk import Disk
+from tests.support.node import Gateway, open_gateway
 
 A, B = "gpt-demo", "gpt-demo-mini"
 """The names that the two endpoints of `demo/chat` have upstream: what a script is queued for."""
@@ -32,23 +32,13 @@ async def two(gateway: Gateway) -> Gateway:
     return gateway
 
 
-@asynccontextmanager
-async def _open(
-    tmp_path: Path, clock: Clock | None, credit: str | None, environment: dict[str, str]
-) -> AsyncIterator[Gateway]:
-    nodes = Nodes(tmp_path)
-    management_key = nodes.init(credit)
-    async with SimulatedVendor() as vendor, nodes.running(clock, **environment) as running:
-        made = Gateway(running, vendor, management_key)
-        await fill_catalog(made)
-        made.key, made.key_id = await made.new_key()
-        made.client.headers["authorization"] = f"Bearer {made.key}"
-        try:
-            yield made
-            await made.verify()
-        finally:
-            await made.client.aclose()
-            await made.operator.aclose()
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    """Asked for before the node, so that the node's files lie on it."""
+    made = Disk()
+    yield made
+    made.free, made.broken = None, False
+    made.remove()
 
 
 @pytest.fixture
@@ -58,7 +48,7 @@ def opened(tmp_path: Path) -> Opened:
     def open_(
         clock: Clock | None = None, *, credit: str | None = "10", **environment: str
     ) -> AbstractAsyncContextManager[Gateway]:
-        return _open(tmp_path, clock, credit, environment)
+        return open_gateway(tmp_path, clock, credit=credit, environment=environment)
 
     return open_
 

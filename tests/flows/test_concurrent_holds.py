@@ -7,22 +7,17 @@ from pathlib import Path
 import pytest
 
 from gwd import ledger
-from gwd.core.clock import SystemClock
 from gwd.store import Connection, Store
-from gwd.store.migrations import migrate
 from tests.support.money import BOOT, ORGANIZATION, USD, add, charge, hold, open_organization
-from tests.support.store import NOW_US
+from tests.support.store import NOW_US, open_store
 
 CALLERS = 200
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    path = str(tmp_path / "gwd.db")
-    migrate(path, SystemClock())
-    opened = Store(path)
-    yield opened
-    await opened.close()
+    async with open_store(tmp_path) as opened:
+        yield opened
 
 
 def fund(connection: Connection, amount_nano: int) -> None:

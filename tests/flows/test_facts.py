@@ -19,7 +19,7 @@ from gwd.store.migrations import migrate
 from tests.flows.disk import Disk
 from tests.support.money import ORGANIZATION, USD, add, hold, open_organization
 from tests.support.node import Gateway
-from tests.support.store import NOW_US
+from tests.support.store import NOW_US, open_store
 
 WRITE_FROM_OUTSIDE = """
 import sys, apsw
@@ -30,12 +30,8 @@ connection.execute("UPDATE node_fact SET value = x'02' WHERE name = 'tested'")
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    path = str(tmp_path / "gwd.db")
-    migrate(path, SystemClock())
-    opened = Store(path)
-    await opened.write(_begin)
-    yield opened
-    await opened.close()
+    async with open_store(tmp_path, _begin) as opened:
+        yield opened
 
 
 def _begin(connection: Connection) -> None:
@@ -119,28 +115,18 @@ async def test_a_change_by_another_process_is_seen(store: Store) -> None:
     assert await store.write(recalled) == b"\x02"
 
 
-async def test_a_batch_that_the_disk_refuses_leaves_no_fact(tmp_path: Path) -> None:
-    disk = Disk()
-    try:
-        path = str(tmp_path / "gwd.db")
-        migrate(path, SystemClock())
-        store = Store(path)
-        await store.write(_begin)
-        await store.write(_remember_account)
-        disk.free = 0
-        held = await asyncio.gather(
-            *(store.write(_hold, f"gen-{n}") for n in range(3)), return_exceptions=True
-        )
-        assert all(isinstance(error, StorageUnavailable) for error in held)
-        disk.free = None
-        owned, known = await store.write(_remember_account)
-        assert (owned, known) == (100 * USD, False)
-        await store.write(_hold, "gen-4")
-        assert (await store.read(ledger.verify)).ok
-        await store.close()
-    finally:
-        disk.free = None
-        disk.remove()
+async def test_a_batch_that_the_disk_refuses_leaves_no_fact(disk: Disk, store: Store) -> None:
+    await store.write(_remember_account)
+    disk.free = 0
+    held = await asyncio.gather(
+        *(store.write(_hold, f"gen-{n}") for n in range(3)), return_exceptions=True
+    )
+    assert all(isinstance(error, StorageUnavailable) for error in held)
+    disk.free = None
+    owned, known = await store.write(_remember_account)
+    assert (owned, known) == (100 * USD, False)
+    await store.write(_hold, "gen-4")
+    assert (await store.read(ledger.verify)).ok
 
 
 @keeps_facts

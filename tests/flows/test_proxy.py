@@ -6,9 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gwd.demo import SimulatedVendor
 from tests.flows.frames import frames_of, text_of
-from tests.support.node import Gateway, Nodes, fill_catalog, free_port
+from tests.support.node import free_port, open_gateway
 
 
 class Proxy:
@@ -42,28 +41,11 @@ class Proxy:
         answer.close()
 
 
-@asynccontextmanager
-async def through(proxy_url: str, directory: Path) -> AsyncIterator[Gateway]:
-    nodes = Nodes(directory)
-    management_key = nodes.init()
-    async with (
-        SimulatedVendor() as vendor,
-        nodes.running(GWD_UPSTREAM_PROXY=proxy_url) as running,
-    ):
-        made = Gateway(running, vendor, management_key)
-        await fill_catalog(made)
-        made.key, made.key_id = await made.new_key()
-        made.client.headers["authorization"] = f"Bearer {made.key}"
-        try:
-            yield made
-            await made.verify()
-        finally:
-            await made.client.aclose()
-            await made.operator.aclose()
-
-
 async def test_answers_come_through_the_proxy(tmp_path: Path) -> None:
-    async with Proxy().running() as proxy, through(proxy.url, tmp_path) as gateway:
+    async with (
+        Proxy().running() as proxy,
+        open_gateway(tmp_path, environment={"GWD_UPSTREAM_PROXY": proxy.url}) as gateway,
+    ):
         whole = await gateway.chat("hello")
         assert whole.status_code == 200
         assert whole.json()["choices"][0]["message"]["content"]
@@ -73,7 +55,8 @@ async def test_answers_come_through_the_proxy(tmp_path: Path) -> None:
 
 
 async def test_a_proxy_that_is_not_there_is_a_network_failure(tmp_path: Path) -> None:
-    async with through(f"http://127.0.0.1:{free_port()}", tmp_path) as gateway:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    async with open_gateway(tmp_path, environment={"GWD_UPSTREAM_PROXY": nobody}) as gateway:
         failed = await gateway.chat("hello")
         assert failed.status_code in (502, 503)
         assert await gateway.balance() == 10

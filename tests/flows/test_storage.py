@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,40 +15,25 @@ import httpx
 import pytest
 
 from gwd import ledger
-from gwd.core.clock import SystemClock
 from gwd.core.errors import StorageUnavailable
 from gwd.demo import Behaviour
 from gwd.pipeline import inference
 from gwd.store import Connection, Store, writer
-from gwd.store.migrations import migrate
 from tests.flows.conftest import Opened
 from tests.flows.disk import Disk
 from tests.flows.frames import error_of, frames_of, text_of
 from tests.support.money import USD, add, hold, open_organization
 from tests.support.node import Gateway, Nodes, free_port
-from tests.support.store import NOW_US
+from tests.support.store import NOW_US, open_store
 
 ROOT = Path(__file__).parents[2]
 NANO = 1_000_000_000
 
 
 @pytest.fixture
-def disk() -> Iterator[Disk]:
-    """Asked for before the node, so that the node's files lie on it."""
-    made = Disk()
-    yield made
-    made.free, made.broken = None, False
-    made.remove()
-
-
-@pytest.fixture
 async def store(disk: Disk, tmp_path: Path) -> AsyncIterator[Store]:
-    path = str(tmp_path / "gwd.db")
-    migrate(path, SystemClock())
-    opened = Store(path)
-    await opened.write(_fund)
-    yield opened
-    await opened.close()
+    async with open_store(tmp_path, _fund) as opened:
+        yield opened
 
 
 def _fund(connection: Connection) -> None:
@@ -136,15 +121,11 @@ async def test_writer_that_breaks_itself_answers_everybody_and_gives_up(
 
 
 async def test_locked_file_fails_the_whole_batch_after_one_wait(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """reliability.md P9: a wait for each function of the batch would be a hang."""
     monkeypatch.setattr(writer, "BUSY_TIMEOUT_MS", 300)
-    path = str(tmp_path / "gwd.db")
-    migrate(path, SystemClock())
-    store = Store(path)
-    await store.write(_fund)
-    other = apsw.Connection(path)
+    other = apsw.Connection(store.path)
     other.execute("BEGIN IMMEDIATE")
     began_s = time.monotonic()
     results = await asyncio.gather(
@@ -156,7 +137,6 @@ async def test_locked_file_fails_the_whole_batch_after_one_wait(
     other.execute("ROLLBACK")
     other.close()
     assert await store.write(hold, "gen-next", 1 * USD, now_us=NOW_US) == 99 * USD
-    await store.close()
 
 
 # The line

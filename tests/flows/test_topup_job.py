@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gwd import ledger, topup
-from gwd.core.clock import US_PER_S, SystemClock, iso
+from gwd.core.clock import US_PER_S, iso
 from gwd.credentials.keyring import KeyRing
 from gwd.credentials.vault import Vault
 from gwd.jobs.topup import TopUpJob
@@ -16,10 +16,9 @@ from gwd.management import topup as use_case
 from gwd.outbound import OutboundClient
 from gwd.outbound.signature import signature
 from gwd.store import Connection, Store
-from gwd.store.migrations import migrate
 from tests.support.listener import LOOPBACK, Listener, answers, listener
 from tests.support.money import ORGANIZATION, open_organization
-from tests.support.store import NOW_US
+from tests.support.store import NOW_US, open_store
 
 __all__ = ["listener"]
 
@@ -84,13 +83,10 @@ def _switch_on(connection: Connection, changes: topup.PatchTopUp) -> str:
 
 @pytest.fixture
 async def scene(tmp_path: Path, listener: Listener) -> AsyncIterator[Scene]:
-    path = str(tmp_path / "gwd.db")
-    migrate(path, SystemClock())
-    store = Store(path)
-    made = Scene(store, listener)
-    await made.prepare()
-    yield made
-    await store.close()
+    async with open_store(tmp_path) as store:
+        made = Scene(store, listener)
+        await made.prepare()
+        yield made
 
 
 async def test_low_credit_is_bought_once_by_a_signed_call(scene: Scene) -> None:

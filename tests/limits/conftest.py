@@ -1,15 +1,14 @@
 """Fixtures of the money tests over HTTP: a till, and nodes with a clock, a credit or settings of the test's."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from gwd.demo import SimulatedVendor
 from tests.limits.till import Till
 from tests.limits.watch import Watch
-from tests.support.node import Gateway, Nodes, fill_catalog
+from tests.support.node import Gateway, open_gateway
 
 Opened = Callable[..., AbstractAsyncContextManager[Gateway]]
 
@@ -30,20 +29,11 @@ def watch() -> Watch:
 def opened(tmp_path: Path, watch: Watch) -> Opened:
     """A gateway whose node and whose ledger live by the test's watch."""
 
-    @asynccontextmanager
-    async def open_(*, credit: str | None = "10", **environment: str) -> AsyncIterator[Gateway]:
-        nodes = Nodes(tmp_path)
-        management_key = nodes.init(credit, watch)
-        async with SimulatedVendor() as vendor, nodes.running(watch, **environment) as running:
-            made = Gateway(running, vendor, management_key)
-            await fill_catalog(made)
-            made.key, made.key_id = await made.new_key()
-            made.client.headers["authorization"] = f"Bearer {made.key}"
-            try:
-                yield made
-                await made.verify()
-            finally:
-                await made.client.aclose()
-                await made.operator.aclose()
+    def open_(
+        *, credit: str | None = "10", **environment: str
+    ) -> AbstractAsyncContextManager[Gateway]:
+        return open_gateway(
+            tmp_path, watch, ledger_clock=watch, credit=credit, environment=environment
+        )
 
     return open_

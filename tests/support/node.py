@@ -4,7 +4,8 @@ After each test the ledger must add up and no hold may be open: that is part of 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -248,12 +249,22 @@ async def fill_catalog(gateway: Gateway) -> None:
         )
 
 
-@pytest_asyncio.fixture
-async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    """A running node with a catalog on the simulated vendor, 10 USD, and one inference key in `client`."""
-    nodes = Nodes(tmp_path)
-    management_key = nodes.init()
-    async with SimulatedVendor() as vendor, nodes.running() as running:
+@asynccontextmanager
+async def open_gateway(
+    directory: Path,
+    clock: Clock | None = None,
+    *,
+    ledger_clock: Clock | None = None,
+    credit: str | None = "10",
+    environment: Mapping[str, str] | None = None,
+) -> AsyncIterator[Gateway]:
+    """A running node with a catalog on the simulated vendor and one inference key in `client`.
+
+    The books must add up at the end. `ledger_clock` is the time at which the node is made.
+    """
+    nodes = Nodes(directory)
+    management_key = nodes.init(credit, ledger_clock)
+    async with SimulatedVendor() as vendor, nodes.running(clock, **(environment or {})) as running:
         made = Gateway(running, vendor, management_key)
         await fill_catalog(made)
         made.key, made.key_id = await made.new_key()
@@ -264,3 +275,10 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
         finally:
             await made.client.aclose()
             await made.operator.aclose()
+
+
+@pytest_asyncio.fixture
+async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
+    """The gateway that most tests use, with 10 USD."""
+    async with open_gateway(tmp_path) as made:
+        yield made

@@ -53,7 +53,7 @@ def inference(
         headers["x-ratelimit-remaining"] = str(rate.remaining)
         headers["x-ratelimit-reset"] = str(now_us // US_PER_S + rate.reset_s)
     if served is not None:
-        headers["x-gw-provider"] = _printable(served.target.vendor)
+        headers["x-gw-provider"] = _latin(served.target.vendor)
         headers["x-gw-model"] = served.target.model
     return headers
 
@@ -85,8 +85,6 @@ def lifecycle(life: Lifecycle, base_url: str, now_us: int) -> dict[str, str]:
     return headers
 
 
-def _printable(text: str) -> str:
-    """Header values are latin-1 on one line: a vendor's name in other letters loses them here, not in bodies."""
-    if not text.isprintable():
-        text = "".join(filter(str.isprintable, text))
+def _latin(text: str) -> str:
+    """Header values are latin-1: a vendor's name in other letters loses them here, not in bodies."""
     return text.encode("latin-1", "replace").decode("latin-1")

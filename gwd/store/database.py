@@ -191,9 +191,8 @@ class Store:
             if not self._writer.is_log_long:
                 self._loop.call_soon_threadsafe(self._ended, outcomes)
                 continue
-            self._loop.call_soon_threadsafe(
-                _wake, outcomes
-            )  # nobody waits for what is only housekeeping
+            # Nobody waits for what is only housekeeping.
+            self._loop.call_soon_threadsafe(_wake, outcomes)
             self._writer.shorten_log()
             self._loop.call_soon_threadsafe(self._ended, [])
 

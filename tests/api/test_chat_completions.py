@@ -33,6 +33,16 @@ async def test_whole_answer_has_usage_and_the_six_headers(gateway: Gateway) -> N
     assert body["id"] == reply.headers["x-gw-generation-id"]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_headers_are_latin_on_one_line(gateway: Gateway, stream: bool) -> None:
+    broken = await gateway.operator.patch("/catalog/models/demo/chat", json={"vendor": "a\r\nb"})
+    assert (broken.status_code, broken.json()["error"]["param"]) == (400, "vendor")
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"vendor": "M\u00fcller \u5b57"})
+    reply = await gateway.chat(stream=stream)
+    values = [value for name, value in reply.headers.raw if name == b"x-gw-provider"]
+    assert values == [b"M\xfcller ?"]
+
+
 async def test_stream_ends_with_usage_on_empty_choices_and_done(gateway: Gateway) -> None:
     reply = await gateway.chat(stream=True)
     assert reply.headers["content-type"].startswith("text/event-stream")

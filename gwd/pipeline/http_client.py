@@ -10,6 +10,7 @@ import asyncio
 import socket
 import ssl
 from collections import deque
+from math import inf
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -160,6 +161,9 @@ class _Connection(asyncio.Protocol):
         self.client = client
         self.origin = origin
         self.idle_since_s = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._deadline_s = inf
+        self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._reply: _Reply | None = None
@@ -167,6 +171,15 @@ class _Connection(asyncio.Protocol):
     @property
     def is_closing(self) -> bool:
         return self._transport is None or self._transport.is_closing()
+
+    def wait_until(self, deadline_s: float) -> None:
+        """Wake the reply with a timeout then. The timer is set anew only if it would ring too late: most waits end
+        long before, and a timer for each of them costs as much as the rest of a stream's event."""
+        self._deadline_s = deadline_s
+        if self._timer is None or deadline_s < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(deadline_s, self._ring)
 
     def start(self, message: bytes) -> "_Reply":
         """Write a request; its answer comes through the reply."""
@@ -194,6 +207,14 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.resume_reading()
 
+    def _ring(self) -> None:
+        self._timer = None
+        if self._deadline_s <= self._loop.time():
+            if self._reply is not None:
+                self._reply.expire()
+        elif self._deadline_s < inf:
+            self.wait_until(self._deadline_s)
+
     # --- the socket's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -217,6 +238,9 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self.client.lost(self)
         if self._reply is not None:
             self._reply.lost(was_reset=error is not None)
@@ -248,6 +272,7 @@ class _Reply:
     """One answer, filled by its connection and read by dispatch. Header names are lower case."""
 
     def __init__(self, connection: _Connection) -> None:
+        self._loop = asyncio.get_running_loop()
         self.status = 0
         self.headers: dict[str, str] = {}
         self.has_bytes = False
@@ -293,10 +318,9 @@ class _Reply:
 
     async def read_all(self, timeout_s: float) -> bytes:
         """The whole body within the time. Raises UpstreamFault."""
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + timeout_s
+        deadline_s = self._loop.time() + timeout_s
         pieces = []
-        while data := await self.read(max(0.0, deadline_s - loop.time())):
+        while data := await self.read(max(0.0, deadline_s - self._loop.time())):
             pieces.append(data)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -346,6 +370,11 @@ class _Reply:
         self._done, self._may_stay = True, may_stay
         self._wake()
 
+    def expire(self) -> None:
+        """Whoever waits has waited long enough."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(TimeoutError())
+
     def lost(self, *, was_reset: bool = False) -> None:
         """The socket is gone: the end of a body without a length, a fault in any other."""
         if self._done or self._fault is not None:
@@ -372,16 +401,15 @@ class _Reply:
             connection.abort()
 
     async def _wait(self, timeout_s: float, message: str) -> None:
-        loop = asyncio.get_running_loop()
-        waiter = self._waiter = loop.create_future()
-        timer = loop.call_later(max(0.0, timeout_s), _expire, waiter)
+        waiter = self._waiter = self._loop.create_future()
+        if self._connection is not None:
+            self._connection.wait_until(self._loop.time() + timeout_s)
         try:
             await waiter
         except TimeoutError:
             self._fault = UpstreamFault("timeout", message)
             raise self._fault from None
         finally:
-            timer.cancel()
             self._waiter = None
 
     def _wake(self) -> None:
@@ -425,8 +453,3 @@ def _place_of(url: str) -> _Place:
 
 def _broke() -> UpstreamFault:
     return UpstreamFault("network", "the connection to the vendor broke")
-
-
-def _expire(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_exception(TimeoutError())

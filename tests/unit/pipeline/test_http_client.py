@@ -223,6 +223,30 @@ async def test_silence_is_a_timeout_before_the_head_and_in_the_body(client: Upst
         reply.close()
 
 
+async def test_each_wait_has_its_own_deadline_however_the_one_before_ended(
+    client: Upstream,
+) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: int) -> None:
+        await server.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n")
+        for _ in range(6):
+            await asyncio.sleep(0.1)
+            writer.write(b"abc")
+        await reader.read()
+
+    server, listening = await started(talk)
+    async with listening:
+        reply = await client.send(server.call(), 30)
+        for _ in range(6):
+            assert await reply.read(0.3) == b"abc"  # together they take longer than any one may
+        began_s = asyncio.get_running_loop().time()
+        with pytest.raises(UpstreamFault) as caught:
+            await reply.read(0.1)
+        assert caught.value.fault.reason == "timeout"
+        assert 0.09 <= asyncio.get_running_loop().time() - began_s < 0.3
+        reply.close()
+
+
 async def test_fast_vendor_and_slow_reader_do_not_fill_the_memory(
     client: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

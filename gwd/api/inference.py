@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import cast
 
 from sanic import HTTPResponse, Request
 
@@ -14,6 +14,7 @@ from gwd.api.bodies import unpacked
 from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
+from gwd.api.stream import Stream
 from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
@@ -26,8 +27,6 @@ from gwd.pipeline import inference as line
 from gwd.pipeline.inference import Generation, Head
 from gwd.pipeline.ticket import Ticket, ticket_for
 from gwd.replay.items import KeyItems
-
-SEND_STALL_S: Final = 60.0
 
 
 async def serve(
@@ -119,16 +118,16 @@ async def _answer(
         response = await request.respond(
             Answer(None, 200, headers | response_headers.stream(), EVENT_STREAM)
         )
-        watch = _StallWatch(request)
+        stream = Stream(cast("asyncio.Transport", request.transport), response)
+        outlet = generation.outlet
         try:
-            while (frames := await generation.outlet.next()) is not None:
-                watch.sending = True
-                await response.send(frames)
-                watch.sending = False
-                watch.sent += 1
+            while (frames := await outlet.next()) is not None:
+                await stream.send(frames)
+                outlet.pour = stream.pour
             await response.eof()
         finally:
-            watch.stop()
+            outlet.pour = None
+            stream.stop()
     except asyncio.CancelledError:
         generation.client_left()
         raise
@@ -136,29 +135,6 @@ async def _answer(
         generation.client_left()
         raise
     return None
-
-
-class _StallWatch:
-    """Cuts the connection of a client that takes nothing of what it is sent; one timer, nothing to do per frame."""
-
-    def __init__(self, request: Request) -> None:
-        self.sending = False
-        self.sent = 0
-        self._seen = -1
-        self._request = request
-        self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(SEND_STALL_S, self._look)
-
-    def stop(self) -> None:
-        self._timer.cancel()
-
-    def _look(self) -> None:
-        if self.sending and self.sent == self._seen:
-            # Not `close`: that would wait for what the client does not take.
-            cast("asyncio.Transport", self._request.transport).abort()
-            return
-        self._seen = self.sent
-        self._timer = self._loop.call_later(SEND_STALL_S, self._look)
 
 
 def count_refusal(node: Node, error: GatewayError) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 HIGH_WATER_BYTES: Final = 1024 * 1024
@@ -9,11 +10,16 @@ STALLED_S: Final = 60.0
 
 
 class Outlet:
-    """Frames in order. The writer waits only when the client is far behind; after `abandon` it writes into the void."""
+    """Frames in order. The writer waits only when the client is far behind; after `abandon` it writes into the void.
 
-    __slots__ = ("_abandoned", "_closed", "_frames", "_reader", "_room", "_size")
+    `pour` is the reader's short cut: it takes frames at once, on the writer's time, or says no. Frames that it did not
+    take, and all that follow until they are gone, come out of `next`.
+    """
+
+    __slots__ = ("_abandoned", "_closed", "_frames", "_reader", "_room", "_size", "pour")
 
     def __init__(self) -> None:
+        self.pour: Callable[[bytes], bool] | None = None
         self._frames: deque[bytes] = deque()
         self._size = 0
         self._closed = False
@@ -24,6 +30,8 @@ class Outlet:
     def push(self, frames: bytes) -> None:
         """Hand frames over without waiting."""
         if self._abandoned or not frames:
+            return
+        if self.pour is not None and not self._frames and self.pour(frames):
             return
         self._frames.append(frames)
         self._size += len(frames)

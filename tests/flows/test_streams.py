@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gwd.api import inference as api
+from gwd.api import stream
 from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
 from gwd.pipeline import books, inference, outlet
@@ -242,12 +242,31 @@ async def test_slow_reader_slows_the_vendor_down_and_gets_everything(
     assert (record["status"], record["tokens_completion"]) == ("succeeded", 30_000)
 
 
+async def test_reader_in_fits_and_starts_gets_every_frame_in_its_place(gateway: Gateway) -> None:
+    """Frames that go straight into the connection never overtake those that wait for it."""
+
+    async def text(*, pause_s: float) -> str:
+        gateway.vendor.script.next(Behaviour(tokens=20_000))
+        messages = [{"role": "user", "content": "hello"}]
+        body = {"model": "demo/chat", "stream": True, "messages": messages}
+        received = b""
+        async with gateway.client.stream("POST", "/chat/completions", json=body) as reply:
+            async for piece in reply.aiter_raw(400_000):
+                received += piece
+                await asyncio.sleep(pause_s)
+        return text_of(frames_of(received.decode()))
+
+    whole = await text(pause_s=0)
+    assert len(whole) > 50_000
+    assert await text(pause_s=0.05) == whole
+
+
 async def test_reader_that_reads_nothing_for_a_minute_has_left(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outlet, "HIGH_WATER_BYTES", 20_000)
     monkeypatch.setattr(outlet, "STALLED_S", 0.3)
-    monkeypatch.setattr(api, "SEND_STALL_S", 0.3)
+    monkeypatch.setattr(stream, "SEND_STALL_S", 0.3)
     gateway.vendor.script.next(Behaviour(tokens=31_000))
     body = {"model": "demo/chat", "stream": True}
     messages = [{"role": "user", "content": "hello"}]

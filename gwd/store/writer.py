@@ -57,7 +57,9 @@ class Writer:
         """
         self._begin(patiently=patiently)
         try:
-            return self._run_together(jobs) or [self._run_apart(job) for job in jobs]
+            return self._run_together(jobs, patiently=patiently) or [
+                self._run_apart(job) for job in jobs
+            ]
         except apsw.Error as error:
             self._roll_back()
             raise TransactionLost(error) from error
@@ -120,13 +122,14 @@ class Writer:
                 raw.set_busy_timeout(0)
         self._check_facts()
 
-    def _run_together(self, jobs: list[Job]) -> list[Outcome] | None:
-        """The outcomes of jobs none of which raised; else None, and nothing of them was kept."""
-        self._raw.execute("SAVEPOINT batch")
+    def _run_together(self, jobs: list[Job], *, patiently: bool) -> list[Outcome] | None:
+        """The outcomes of jobs none of which raised; else None, and the transaction has begun anew without them."""
         try:
             return [(job[3], self._call(job), None) for job in jobs]
         except Exception as error:  # noqa: BLE001 - run apart, it goes to its caller
-            self._undo("batch", error)
+            self._check_lost(error)
+            self._roll_back()
+            self._begin(patiently=patiently)
             return None
 
     def _run_apart(self, job: Job) -> Outcome:
@@ -134,7 +137,10 @@ class Writer:
         try:
             value = self._call(job)
         except Exception as error:  # noqa: BLE001 - whatever a room raises goes to its caller, and to nobody else
-            self._undo("job", error)
+            self._check_lost(error)
+            self._facts.clear()
+            self._raw.execute("ROLLBACK TO job")
+            self._raw.execute("RELEASE job")
             if isinstance(error, AssertionError):
                 self._counters.invariant_failures += 1
             return job[3], None, error
@@ -152,15 +158,12 @@ class Writer:
             raise TransactionLost(None)
         return value
 
-    def _undo(self, savepoint: str, error: Exception) -> None:
-        """Take back what was written since the savepoint. Raises TransactionLost when SQLite took back more."""
-        self._facts.clear()
+    def _check_lost(self, error: Exception) -> None:
+        """Raises TransactionLost when a job's failure took the whole transaction with it."""
         if isinstance(error, TransactionLost):
             raise error
         if not self._raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
             raise TransactionLost(error) from error
-        self._raw.execute(f"ROLLBACK TO {savepoint}")
-        self._raw.execute(f"RELEASE {savepoint}")
 
     def _committed(self, _connection: apsw.Connection, _name: str, log_pages: int) -> int:
         self._log_pages = log_pages

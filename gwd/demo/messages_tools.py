@@ -3,6 +3,7 @@
 import re
 
 from gwd.demo.messages_errors import extra_input, refuse, required
+from gwd.demo.schema_shape import misshapen
 from gwd.demo.traits import ModelTraits
 from gwd.demo.wire import Json, as_list, as_object
 
@@ -96,6 +97,14 @@ def _check_input_schema(schema: object, path: str) -> None:
         raise refuse(
             f"{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
         )
+    _check_shape(schema, path)
+
+
+def _check_shape(schema: Json, path: str) -> None:
+    if (wrong := misshapen(schema)) is not None:
+        raise refuse(
+            f"{path}: JSON schema is invalid. It must match JSON Schema draft 2020-12: {wrong}"
+        )
 
 
 def check_output(body: Json) -> None:
@@ -117,6 +126,7 @@ def check_output(body: Json) -> None:
         raise refuse("output_config.format.type: Input should be 'json_schema'")
     if not isinstance(wanted.get("schema"), dict):
         raise required("output_config.format.schema")
+    _check_shape(wanted["schema"], "output_config.format.schema")
     _check_output_schema(wanted["schema"])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gwd.demo.refusals import RefusedError
+from gwd.demo.schema_shape import misshapen
 from gwd.demo.wire import Json, as_list, as_object, is_whole_number
 
 FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]+")
@@ -220,6 +221,8 @@ def check_name(name: str, param: str) -> None:
 
 def check_schema(schema: Json, *, strict: bool, whose: str, code: str, param: str) -> None:
     """Arrays need items; a strict object lists every property as required and closes itself."""
+    if (wrong := misshapen(schema)) is not None:
+        raise RefusedError(f"Invalid schema for {whose}: {wrong}.", code=code, param=param)
     for part, where in _parts_of(schema, ()):
         fault = _array_fault(part) or (_strict_fault(part) if strict else None)
         if fault is not None:

@@ -7,6 +7,8 @@ from gwd.demo.sentences import Picker
 from gwd.demo.wire import Json, as_list, as_object
 
 _MAX_DEPTH = 8
+_MOST_ITEMS = 1_000
+_MOST_LETTERS = 10_000
 _NAME = re.compile(r"(?<=\s)[A-Z][A-Za-z-]+")
 _QUOTED = re.compile(r"[\"“']([^\"”']{1,80})[\"”']")
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbour")
@@ -83,7 +85,7 @@ class _Maker:
     def _make_array(self, schema: Json, depth: int) -> list[Any]:
         prefix = as_list(schema.get("prefixItems"))
         made = [self.make(item, depth + 1) for item in prefix]
-        least = schema.get("minItems", 0 if depth >= _MAX_DEPTH else 1)
+        least = min(schema.get("minItems", 0 if depth >= _MAX_DEPTH else 1), _MOST_ITEMS)
         wanted = min(max(least, len(made)), schema.get("maxItems", least + len(made)))
         while len(made) < wanted:
             made.append(self.make(schema.get("items", True), depth + 1))
@@ -111,7 +113,8 @@ class _Maker:
         text = self._picker.choose(_WORDS)
         if self._names:
             text = self._names[self._turn % len(self._names)]
-        least, most = schema.get("minLength", 0), schema.get("maxLength", 10_000)
+        least, most = schema.get("minLength", 0), schema.get("maxLength", _MOST_LETTERS)
+        least = min(least, _MOST_LETTERS)
         while len(text) < least:
             text += " " + self._picker.choose(_WORDS)
         return str(text[:most])

@@ -17,6 +17,10 @@ def said(*messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"model": "gpt-demo", "messages": list(messages), **fields}
 
 
+def json_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+
+
 def tool(**function: Any) -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": "get_weather", **function}}]
 
@@ -95,6 +99,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         chat(tools=tool(parameters={"type": "object", "properties": {"a": {"type": "array"}}})),
         "array schema missing items",
     ),
+    "required that is no list of names": (
+        chat(tools=tool(parameters={"type": "object", "properties": {}, "required": [[]]})),
+        "[[]] is not valid under 'required'",
+    ),
+    "properties that are no schemas": (
+        chat(tools=tool(parameters={"type": "object", "properties": {"a": {"anyOf": [1]}}})),
+        "1 is not a schema under 'anyOf'",
+    ),
     "strict and open": (
         chat(tools=tool(strict=True, parameters={"type": "object", "properties": {}})),
         "'additionalProperties' is required",
@@ -140,6 +152,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "json without the word": (
         chat(response_format={"type": "json_object"}),
         "must contain the word 'json'",
+    ),
+    "schema of no known type": (
+        chat(response_format=json_schema({"type": "text"})),
+        "'text' is not a type",
+    ),
+    "schema with a length in words": (
+        chat(response_format=json_schema({"type": "string", "minLength": "two"})),
+        "'two' is not valid under 'minLength'",
     ),
     "schema without a name": (
         chat(response_format={"type": "json_schema", "json_schema": {"schema": {}}}),

@@ -170,6 +170,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         messages(tools=[{"name": "a", "input_schema": {}}]),
         "input_schema.type: Field required",
     ),
+    "schema that is none": (
+        messages(tools=[{"name": "a", "input_schema": {"type": "object", "required": [1]}}]),
+        "tools.0.custom.input_schema: JSON schema is invalid",
+    ),
     "schema of alternatives": (
         messages(tools=[{"name": "a", "input_schema": {"type": "object", "anyOf": []}}]),
         "does not support oneOf, allOf, or anyOf",
@@ -220,6 +224,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             }
         ),
         "property 'minimum' is not supported",
+    ),
+    "schema with a list for properties": (
+        messages(
+            output_config={
+                "format": {
+                    "type": "json_schema",
+                    "schema": {"type": "object", "additionalProperties": False, "properties": []},
+                }
+            }
+        ),
+        "[] is not an object under 'properties'",
     ),
     "open schema": (
         messages(output_config={"format": {"type": "json_schema", "schema": {"type": "object"}}}),

@@ -308,3 +308,31 @@ async def test_every_event_of_the_raw_stream_is_named(gateway: Gateway):
         name, data = event.split("\n")
         assert name == f"event: {json.loads(data.removeprefix('data: '))['type']}"
     assert "[DONE]" not in answer.text
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_tool_runner_sends_the_whole_conversation(
+    gateway: Gateway, client: anthropic.AsyncAnthropic, model: str, streamed: bool
+):
+    @anthropic.beta_async_tool
+    async def get_weather(city: str) -> str:
+        """Current weather of a city.
+
+        Args:
+            city: the city
+        """
+        return f"sunny in {city}"
+
+    runner = client.beta.messages.tool_runner(
+        model=model,
+        max_tokens=300,
+        tools=[get_weather],
+        messages=user("Use get_weather in Oslo."),
+        stream=streamed,
+    )
+    last = await runner.until_done()
+    assert last.stop_reason == "end_turn"
+    sent = json.dumps(gateway.vendor.calls.last.body)
+    assert "Use get_weather in Oslo." in sent
+    assert "sunny in" in sent

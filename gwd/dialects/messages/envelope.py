@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from gwd.core.errors import GatewayError
+from gwd.dialects.messages.threads import ThreadRefused
 
 _GENERIC: Final = (
     "something went wrong in the gateway; try again, and quote request {} if it persists"
@@ -44,6 +45,8 @@ def envelope(error: GatewayError, request_id: str) -> dict[str, Any]:
     details: dict[str, Any] = {"error_code": error.code}
     if error.param is not None:
         details["param"] = error.param
+    if isinstance(error, ThreadRefused):
+        details |= error.details
     inner = {
         "type": _type_of(error.status),
         "message": error.message,

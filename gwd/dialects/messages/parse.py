@@ -46,6 +46,7 @@ from gwd.dialects.messages.blocks import (
     system_parts,
     typed_at,
 )
+from gwd.dialects.messages.threads import refuse_thread
 from gwd.dialects.messages.wire import (
     CountBody,
     FormatWire,
@@ -105,6 +106,7 @@ def parse_count(body: bytes, headers: Mapping[str, str]) -> Request:
 def _request(
     wire: CountBody, raw: dict[str, Any], headers: Mapping[str, str], body_bytes: int
 ) -> Request:
+    refuse_thread(raw)
     full = wire if isinstance(wire, MessagesBody) else MessagesBody(messages=[])
     tools = _tools(wire.tools)
     choice = _tool_choice(wire.tool_choice, wire.tools)

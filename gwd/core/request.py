@@ -173,6 +173,8 @@ class OutputFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_defaults=True):
+    """`logprobs` is how many alternatives to each token are wanted beside its own probability; None: none of it."""
+
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice | None = None
@@ -180,6 +182,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
     reasoning: Reasoning | None = None
     output: OutputFormat | None = None
     verbosity: str | None = None
+    logprobs: int | None = None
     max_output_tokens: int | None = None
 
 

@@ -1,11 +1,40 @@
 """Where a request may go: an endpoint of the catalog with the credential chosen for it, and one upstream call."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from gwd.core.cost import Price
 from gwd.core.request import Effort
+
+# Words of `supported_parameters` for which a vendor format has no field, whatever the catalog says (api.md 5.13).
+NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
+    "anthropic_messages": frozenset(
+        (
+            "seed",
+            "frequency_penalty",
+            "presence_penalty",
+            "repetition_penalty",
+            "min_p",
+            "logit_bias",
+            "logprobs",
+            "top_logprobs",
+        )
+    ),
+    "gemini": frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
+    "openai_responses": frozenset(
+        (
+            "top_k",
+            "stop",
+            "seed",
+            "frequency_penalty",
+            "presence_penalty",
+            "repetition_penalty",
+            "min_p",
+            "logit_bias",
+        )
+    ),
+}
 
 
 class Flags(

@@ -8,6 +8,7 @@ from gwd.demo.signatures import encrypt
 from gwd.demo.wire import Json, as_list, as_object, mint
 
 _ENCRYPTED = "reasoning.encrypted_content"
+_LOGPROBS = "message.output_text.logprobs"
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,20 +41,22 @@ def items_of(reply: Reply) -> list[Item]:
 
 def _message(reply: Reply) -> Item:
     text = "".join(reply.answer.text)
+    wanted = _LOGPROBS in as_list(reply.body.get("include"))
     part: Json = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
     at: Json = {"content_index": 0}
     steps = [Step(kind="response.content_part.added", fields={**at, "part": part})]
     steps += [
         Step(
             kind="response.output_text.delta",
-            fields={**at, "delta": piece, "logprobs": []},
+            fields={**at, "delta": piece, "logprobs": [_logprob(piece)] if wanted else []},
             tokens=1,
             padded=True,
         )
         for piece in reply.answer.text
     ]
-    full = {**part, "text": text}
-    done = {**at, "text": text, "logprobs": []}
+    logprobs = [_logprob(piece) for piece in reply.answer.text] if wanted else []
+    full = {**part, "text": text, "logprobs": logprobs}
+    done = {**at, "text": text, "logprobs": logprobs}
     steps.append(Step(kind="response.output_text.done", fields=done))
     steps.append(Step(kind="response.content_part.done", fields={**at, "part": full}))
     head = _head(reply)
@@ -62,6 +65,10 @@ def _message(reply: Reply) -> Item:
         start={**head, "status": "in_progress", "content": []},
         steps=steps,
     )
+
+
+def _logprob(piece: str) -> Json:
+    return {"token": piece, "logprob": -0.25, "bytes": list(piece.encode()), "top_logprobs": []}
 
 
 def _refusal(reply: Reply, refusal: str) -> Item:

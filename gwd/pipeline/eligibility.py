@@ -13,6 +13,7 @@ from gwd.core.errors import (
     GatewayError,
     NoAvailableEndpoint,
     NoEligibleEndpoints,
+    UnsupportedContent,
 )
 from gwd.core.request import (
     Embed,
@@ -24,10 +25,12 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
+from gwd.core.target import NO_FIELD_FOR
 from gwd.pipeline.resolution import Wanted
 from gwd.pipeline.situation import Situation
 from gwd.pricing.hold import Demand
 
+_VENDOR_FILE: Final = "vendor_file"
 _SOFT: Final = ("tools", "response_format", "verbosity")
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
 _SAME: Final = {
@@ -152,7 +155,9 @@ def _excluded_by(
         return "allowed_providers"
     if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
         return "ignored_providers"
-    if not _carries(endpoint, model, request, needs):
+    if needs.vendor_files and endpoint.adapter != request.family:
+        return _VENDOR_FILE
+    if not _carries(endpoint, model, needs):
         return "modality"
     if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
         return "structured_outputs"
@@ -167,7 +172,7 @@ def _excluded_by(
     return None
 
 
-def _carries(endpoint: Endpoint, model: Model, request: Request, needs: Needs) -> bool:
+def _carries(endpoint: Endpoint, model: Model, needs: Needs) -> bool:
     if needs.images and "image" not in model.input_modalities:
         return False
     if needs.files and "file" not in model.input_modalities:
@@ -177,14 +182,12 @@ def _carries(endpoint: Endpoint, model: Model, request: Request, needs: Needs) -
     if needs.image_urls and not urls:
         return False
     urls = adapter in _URL_FILES if flags.takes_file_urls is None else flags.takes_file_urls
-    if needs.file_urls and not urls:
-        return False
-    return not needs.vendor_files or adapter == request.family
+    return urls or not needs.file_urls
 
 
 def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
-    """Words the request uses that the endpoint lacks, under any of their equal names."""
-    supported = endpoint.supported_parameters
+    """Words the request uses that the endpoint, or its format, lacks under any of their equal names."""
+    supported = endpoint.supported_parameters - NO_FIELD_FOR.get(endpoint.adapter, frozenset())
     return {
         word
         for word in request.sent_parameters
@@ -213,6 +216,11 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
                 "prompt_tokens_estimate": demand.prompt_estimate,
                 "max_tokens": demand.output_cap,
             },
+        )
+    if excluded.reasons == {_VENDOR_FILE}:
+        return UnsupportedContent(
+            f"a `file_id` names a file that another vendor keeps, which `{request.models[0]}` cannot read:"
+            " send the file's bytes or its URL"
         )
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}

@@ -99,3 +99,31 @@ async def test_refusals_come_in_the_dialects_envelope(
     assert body["error"]["type"] == (kind or "invalid_request_error")
     assert body["error"]["message"]
     assert body["request_id"] == reply.headers["request-id"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}]
+)
+async def test_a_thread_is_refused_in_the_words_that_sdks_go_on_without_it(
+    gateway: Gateway, model: str, thread: dict[str, str]
+) -> None:
+    reply = await send(gateway, model=model, thread=thread)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"]) == (400, "invalid_request_error")
+    assert error["details"] == {
+        "error_code": "thread_unsupported_request",
+        "param": "thread",
+        "unsupported": ["thread"],
+    }
+    assert (await gateway.generation(reply))["error"]["code"] == "unsupported_parameter"
+    assert (await send(gateway, model=model, thread=None)).status_code == 200
+
+
+@pytest.mark.parametrize("model", ["demo/chat", "demo/responses"])
+async def test_a_file_kept_by_another_vendor_is_a_bad_request(gateway: Gateway, model: str) -> None:
+    document = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
+    reply = await send(gateway, model=model, messages=[{"role": "user", "content": [document]}])
+    error = reply.json()["error"]
+    assert (reply.status_code, error["details"]["error_code"]) == (400, "unsupported_content")
+    assert "send the file's bytes" in error["message"]

@@ -148,7 +148,8 @@ class TestHistory:
         [
             [user("")],
             [user("a"), assistant("b"), user("")],
-            [{"role": "system", "content": "only"}],
+            [{"role": "system", "content": ""}],
+            [{"role": "system", "content": "a"}, user("")],
         ],
     )
     def test_a_conversation_with_nothing_to_answer_is_refused(self, messages: list[dict[str, Any]]):

@@ -21,7 +21,6 @@ SAMPLING_WORDS: Final = (
     "repetition_penalty",
     "seed",
 )
-EXTRA_WORDS: Final = ("logit_bias", "logprobs", "top_logprobs")
 
 
 def check_single_choice(wire: CommonWire) -> None:
@@ -78,7 +77,8 @@ def sent_words(wire: CommonWire, extras: Mapping[str, Any] | None) -> set[str]:
     `exclude` alone asks nothing of a model. A cap is left out: it is sent to every model under one name or the other.
     """
     words = {name for name in SAMPLING_WORDS if getattr(wire, name) is not None}
-    words.update(name for name in EXTRA_WORDS if extras and extras.get(name) is not None)
+    if extras and extras.get("logit_bias") is not None:
+        words.add("logit_bias")
     if wire.stop:
         words.add("stop")
     reasoning = wire.reasoning

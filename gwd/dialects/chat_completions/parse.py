@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.core.errors import MissingParameter, UnsupportedParameter
+from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedParameter
 from gwd.core.request import Generate, OutputFormat, Request
 from gwd.dialects import extensions, json_input
 from gwd.dialects.chat_completions.common import (
@@ -74,6 +74,7 @@ def _generate(wire: ChatWire, raw: dict[str, Any]) -> Generate:
         reasoning=reasoning_of(wire),
         output=_output(wire.response_format),
         verbosity=wire.verbosity,
+        logprobs=_logprobs(wire),
         max_output_tokens=output_cap(wire),
     )
 
@@ -96,6 +97,14 @@ def _output(wire: ResponseFormatWire | None) -> OutputFormat | None:
     )
 
 
+def _logprobs(wire: ChatWire) -> int | None:
+    if wire.logprobs:
+        return wire.top_logprobs or 0
+    if wire.top_logprobs:
+        raise InvalidValue("`top_logprobs` needs `logprobs: true`", param="top_logprobs")
+    return None
+
+
 def _chat_words(wire: ChatWire, generate: Generate) -> set[str]:
     words = set()
     if generate.tools:
@@ -110,4 +119,8 @@ def _chat_words(wire: ChatWire, generate: Generate) -> set[str]:
             words.add("structured_outputs")
     if wire.verbosity is not None:
         words.add("verbosity")
+    if generate.logprobs is not None:
+        words.add("logprobs")
+    if generate.logprobs:
+        words.add("top_logprobs")
     return words

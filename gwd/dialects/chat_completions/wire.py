@@ -176,6 +176,8 @@ class ChatWire(CommonWire, frozen=True, kw_only=True):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormatWire | None = None
     verbosity: str | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
     functions: Any = None
     function_call: Any = None
     modalities: list[str] | None = None

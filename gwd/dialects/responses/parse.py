@@ -29,6 +29,7 @@ MAX_METADATA_VALUE: Final = 512
 # Fields that mean something only to the service that stores responses, or to its own clients; never sent on.
 _IGNORED: Final = frozenset(("client_metadata", "truncation", "background", "store"))
 _KNOWN: Final = (json_input.field_names(BodyWire) - {"metadata"}) | _IGNORED
+LOGPROBS: Final = "message.output_text.logprobs"
 _REASONING_FIELDS: Final = json_input.field_names(ReasoningWire)
 
 
@@ -89,13 +90,14 @@ def parse(
             reasoning=_reasoning(wire.reasoning),
             output=_output(text),
             verbosity=text.verbosity,
+            logprobs=_logprobs(wire),
             max_output_tokens=_positive(wire.max_output_tokens),
         ),
         stream=wire.stream is True,
         include_cost=extensions.wants_cost(wire.usage),
         include_receipt=extensions.wants_receipt(headers),
         tags=_tags(wire, headers),
-        sent_parameters=_sent_parameters(wire, offer, fields),
+        sent_parameters=_sent_parameters(wire, offer),
         dropped_tools=offer.hosted,
         extras=_extras(fields),
         body_bytes=len(body),
@@ -171,6 +173,11 @@ def _output(text: TextWire) -> OutputFormat | None:
     )
 
 
+def _logprobs(wire: BodyWire) -> int | None:
+    """Token probabilities come only with the text whose `include` asks for them."""
+    return wire.top_logprobs or 0 if LOGPROBS in (wire.include or ()) else None
+
+
 def _positive(max_output_tokens: int | None) -> int | None:
     if max_output_tokens is not None and max_output_tokens < 1:
         raise InvalidValue("`max_output_tokens` must be at least 1", param="max_output_tokens")
@@ -186,7 +193,7 @@ def _tags(wire: BodyWire, headers: Mapping[str, str]) -> Tags:
     return tags
 
 
-def _sent_parameters(wire: BodyWire, offer: Offer, fields: dict[str, Any]) -> frozenset[str]:
+def _sent_parameters(wire: BodyWire, offer: Offer) -> frozenset[str]:
     output = wire.text.format if wire.text is not None else None
     used = {
         "max_tokens": wire.max_output_tokens is not None,
@@ -199,7 +206,8 @@ def _sent_parameters(wire: BodyWire, offer: Offer, fields: dict[str, Any]) -> fr
         "response_format": output is not None and output.type != "text",
         "structured_outputs": output is not None and output.type == "json_schema",
         "verbosity": wire.text is not None and wire.text.verbosity is not None,
-        "top_logprobs": fields.get("top_logprobs") is not None,
+        "logprobs": _logprobs(wire) is not None,
+        "top_logprobs": bool(_logprobs(wire)),
     }
     return frozenset(word for word, is_used in used.items() if is_used)
 

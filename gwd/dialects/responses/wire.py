@@ -1,6 +1,6 @@
 """The wire of the responses dialect: what a client sends, and the objects it gets back (api.md section 3)."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -45,6 +45,8 @@ class BodyWire(msgspec.Struct, frozen=True):
     top_p: float | None = None
     reasoning: ReasoningWire | None = None
     text: TextWire | None = None
+    include: list[str] | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
     stream: bool | None = None
     store: bool | None = None
     background: bool | None = None

@@ -9,7 +9,7 @@ import msgspec
 
 from gwd.core.errors import InvalidRequest
 from gwd.core.request import Generate, Request, Sampling
-from gwd.core.target import Target, UpstreamCall
+from gwd.core.target import NO_FIELD_FOR, Target, UpstreamCall
 from gwd.vendors.anthropic_messages import thinking as thinking_rules
 from gwd.vendors.anthropic_messages.cache import limit_marks, with_nested
 from gwd.vendors.anthropic_messages.content import Block, Blocks
@@ -29,19 +29,7 @@ PINNED_VERSION: Final = "2023-06-01"
 STRICT_VERSION: Final = "2026-10-21"
 
 _VERSION_SEGMENT: Final = re.compile(r"/v\d+(?:beta\d*)?$")
-# Words of `supported_parameters` for which this format has no field at all (api.md 5.13).
-_UNKNOWN_WORDS: Final = frozenset(
-    (
-        "seed",
-        "frequency_penalty",
-        "presence_penalty",
-        "repetition_penalty",
-        "min_p",
-        "logit_bias",
-        "logprobs",
-        "top_logprobs",
-    )
-)
+_UNKNOWN_WORDS: Final = NO_FIELD_FOR["anthropic_messages"]
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 # Extras that have been read into the request and are written by their own rules.
 _HANDLED: Final = frozenset(("thinking", "output_config", "tools", "metadata"))
@@ -122,13 +110,13 @@ class _Draft:
             for part in message.parts
             if (block := blocks.system(part)) is not None
         ]
-        output = self._body.output
-        if output is not None and output.kind == "json_object":
-            system.append({"type": "text", "text": JSON_ONLY})
         history = History(blocks, own=self._own, mid_system=self._target.flags.mid_system)
         for message in messages[leading:]:
             history.add(message)
-        turns = history.turns()
+        turns = history.turns(after_system=bool(system) and leading == len(messages))
+        output = self._body.output
+        if output is not None and output.kind == "json_object":
+            system.append({"type": "text", "text": JSON_ONLY})
         if self._own and _version(self._request) >= STRICT_VERSION:
             _drop_user_citations(turns)
         return system, turns

@@ -70,8 +70,11 @@ class History:
         if self._own and message.extras and self._turns and self._turns[-1].role == role:
             self._turns[-1].extras |= message.extras
 
-    def turns(self) -> list[Turn]:
-        """The finished turns. Raises InvalidRequest if nothing is left to answer."""
+    def turns(self, *, after_system: bool) -> list[Turn]:
+        """The finished turns. Raises InvalidRequest if nothing is left to answer.
+
+        `after_system` says that instructions stand before the turns: they are answered even where no turn follows.
+        """
         if self._last_is_empty:
             raise InvalidRequest(
                 "the last message is empty: send text, an image, a file or a tool result",
@@ -82,11 +85,11 @@ class History:
             for call_id in turn.open_calls.values():
                 answer.results.append(_not_executed(call_id))
         turns = [turn for turn in self._turns if turn.content]
-        if all(turn.role == "system" for turn in turns):
+        if all(turn.role == "system" for turn in turns) and (turns or not after_system):
             raise InvalidRequest(
                 "`messages` holds nothing to answer: send a message with text", param="messages"
             )
-        if turns[0].role != "user":
+        if not turns or turns[0].role != "user":
             opening = Turn("user")
             opening.blocks.append({"type": "text", "text": PLACEHOLDER})
             turns.insert(0, opening)

@@ -169,16 +169,14 @@ class _Body:
             self.used |= WORDS
 
     def _logprobs(self) -> None:
-        """The chat format's wish for token probabilities, under this vendor's names."""
-        extras = (self._request.extras or {}) if self._request.family == "openai_chat" else {}
-        if extras.get("logprobs") is not True or not self._supports("logprobs"):
+        wanted = self._body.logprobs
+        if wanted is None or not self._supports("logprobs"):
             return
         self.used.add("logprobs")
         self._config["responseLogprobs"] = True
-        top = extras.get("top_logprobs")
-        if type(top) is int and top > 0 and self._supports("top_logprobs"):
+        if wanted and self._supports("top_logprobs"):
             self.used.add("top_logprobs")
-            self._config["logprobs"] = top
+            self._config["logprobs"] = wanted
 
 
 def _text(schema: Json) -> str:

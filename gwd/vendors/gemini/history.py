@@ -55,6 +55,7 @@ class History:
         self._results = _results_by_call(body.messages)
         self._answered: set[int] = set()
         self._used_ids: set[str] = set()
+        self._is_only_system = False
         self._turns: list[Json] = []
         self._unanswered: list[tuple[ToolCallPart, Json]] = []
 
@@ -63,6 +64,7 @@ class History:
         parts: list[Json] = []
         while self._messages and self._messages[0].role == "system":
             parts += self._texts(self._messages.pop(0))
+        self._is_only_system = bool(parts) and not self._messages
         return parts
 
     def turns(self) -> list[Json]:
@@ -81,11 +83,11 @@ class History:
                 case _:
                     assert_never(message.role)
         self._answer_calls()
-        if not self._turns:
+        if not self._turns and not self._is_only_system:
             raise InvalidRequest(
                 "`messages` holds nothing to answer: send a message with text", param="messages"
             )
-        if self._turns[0]["role"] != "user":
+        if not self._turns or self._turns[0]["role"] != "user":
             self._turns.insert(0, _turn("user", {"text": PLACEHOLDER}))
         if self._turns[-1]["role"] == "model" and self._target.flags.supports_prefill is False:
             self._turns.append(_turn("user", {"text": CONTINUE}))

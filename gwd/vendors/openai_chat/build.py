@@ -17,7 +17,6 @@ Json = dict[str, Any]
 MAX_STOPS: Final = 4
 _SAMPLING: Final = tuple(f.name for f in msgspec.structs.fields(Sampling) if f.name != "stop")
 _REJECTABLE: Final = frozenset(("temperature", "top_p", "top_k"))
-_EXTRA_WORDS: Final = frozenset(("logit_bias", "logprobs", "top_logprobs"))
 # Fields that the responses format shares with this one, under the same names and with the same meaning.
 _SHARED_EXTRAS: Final = ("prompt_cache_key", "safety_identifier", "service_tier")
 _NOT_NAME: Final = str.maketrans(dict.fromkeys(" .:/\\\"'", "_"))
@@ -59,6 +58,7 @@ class _Builder:
         self._tools(body)
         self._output(body)
         self._reasoning(body)
+        self._logprobs(body)
         self._extras(body)
         user = user_for(self._request.tags)
         if user:
@@ -193,12 +193,19 @@ class _Builder:
         elif reasoning.effort != "none" and reasoning.enabled is not False:
             self.dropped.append("reasoning")
 
+    def _logprobs(self, body: Json) -> None:
+        wanted = self._generate.logprobs
+        if wanted is not None and self._takes("logprobs"):
+            body["logprobs"] = True
+            if wanted and self._takes("top_logprobs"):
+                body["top_logprobs"] = wanted
+
     def _extras(self, body: Json) -> None:
         """Unknown fields of the same family; known words only where the target lists them."""
         extras = self._request.extras or {}
         if self._request.family == "openai_chat":
             for name, value in extras.items():
-                if value is None or (name in _EXTRA_WORDS and not self._takes(name)):
+                if value is None or (name == "logit_bias" and not self._takes(name)):
                     continue
                 body.setdefault(name, value)
         elif self._request.family == "openai_responses":

@@ -28,7 +28,6 @@ _LOGPROBS: Final = "message.output_text.logprobs"
 _NEVER_FORWARDED: Final = frozenset(
     (
         "reasoning",
-        "include",
         "transforms",
         "plugins",
         "route",
@@ -85,6 +84,7 @@ class _Body:
         self._add_sampling()
         self._add_reasoning()
         self._add_text()
+        self._add_logprobs()
         self._add_extras()
         self._fields["store"] = False
         if self._request.stream:
@@ -98,9 +98,12 @@ class _Body:
         flags = self._target.flags
         history = History(self._body, self._names, Contents(self._request, flags), flags)
         instructions = history.instructions()
+        items = history.items()
+        if not items and all(message.role == "system" for message in self._body.messages):
+            # The vendor wants an input: what is to be answered is the instructions themselves.
+            items, instructions = history.as_items(instructions), None
         if instructions is not None:
             self._fields["instructions"] = instructions
-        items = history.items()
         if not items:
             raise InvalidRequest(
                 "the conversation holds nothing to answer: send a message with text"
@@ -206,6 +209,16 @@ class _Body:
         if text:
             self._fields["text"] = text
 
+    def _add_logprobs(self) -> None:
+        wanted = self._body.logprobs
+        if wanted is None or not self._supports("logprobs", "top_logprobs"):
+            return
+        self.used.add("logprobs")
+        self._fields.setdefault("include", []).append(_LOGPROBS)
+        if wanted and self._supports("top_logprobs"):
+            self.used.add("top_logprobs")
+            self._fields["top_logprobs"] = wanted
+
     def _format(self, output: OutputFormat) -> Item | None:
         if output.kind == "text":
             return None
@@ -249,9 +262,6 @@ class _Body:
                 self._fields[name] = value
                 self.used.add(name)
         self._add_user()
-        included = self._extras.get("include")
-        if isinstance(included, list) and _LOGPROBS in included:
-            self._fields.setdefault("include", []).append(_LOGPROBS)
 
 
 def _known_extras(request: Request) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_responses.build import tool_names
 from gwd.vendors.openai_responses.faults import fault_inside
 from gwd.vendors.openai_responses.items import Items
-from gwd.vendors.openai_responses.parts import Parts, Slot
+from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.openai_responses.wire import EventWire, TextDelta
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 
@@ -162,7 +162,7 @@ class ResponsesStreamDecoder:
         part = _dict(event.part)
         if part.get("type") == "output_text":
             slot = self._slot(event, "text")
-            self._parts.complete(slot, part.get("text"))
+            self._parts.complete(slot, part.get("text"), logprobs_of(part.get("logprobs")))
             if not slot.annotations and isinstance(part.get("annotations"), list):
                 slot.annotations += (a for a in part["annotations"] if isinstance(a, dict))
             self._parts.close(slot)
@@ -187,7 +187,7 @@ class ResponsesStreamDecoder:
             item = self._items.find_or_add("message", item_id, output_index)
             slot = self._text = self._items.text_slot(item, content_index, "text")
             self._text_at = at
-        self._parts.feed(slot, text, {"logprobs": logprobs} if logprobs else None)
+        self._parts.feed(slot, text, logprobs_of(logprobs))
 
     def _text_done(self, event: EventWire) -> None:
         self._parts.complete(self._slot(event, "text"), event.text)

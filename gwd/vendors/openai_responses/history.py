@@ -52,6 +52,12 @@ class History:
             texts += [self._contents.text(p) for p in message.parts if isinstance(p, TextPart)]
         return "\n\n".join(text for text in texts if text) or None
 
+    def as_items(self, instructions: str | None) -> list[Item]:
+        """Instructions as the only message of a conversation."""
+        if not instructions:
+            return []
+        return [self._system_item([{"type": "input_text", "text": instructions}])]
+
     def items(self) -> list[Item]:
         """What remains after `instructions`, in order."""
         for message in self._messages:
@@ -73,8 +79,11 @@ class History:
     def _system(self, message: Message) -> None:
         content = self._contents.inputs([p for p in message.parts if isinstance(p, TextPart)])
         if content:
-            role = "system" if self._flags.developer_role is False else "developer"
-            self._items.append({"type": "message", "role": role, "content": content})
+            self._items.append(self._system_item(content))
+
+    def _system_item(self, content: list[Item]) -> Item:
+        role = "system" if self._flags.developer_role is False else "developer"
+        return {"type": "message", "role": role, "content": content}
 
     def _user(self, message: Message) -> None:
         parts: list[Part] = []

@@ -11,7 +11,7 @@ import msgspec
 from gwd.core import ids
 from gwd.core.events import PartStarted
 from gwd.vendors.openai_responses.history import REASONING_FORMAT
-from gwd.vendors.openai_responses.parts import Parts, Slot
+from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.tool_names import ToolNames
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -129,7 +129,7 @@ class Items:
             kind = part.get("type")
             if kind == "output_text":
                 slot = self.text_slot(item, place, "text")
-                self._parts.complete(slot, part.get("text"))
+                self._parts.complete(slot, part.get("text"), logprobs_of(part.get("logprobs")))
                 if not slot.annotations:
                     slot.annotations += _dicts(part.get("annotations"))
             elif kind == "refusal":

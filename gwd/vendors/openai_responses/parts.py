@@ -52,10 +52,10 @@ class Parts:
         else:
             slot.pending.append((text, extras))
 
-    def complete(self, slot: Slot, text: object) -> None:
-        """The vendor repeats the whole text: whatever its deltas left out is added."""
+    def complete(self, slot: Slot, text: object, extras: dict[str, Any] | None = None) -> None:
+        """The vendor repeats the whole text: whatever its deltas left out is added; `extras` if they left out all."""
         if isinstance(text, str) and len(text) > slot.length:
-            self.feed(slot, text[slot.length :])
+            self.feed(slot, text[slot.length :], None if slot.length else extras)
 
     def close(self, slot: Slot) -> None:
         if not slot.is_closed:
@@ -100,6 +100,11 @@ class Parts:
         for text, extras in head.pending:
             self.events.append(PartDelta(self._index, text, extras))
         head.pending.clear()
+
+
+def logprobs_of(found: object) -> dict[str, Any] | None:
+    """Token probabilities as the chat format holds them: the form in which they travel between formats."""
+    return {"logprobs": {"content": found}} if found and isinstance(found, list) else None
 
 
 def _nested(annotation: dict[str, Any]) -> dict[str, Any]:

@@ -225,7 +225,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         "session_id": row.session_id,
         "external_user": row.user_tag,
         "http_referer": row.referer,
-        "origin": row.referer,
+        "origin": row.referer or "",
         "title": row.title,
         "user_agent": row.user_agent,
         "request_id": row.request_id,

@@ -127,3 +127,30 @@ async def test_refusal_is_on_record(gateway: Gateway) -> None:
     assert record["status"] == "refused"
     assert record["error"]["code"] == "model_not_found"
     assert record["total_cost"] == 0
+
+
+@pytest.mark.parametrize("model", ["demo/chat", "demo/claude", "demo/responses"])
+async def test_instructions_alone_are_answered(gateway: Gateway, model: str) -> None:
+    messages = [{"role": "system", "content": "Write a haiku about tea."}]
+    reply = await gateway.chat(model=model, messages=messages)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["choices"][0]["message"]["content"]
+    reply = await gateway.chat(model=model, messages=[{"role": "system", "content": ""}])
+    assert reply.status_code == 400
+
+
+@pytest.mark.parametrize("model", ["demo/chat", "demo/claude", "demo/responses"])
+async def test_what_clients_keep_on_a_message_stays_with_them(gateway: Gateway, model: str) -> None:
+    answer = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "b", "role": "assistant", "annotations": []}],
+        "id": "gen-1",
+        "parsed": {"a": 1},
+        "provider_specific_fields": {"reasoning": "hm"},
+        "thinking_blocks": [],
+        "annotations": [],
+        "timestamp": 1,
+    }
+    user = {"role": "user", "content": "a"}
+    reply = await gateway.chat(model=model, messages=[user, answer, user])
+    assert reply.status_code == 200, reply.text

@@ -44,8 +44,26 @@ ContentPart = TextPart | ImagePart | FilePart
 AssistantPart = ContentPart | RefusalPart
 T = TypeVar("T")
 
-_MESSAGE_FIELDS: Final = json_input.field_names(MessageWire)
-_PART_FIELDS: Final = json_input.field_names(PartWire)
+# What a message holds that the client knows, and what SDKs and other clients keep on a message and replay with it:
+# an answer's own fields and what was read out of them. No vendor takes these.
+_MESSAGE_FIELDS: Final = json_input.field_names(MessageWire) | {
+    "id",
+    "type",
+    "status",
+    "created_at",
+    "timestamp",
+    "model",
+    "provider",
+    "usage",
+    "finish_reason",
+    "native_finish_reason",
+    "images",
+    "parsed",
+    "provider_specific_fields",
+    "thinking_blocks",
+    "gateway_metadata",
+}
+_PART_FIELDS: Final = json_input.field_names(PartWire) | {"id", "role", "annotations", "parsed"}
 _HTTP: Final = ("https://", "http://")
 _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _STANDARD: Final = bytes.maketrans(b"-_", b"+/")

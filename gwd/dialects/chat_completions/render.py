@@ -101,8 +101,7 @@ class ChatRenderer:
             "created": reply.created_s,
             "model": reply.model,
             "provider": reply.vendor,
-            "system_fingerprint": None,
-            **(self._started.extras or {}),
+            **{n: value for n, value in (self._started.extras or {}).items() if value is not None},
         }
         self._envelope = b"data: " + _ENCODE(fields)[:-1]
         self._content_head = self._envelope + _CHOICE + b'"content":'

@@ -39,6 +39,7 @@ _SAME: Final = {
     "reasoning": ("reasoning", "reasoning_effort", "include_reasoning"),
     "reasoning_effort": ("reasoning", "reasoning_effort"),
     "include_reasoning": ("reasoning", "include_reasoning"),
+    "logprobs": ("logprobs", "top_logprobs"),
 }
 _URL_IMAGES: Final = frozenset(("openai_chat", "openai_responses", "anthropic_messages"))
 _URL_FILES: Final = frozenset(("openai_responses", "anthropic_messages"))

@@ -127,3 +127,13 @@ async def test_a_file_kept_by_another_vendor_is_a_bad_request(gateway: Gateway, 
     error = reply.json()["error"]
     assert (reply.status_code, error["details"]["error_code"]) == (400, "unsupported_content")
     assert "send the file's bytes" in error["message"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_what_sdks_write_on_blocks_stays_with_them(gateway: Gateway, model: str) -> None:
+    block = {"type": "text", "text": "b", "parsed_output": {"a": 1}, "index": 0}
+    user = {"role": "user", "content": "a"}
+    reply = await send(
+        gateway, model=model, messages=[user, {"role": "assistant", "content": [block]}, user]
+    )
+    assert reply.status_code == 200, reply.text

@@ -255,8 +255,10 @@ def _mark(ttl: CacheTtl) -> dict[str, str]:
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
+# What SDKs write on the blocks of an answer for their own use, and replay with them.
+_CLIENTS_OWN: Final = frozenset(("index", "parsed_output", "partial_json"))
 _KNOWN: Final[dict[type[msgspec.Struct], frozenset[str]]] = {
-    shape: json_input.field_names(shape)
+    shape: json_input.field_names(shape) | _CLIENTS_OWN
     for shape in (
         TextBlock,
         ImageBlock,

@@ -11,7 +11,7 @@ import pytest
 from gwd.core.clock import SystemClock
 from gwd.management.setup import NewNode
 from gwd.node.init import initialize
-from tests.support.node import free_port
+from tests.cases.caserunner.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 

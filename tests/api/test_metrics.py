@@ -17,7 +17,8 @@ from gwd.jobs import disk
 from gwd.ledger import LedgerBroken
 from gwd.store import Connection
 from gwd.wiring import RunningNode
-from tests.support.node import Gateway, Nodes, free_port
+from tests.cases.caserunner.ports import free_port
+from tests.support.node import Gateway, Nodes
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases.caserunner.ports import free_port
 from tests.cli.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -55,9 +55,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         cwd=ROOT, env=kept, capture_output=True, text=True, check=True,
     )  # fmt: skip
     node = json.loads(made.stdout)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = (folder / "log").open("w")
     with log, subprocess.Popen(
         [sys.executable, "-m", "gwd", "serve", "--config", node["config"], "--port", str(port)],

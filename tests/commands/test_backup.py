@@ -10,7 +10,7 @@ import pytest
 
 from gwd.credentials import keyring
 from gwd.store.lock import InstanceLock
-from tests.commands.conftest import free_port
+from tests.cases.caserunner.ports import free_port
 
 
 @pytest.fixture

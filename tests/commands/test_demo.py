@@ -15,7 +15,8 @@ import msgspec
 import openai
 import pytest
 
-from tests.commands.conftest import ROOT, free_port
+from tests.cases.caserunner.ports import free_port
+from tests.commands.conftest import ROOT
 
 
 class Shown(msgspec.Struct, frozen=True):

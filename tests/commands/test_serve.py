@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gwd.jobs.service_manager import watchdog_gap_s
-from tests.commands.conftest import free_port
+from tests.cases.caserunner.ports import free_port
 
 
 def test_the_operator_key_of_init_opens_the_management_api(serve, made):

@@ -17,8 +17,9 @@ from gwd import ledger
 from gwd.demo import Behaviour, SimulatedVendor
 from gwd.store import Connection
 from gwd.store.connection import open_connection
+from tests.cases.caserunner.ports import free_port
 from tests.faults.killed_node import POINTS, UNSETTLED
-from tests.support.node import Nodes, free_port
+from tests.support.node import Nodes
 
 ROOT = Path(__file__).parents[2]
 STREAMS = 32

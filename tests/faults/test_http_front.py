@@ -19,7 +19,8 @@ from gwd.api import http_guard
 from gwd.api.http_guard import BadHead, Front, HeadTooLarge, check_head
 from gwd.core.counters import Counters
 from gwd.wiring import RunningNode
-from tests.support.node import Nodes, free_port
+from tests.cases.caserunner.ports import free_port
+from tests.support.node import Nodes
 
 ROOT = Path(__file__).parents[2]
 HOST = b"Host: gateway.example"

@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.cases.caserunner.ports import free_port
 from tests.faults.bills import billed
 from tests.faults.clients import CHAT, Seen
-from tests.support.node import PRICES, Gateway, free_port
+from tests.support.node import PRICES, Gateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.cases.caserunner.ports import free_port
 from tests.flows.frames import frames_of, text_of
-from tests.support.node import free_port, open_gateway
+from tests.support.node import open_gateway
 
 
 class Proxy:

@@ -19,8 +19,9 @@ from gwd.demo import Behaviour, SimulatedVendor
 from gwd.pricing.tokens import estimate_text
 from gwd.store.lock import AlreadyRunningError
 from gwd.wiring import RunningNode
+from tests.cases.caserunner.ports import free_port
 from tests.flows.frames import error_of, frames_of, text_of
-from tests.support.node import Gateway, Nodes, fill_catalog, free_port
+from tests.support.node import Gateway, Nodes, fill_catalog
 
 ROOT = Path(__file__).parents[2]
 NANO = 1_000_000_000

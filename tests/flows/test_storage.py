@@ -19,11 +19,12 @@ from gwd.core.errors import StorageUnavailable
 from gwd.demo import Behaviour
 from gwd.pipeline import inference
 from gwd.store import Connection, Store, writer
+from tests.cases.caserunner.ports import free_port
 from tests.flows.conftest import Opened
 from tests.flows.disk import Disk
 from tests.flows.frames import error_of, frames_of, text_of
 from tests.support.money import USD, add, hold, open_organization
-from tests.support.node import Gateway, Nodes, free_port
+from tests.support.node import Gateway, Nodes
 from tests.support.store import NOW_US, open_store
 
 ROOT = Path(__file__).parents[2]

@@ -19,6 +19,7 @@ from gwd.demo import SimulatedVendor
 from gwd.management.setup import NewNode
 from gwd.node.init import initialize
 from gwd.wiring import RunningNode
+from tests.cases.caserunner.ports import free_port
 from tests.support.facts import untrue_facts
 
 PRICES = {"prompt": "0.000002", "completion": "0.000008", "input_cache_read": "0.0000005"}
@@ -224,15 +225,6 @@ class Nodes:
         given = {**self.environment, **environment}
         read = settings.load(self.directory / "node" / "gwd.toml", given, "127.0.0.1", free_port())
         return RunningNode(read, given, clock=clock, name=f"gwd-test-{id(self)}-{self._count}")
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def fill_catalog(gateway: Gateway) -> None:

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .assertions import cut, load_json_or_none
+from .ports import HOST, free_port
 from .wire import send
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -28,9 +28,6 @@ SETUP_BEFORE_NOW_S = 60  # setup runs this long before `now`: keys that expire a
 FAKETIME_LIBRARY = next(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
 # libfaketime 0.9.10 breaks time.sleep of Python 3.11 (clock_nanosleep on the monotonic clock).
 SITECUSTOMIZE = "import select, time\ntime.sleep = lambda seconds: select.select([], [], [], seconds) and None\n"
-
-
-_given_ports: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class Gateway:
         folder = Path(self._folder.name)
         self._data, self._log = folder / "gateway", folder / "log"
         self._environment = self._process_environment(folder)
-        self.address = free_address()
+        self.address = (HOST, free_port())
         if self._options.fresh is not None and self.clock is None:
             shutil.copytree(self._options.fresh, self._data)
             self.management_key = self._options.management_key
@@ -217,17 +214,6 @@ class Gateway:
             await self._process.wait()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # workers that outlived it
-
-
-def free_address() -> tuple[str, int]:
-    """A port that is free and that no other case of this run was given: two may be between asking and serving."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            host, port = probe.getsockname()
-        if port not in _given_ports:
-            _given_ports.add(port)
-            return host, port
 
 
 def allow_http(config: Path) -> None:

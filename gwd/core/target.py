@@ -7,33 +7,21 @@ import msgspec
 from gwd.core.cost import Price
 from gwd.core.request import Effort
 
+_FEW_HAVE: Final = frozenset(
+    (
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "repetition_penalty",
+        "min_p",
+        "logit_bias",
+    )
+)
 # Words of `supported_parameters` for which a vendor format has no field, whatever the catalog says (api.md 5.13).
 NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
-    "anthropic_messages": frozenset(
-        (
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "repetition_penalty",
-            "min_p",
-            "logit_bias",
-            "logprobs",
-            "top_logprobs",
-        )
-    ),
+    "anthropic_messages": _FEW_HAVE | {"logprobs", "top_logprobs"},
     "gemini": frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
-    "openai_responses": frozenset(
-        (
-            "top_k",
-            "stop",
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "repetition_penalty",
-            "min_p",
-            "logit_bias",
-        )
-    ),
+    "openai_responses": _FEW_HAVE | {"top_k", "stop"},
 }
 
 

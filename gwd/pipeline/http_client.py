@@ -10,7 +10,6 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from math import inf
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -162,7 +161,7 @@ class _Connection(asyncio.Protocol):
         self.origin = origin
         self.idle_since_s = 0.0
         self._loop = asyncio.get_running_loop()
-        self._deadline_s = inf
+        self._deadline_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -173,8 +172,11 @@ class _Connection(asyncio.Protocol):
         return self._transport is None or self._transport.is_closing()
 
     def wait_until(self, deadline_s: float) -> None:
-        """Wake the reply with a timeout then. The timer is set anew only if it would ring too late: most waits end
-        long before, and a timer for each of them costs as much as the rest of a stream's event."""
+        """Wake the reply with a timeout then.
+
+        The timer is set anew only if it would ring too late: most waits end long before, and a timer for each of them
+        is a tenth of what a stream's event costs.
+        """
         self._deadline_s = deadline_s
         if self._timer is None or deadline_s < self._timer.when():
             if self._timer is not None:
@@ -209,10 +211,11 @@ class _Connection(asyncio.Protocol):
 
     def _ring(self) -> None:
         self._timer = None
+        if self._reply is None:
+            return
         if self._deadline_s <= self._loop.time():
-            if self._reply is not None:
-                self._reply.expire()
-        elif self._deadline_s < inf:
+            self._reply.expire()
+        else:
             self.wait_until(self._deadline_s)
 
     # --- the socket's side

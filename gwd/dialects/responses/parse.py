@@ -29,8 +29,8 @@ MAX_METADATA_VALUE: Final = 512
 # Fields that mean something only to the service that stores responses, or to its own clients; never sent on.
 _IGNORED: Final = frozenset(("client_metadata", "truncation", "background", "store"))
 _KNOWN: Final = (json_input.field_names(BodyWire) - {"metadata"}) | _IGNORED
-LOGPROBS: Final = "message.output_text.logprobs"
 _REASONING_FIELDS: Final = json_input.field_names(ReasoningWire)
+_LOGPROBS: Final = "message.output_text.logprobs"
 
 
 class Echo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -175,7 +175,7 @@ def _output(text: TextWire) -> OutputFormat | None:
 
 def _logprobs(wire: BodyWire) -> int | None:
     """Token probabilities come only with the text whose `include` asks for them."""
-    return wire.top_logprobs or 0 if LOGPROBS in (wire.include or ()) else None
+    return wire.top_logprobs or 0 if _LOGPROBS in (wire.include or ()) else None
 
 
 def _positive(max_output_tokens: int | None) -> int | None:

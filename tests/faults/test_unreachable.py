@@ -1,6 +1,7 @@
 """Vendors that cannot be reached: refused, unknown, untrusted, or no HTTP at all (reliability.md 1.3)."""
 
 import asyncio
+import itertools
 import socket
 import ssl
 import struct
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SETTINGS = {"GWD_TIMEOUTS_CONNECT_S": "1", "GWD_TIMEOUTS_FIRST_EVENT_S": "2"}
 Served = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Listen = Callable[..., Awaitable[int]]
+
+_numbers = itertools.count(1)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -77,14 +80,19 @@ async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-async def ask(node: Gateway, base_url: str, *, stream: bool) -> tuple[int, str, int]:
-    """Status and reason of a request to a vendor at this address, and what it cost."""
-    slug = f"at-{len(base_url)}-{abs(hash((base_url, stream)))}"
-    await node.add_provider(slug, "openai_chat", base_url)
+async def model_at(node: Gateway, base_url: str) -> str:
+    """A new model whose only endpoint is a vendor at this address."""
+    slug = f"vendor-{next(_numbers)}"  # not from the address: a port comes back after its server is gone
     model = f"demo/{slug}"
+    await node.add_provider(slug, "openai_chat", base_url)
     await node.add_model(model, pricing=PRICES)
     await node.add_endpoint(model, slug, "gpt-demo")
-    seen, bill = await billed(node, CHAT, stream=stream, model=model)
+    return model
+
+
+async def ask(node: Gateway, base_url: str, *, stream: bool) -> tuple[int, str, int]:
+    """Status and reason of a request to a vendor at this address, and what it cost."""
+    seen, bill = await billed(node, CHAT, stream=stream, model=await model_at(node, base_url))
     assert bill.record["error"]["code"] in ("upstream_unavailable", "upstream_error")
     [fallback] = bill.record["gateway_metadata"]["routing"]["fallbacks"]
     return seen.status, fallback["reason"], bill.charged_nano
@@ -238,9 +246,6 @@ async def cut_after(
             writer.close()
 
     port = await listen(cut)
-    slug = f"cut-{port}"
-    await node.add_provider(slug, "openai_chat", f"http://127.0.0.1:{port}/v1")
-    await node.add_model(f"demo/{slug}", pricing=PRICES)
-    await node.add_endpoint(f"demo/{slug}", slug, "gpt-demo")
-    seen, bill = await billed(node, CHAT, stream=True, model=f"demo/{slug}")
+    model = await model_at(node, f"http://127.0.0.1:{port}/v1")
+    seen, bill = await billed(node, CHAT, stream=True, model=model)
     return seen, bill.charged_nano

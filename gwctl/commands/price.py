@@ -1,5 +1,6 @@
 """`gwctl model price`: what a model costs, now, from a date on, and before."""
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from gwctl import when
@@ -93,12 +94,23 @@ def set_(
     )
     if not given:
         raise usage("no price was given", do="gwctl model price set --help")
-    # A price is one dated whole, so what is not named is carried over from the one in force.
-    before = find(session, MODELS, model_id).get("pricing") or {}
-    changes: dict[str, Any] = {"pricing": {**before, **given}}
-    if effective is not None:
-        changes["effective_at"] = when.future(effective)
+    model = find(session, MODELS, model_id)
+    if effective is None:
+        changes: dict[str, Any] = {"pricing": {**(model.get("pricing") or {}), **given}}
+    else:
+        at = when.future(effective)
+        changes = {"pricing": {**_in_force(model, at), **given}, "effective_at": at}
     update_record(session, MODELS, model_id, changes)
+
+
+def _in_force(model: dict[str, Any], at: str) -> dict[str, Any]:
+    """A price is one dated whole: what is not named is carried over from the one that holds until then."""
+    moment = datetime.fromisoformat(at)
+    pricing: dict[str, Any] = {}
+    for version in model.get("prices") or []:  # oldest first
+        if datetime.fromisoformat(version["effective_at"]) <= moment:
+            pricing = version.get("pricing") or {}
+    return pricing
 
 
 @model_price.verb(

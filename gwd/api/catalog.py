@@ -47,11 +47,11 @@ def create_model(connection: Connection, call: Call) -> Answer:
 
 def list_models(connection: Connection, call: Call) -> Answer:
     limit, offset = call.page()
-    return listed(*models.list_(connection, limit=limit, offset=offset))
+    return listed(*models.list_(connection, limit=limit, offset=offset, now_us=call.now_us))
 
 
 def get_model(connection: Connection, call: Call) -> Answer:
-    return one(models.get(connection, call.path["model"]))
+    return one(models.get(connection, call.path["model"], now_us=call.now_us))
 
 
 def patch_model(connection: Connection, call: Call) -> Answer:
@@ -62,7 +62,7 @@ def patch_model(connection: Connection, call: Call) -> Answer:
 
 def delete_model(connection: Connection, call: Call) -> Answer:
     model_id = call.path["model"]
-    models.delete(connection, model_id)
+    models.delete(connection, model_id, now_us=call.now_us)
     return deleted("model", model_id)
 
 
@@ -80,6 +80,7 @@ def list_endpoints(connection: Connection, call: Call) -> Answer:
             connection,
             limit=limit,
             offset=offset,
+            now_us=call.now_us,
             model=call.query.get("model"),
             provider=call.query.get("provider"),
         )
@@ -87,7 +88,7 @@ def list_endpoints(connection: Connection, call: Call) -> Answer:
 
 
 def get_endpoint(connection: Connection, call: Call) -> Answer:
-    return one(endpoints.get(connection, call.path["endpoint"]))
+    return one(endpoints.get(connection, call.path["endpoint"], now_us=call.now_us))
 
 
 def patch_endpoint(connection: Connection, call: Call) -> Answer:

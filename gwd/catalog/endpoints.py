@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from gwd.catalog import inputs, prices, providers
@@ -44,22 +43,20 @@ def create(connection: Connection, body: EndpointInput, *, allow_http: bool, now
             updated_at=now_us,
         )
     )
-    if body.pricing is not None:
-        prices.append(
-            connection,
-            body.model,
-            endpoint_id=row_id,
-            pricing=body.pricing,
-            tiers=tuple(body.pricing_tiers),
-            effective_at_us=now_us,
-            now_us=now_us,
-        )
+    prices.begin(
+        connection,
+        body.model,
+        endpoint_id=row_id,
+        pricing=body.pricing,
+        tiers=body.pricing_tiers,
+        now_us=now_us,
+    )
     raise_revision(connection)
-    return get(connection, row_id)
+    return get(connection, row_id, now_us=now_us)
 
 
-def get(connection: Connection, endpoint_id: str) -> Record:
-    return _record(connection, _row(connection, endpoint_id))
+def get(connection: Connection, endpoint_id: str, *, now_us: int) -> Record:
+    return _record(connection, _row(connection, endpoint_id), now_us)
 
 
 def list_(
@@ -67,6 +64,7 @@ def list_(
     *,
     limit: int,
     offset: int,
+    now_us: int,
     model: str | None = None,
     provider: str | None = None,
 ) -> tuple[list[Record], int]:
@@ -78,13 +76,13 @@ def list_(
     rows = list(
         connection.run(query.order_by(EndpointTable.created_at).limit(limit).offset(offset))
     )
-    return [_record(connection, row) for row in rows], connection.count(query)
+    return [_record(connection, row, now_us) for row in rows], connection.count(query)
 
 
 def patch(
     connection: Connection, endpoint_id: str, body: EndpointPatch, *, allow_http: bool, now_us: int
 ) -> Record:
-    """A price given here is a version of the endpoint's own."""
+    """A price given here is a version of the endpoint's own; `pricing: null` goes back to the model's."""
     row = _row(connection, endpoint_id)
     changes: dict[str, Any] = {"updated_at": now_us}
     if body.upstream_model is not UNSET:
@@ -112,21 +110,17 @@ def patch(
         changes["disabled"] = body.disabled
         changes["draining"] = False
     connection.run(EndpointTable.update(changes).where(EndpointTable.id == endpoint_id))
-    if body.pricing is not UNSET:
-        effective = (
-            None if body.effective_at is UNSET else inputs.moment(body.effective_at, "effective_at")
-        )
-        prices.append(
-            connection,
-            row.model,
-            endpoint_id=endpoint_id,
-            pricing=body.pricing,
-            tiers=() if body.pricing_tiers is UNSET else tuple(body.pricing_tiers or ()),
-            effective_at_us=effective or now_us,
-            now_us=now_us,
-        )
+    prices.change(
+        connection,
+        row.model,
+        endpoint_id=endpoint_id,
+        pricing=body.pricing,
+        tiers=body.pricing_tiers,
+        effective_at_us=inputs.effective_at(body.effective_at),
+        now_us=now_us,
+    )
     raise_revision(connection)
-    return get(connection, endpoint_id)
+    return get(connection, endpoint_id, now_us=now_us)
 
 
 def drain(connection: Connection, endpoint_id: str, *, now_us: int) -> Record:
@@ -138,7 +132,7 @@ def drain(connection: Connection, endpoint_id: str, *, now_us: int) -> Record:
         )
     )
     raise_revision(connection)
-    return get(connection, endpoint_id)
+    return get(connection, endpoint_id, now_us=now_us)
 
 
 def delete(connection: Connection, endpoint_id: str) -> None:
@@ -168,8 +162,7 @@ def _row(connection: Connection, endpoint_id: str) -> Any:
     return row
 
 
-def _record(connection: Connection, row: Any) -> Record:
-    own = [v for v in prices.versions(connection, row.model) if v.endpoint_id == row.id]
+def _record(connection: Connection, row: Any, now_us: int) -> Record:
     status = "disabled" if row.disabled else "draining" if row.draining else "live"
     return {
         "id": row.id,
@@ -179,8 +172,7 @@ def _record(connection: Connection, row: Any) -> Record:
         "tag": row.tag,
         "upstream_model": row.upstream_model,
         "base_url": row.base_url,
-        "pricing": msgspec.to_builtins(own[-1].body.pricing) if own else None,
-        "pricing_tiers": [msgspec.to_builtins(t) for t in own[-1].body.tiers] if own else [],
+        **prices.record(prices.of(connection, row.model, row.id), now_us),
         "context_length": row.context_length,
         "max_completion_tokens": row.max_completion_tokens,
         "supported_parameters": row.supported_parameters,

@@ -115,10 +115,12 @@ class EndpointInput(_Input, frozen=True):
 
 
 class EndpointPatch(_Input, frozen=True):
+    """As ModelPatch; a `pricing` of null goes back to the model's price."""
+
     upstream_model: str | UnsetType = UNSET
     tag: str | UnsetType = UNSET
     base_url: str | UnsetType | None = UNSET
-    pricing: Pricing | UnsetType = UNSET
+    pricing: Pricing | UnsetType | None = UNSET
     pricing_tiers: list[PricingTier] | UnsetType | None = UNSET
     effective_at: str | UnsetType = UNSET
     context_length: int | UnsetType | None = UNSET
@@ -234,6 +236,11 @@ def moment(value: str | None, field: str) -> int | None:
         raise InvalidValue(f"`{field}` {error}", param=field) from None
 
 
+def effective_at(value: str | UnsetType) -> int | None:
+    """When a price takes effect; None for now."""
+    return None if value is UNSET else moment(value, "effective_at")
+
+
 def _is_near(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -241,4 +248,4 @@ def _is_near(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    return address.is_loopback or address.is_private
+    return address.is_loopback or (address.is_private and not address.is_link_local)

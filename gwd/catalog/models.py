@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from gwd.catalog import inputs, lifecycle, prices
 from gwd.catalog.inputs import ModelInput, ModelPatch
@@ -51,29 +50,29 @@ def create(connection: Connection, body: ModelInput, *, now_us: int) -> Record:
     )
     _set_aliases(connection, model_id, body.aliases)
     _check_lifecycle(connection, model_id, now_us)
-    if body.pricing is not None:
-        prices.append(
-            connection,
-            model_id,
-            endpoint_id=None,
-            pricing=body.pricing,
-            tiers=tuple(body.pricing_tiers),
-            effective_at_us=now_us,
-            now_us=now_us,
-        )
+    prices.begin(
+        connection,
+        model_id,
+        endpoint_id=None,
+        pricing=body.pricing,
+        tiers=body.pricing_tiers,
+        now_us=now_us,
+    )
     raise_revision(connection)
-    return get(connection, model_id)
+    return get(connection, model_id, now_us=now_us)
 
 
-def get(connection: Connection, model_id: str) -> Record:
-    return _record(connection, _row(connection, model_id))
+def get(connection: Connection, model_id: str, *, now_us: int) -> Record:
+    return _record(connection, _row(connection, model_id), now_us)
 
 
-def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Record], int]:
+def list_(
+    connection: Connection, *, limit: int, offset: int, now_us: int
+) -> tuple[list[Record], int]:
     rows = list(
         connection.run(ModelTable.select().order_by(ModelTable.id).limit(limit).offset(offset))
     )
-    return [_record(connection, row) for row in rows], connection.count(ModelTable.select())
+    return [_record(connection, row, now_us) for row in rows], connection.count(ModelTable.select())
 
 
 def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: int) -> Record:
@@ -107,13 +106,20 @@ def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: in
         _set_aliases(connection, model_id, changes["aliases"])
     connection.run(ModelTable.update(changes).where(ModelTable.id == model_id))
     _check_lifecycle(connection, model_id, now_us)
-    if body.pricing is not UNSET or body.pricing_tiers is not UNSET:
-        _append_price(connection, model_id, body.pricing, body, now_us)
+    prices.change(
+        connection,
+        model_id,
+        endpoint_id=None,
+        pricing=body.pricing,
+        tiers=body.pricing_tiers,
+        effective_at_us=inputs.effective_at(body.effective_at),
+        now_us=now_us,
+    )
     raise_revision(connection)
-    return get(connection, model_id)
+    return get(connection, model_id, now_us=now_us)
 
 
-def delete(connection: Connection, model_id: str) -> None:
+def delete(connection: Connection, model_id: str, *, now_us: int) -> None:
     """Raises Conflict while endpoints serve it or another model names it as its successor."""
     _row(connection, model_id)
     served = connection.count(EndpointTable.select().where(EndpointTable.model == model_id))
@@ -124,31 +130,8 @@ def delete(connection: Connection, model_id: str) -> None:
         raise Conflict(f"model `{model_id}` is the successor of `{named.id}`; change that first")
     connection.run(AliasTable.delete().where(AliasTable.model == model_id))
     connection.run(ModelTable.delete().where(ModelTable.id == model_id))
+    prices.end(connection, model_id, now_us=now_us)
     raise_revision(connection)
-
-
-def _append_price(
-    connection: Connection,
-    model_id: str,
-    pricing: prices.Pricing | UnsetType,
-    body: ModelPatch,
-    now_us: int,
-) -> None:
-    own = [v for v in prices.versions(connection, model_id) if v.endpoint_id is None]
-    last = own[-1].body if own else prices.PriceBody(pricing=prices.Pricing())
-    tiers = last.tiers if body.pricing_tiers is UNSET else tuple(body.pricing_tiers or ())
-    effective = (
-        None if body.effective_at is UNSET else inputs.moment(body.effective_at, "effective_at")
-    )
-    prices.append(
-        connection,
-        model_id,
-        endpoint_id=None,
-        pricing=last.pricing if pricing is UNSET else pricing,
-        tiers=tiers,
-        effective_at_us=effective or now_us,
-        now_us=now_us,
-    )
 
 
 def _set_aliases(connection: Connection, model_id: str, aliases: list[str]) -> None:
@@ -204,8 +187,7 @@ def _row(connection: Connection, model_id: str) -> Any:
     return row
 
 
-def _record(connection: Connection, row: Any) -> Record:
-    own = [v for v in prices.versions(connection, row.id) if v.endpoint_id is None]
+def _record(connection: Connection, row: Any, now_us: int) -> Record:
     endpoints = connection.run(EndpointTable.select().where(EndpointTable.model == row.id))
     return {
         "id": row.id,
@@ -222,16 +204,7 @@ def _record(connection: Connection, row: Any) -> Record:
         "input_modalities": row.input_modalities,
         "output_modalities": row.output_modalities,
         "is_moderated": row.is_moderated,
-        "pricing": msgspec.to_builtins(own[-1].body.pricing) if own else None,
-        "pricing_tiers": [msgspec.to_builtins(t) for t in own[-1].body.tiers] if own else [],
-        "prices": [
-            {
-                "id": v.id,
-                "effective_at": iso(v.effective_at_us),
-                "pricing": msgspec.to_builtins(v.body.pricing),
-            }
-            for v in own
-        ],
+        **prices.record(prices.of(connection, row.id, None), now_us),
         "released_at": _iso(row.released_at),
         "deprecated_at": _iso(row.deprecated_at),
         "retired_at": _iso(row.retired_at),

@@ -1,11 +1,14 @@
 """Dated prices: what a `pricing` object means, which version holds at a moment, what a complete price is."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
+import peewee
 from msgspec import UNSET, UnsetType
 
 from gwd.catalog.tables import PriceTable
+from gwd.core.clock import iso
 from gwd.core.cost import Price, PriceTier
 from gwd.core.errors import InvalidValue
 from gwd.core.ids import mint
@@ -38,10 +41,11 @@ class PricingTier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class PriceBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is stored for one version."""
+    """What is stored for one version. An endpoint that `inherits` goes back to its model's price."""
 
     pricing: Pricing
     tiers: tuple[PricingTier, ...] = ()
+    inherits: bool = False
 
 
 class PriceVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,34 +58,91 @@ class PriceVersion(msgspec.Struct, frozen=True, kw_only=True):
     body: PriceBody
 
 
-def append(
+def begin(
     connection: Connection,
     model: str,
     *,
     endpoint_id: str | None,
-    pricing: Pricing,
-    tiers: tuple[PricingTier, ...],
+    pricing: Pricing | None,
+    tiers: list[PricingTier],
+    now_us: int,
+) -> None:
+    """The price of a new model or endpoint, if one was given. Raises InvalidValue for tiers without a price."""
+    if pricing is not None:
+        body = PriceBody(pricing=pricing, tiers=tuple(tiers))
+        _append(connection, model, endpoint_id, body, effective_at_us=now_us, now_us=now_us)
+    elif tiers:
+        raise _needs_pricing()
+
+
+def change(
+    connection: Connection,
+    model: str,
+    *,
+    endpoint_id: str | None,
+    pricing: Pricing | UnsetType | None,
+    tiers: list[PricingTier] | UnsetType | None,
+    effective_at_us: int | None,
+    now_us: int,
+) -> None:
+    """Write the version that a patch describes; what it leaves out stays as it is at the moment it takes effect.
+
+    A moment that has passed means now. `pricing` of None sends an endpoint back to its model's price. Earlier
+    versions stay. Raises InvalidValue naming the field.
+    """
+    if pricing is UNSET and tiers is UNSET:
+        if effective_at_us is not None:
+            raise InvalidValue("`effective_at` goes with `pricing`", param="effective_at")
+        return
+    at_us = max(effective_at_us or now_us, now_us)
+    before = in_force(of(connection, model, endpoint_id), at_us)
+    if pricing is None:
+        if tiers:
+            raise _needs_pricing()
+        body = PriceBody(pricing=Pricing(), inherits=True)
+    else:
+        if pricing is UNSET:
+            if before is None or before.body.inherits:
+                raise _needs_pricing()
+            pricing = before.body.pricing
+        kept = (before.body.tiers if before else ()) if tiers is UNSET else tuple(tiers or ())
+        body = PriceBody(pricing=pricing, tiers=kept)
+    _append(connection, model, endpoint_id, body, effective_at_us=at_us, now_us=now_us)
+
+
+def end(connection: Connection, model: str, *, now_us: int) -> None:
+    """The model is deleted: one of the same name that comes later begins without a price, announced ones are off."""
+    connection.run(
+        PriceTable.delete().where((PriceTable.model == model) & (PriceTable.effective_at > now_us))
+    )
+    _append(
+        connection, model, None, PriceBody(pricing=Pricing()), effective_at_us=now_us, now_us=now_us
+    )
+
+
+def _needs_pricing() -> InvalidValue:
+    return InvalidValue(
+        "`pricing_tiers` needs `pricing` beside it: there is no price yet that it could change",
+        param="pricing",
+    )
+
+
+def _append(
+    connection: Connection,
+    model: str,
+    endpoint_id: str | None,
+    body: PriceBody,
+    *,
     effective_at_us: int,
     now_us: int,
-) -> PriceVersion:
-    """Write a new version; earlier ones stay. Raises InvalidValue naming the field for a price that cannot be."""
-    body = PriceBody(
-        pricing=pricing, tiers=tuple(sorted(tiers, key=lambda t: t.above_prompt_tokens))
+) -> None:
+    body = msgspec.structs.replace(
+        body, tiers=tuple(sorted(body.tiers, key=lambda t: t.above_prompt_tokens))
     )
-    price_of("check", body, is_embedding=False)
-    for tier in tiers:
-        if tier.above_prompt_tokens <= 0:
-            raise InvalidValue("`above_prompt_tokens` must be positive", param="pricing_tiers")
-    version = PriceVersion(
-        id=mint("prc_"),
-        model=model,
-        endpoint_id=endpoint_id,
-        effective_at_us=effective_at_us,
-        body=body,
-    )
+    _check(body)
     connection.run(
         PriceTable.insert(
-            id=version.id,
+            id=mint("prc_"),
             model=model,
             endpoint_id=endpoint_id,
             effective_at=effective_at_us,
@@ -89,12 +150,34 @@ def append(
             created_at=now_us,
         )
     )
-    return version
+
+
+def _check(body: PriceBody) -> None:
+    _rates(body.pricing, "pricing")
+    for name in ("request", "image"):
+        _whole_nano(getattr(body.pricing, name), name)
+    seen = set()
+    for tier in body.tiers:
+        _rates(tier.pricing, "pricing_tiers")
+        if tier.above_prompt_tokens <= 0 or tier.above_prompt_tokens in seen:
+            raise InvalidValue(
+                "`above_prompt_tokens` must be positive, and each only once", param="pricing_tiers"
+            )
+        seen.add(tier.above_prompt_tokens)
+        if tier.pricing.request is not UNSET or tier.pricing.image is not UNSET:
+            raise InvalidValue(
+                "`pricing_tiers`: `request` and `image` do not depend on the length of the prompt;"
+                " give them in `pricing`",
+                param="pricing_tiers",
+            )
 
 
 def versions(connection: Connection, model: str | None = None) -> list[PriceVersion]:
-    """All versions (of one model), oldest first by the moment they take effect."""
-    query = PriceTable.select().order_by(PriceTable.effective_at, PriceTable.created_at)
+    """All versions (of one model and its endpoints), oldest first by the moment they take effect.
+
+    Of two for the same moment the one written later comes later, and holds.
+    """
+    query = PriceTable.select().order_by(PriceTable.effective_at, peewee.SQL("rowid"))
     if model is not None:
         query = query.where(PriceTable.model == model)
     return [
@@ -107,6 +190,55 @@ def versions(connection: Connection, model: str | None = None) -> list[PriceVers
         )
         for row in connection.run(query)
     ]
+
+
+def of(connection: Connection, model: str, endpoint_id: str | None) -> list[PriceVersion]:
+    """The versions of a model's own price, or of an endpoint's, oldest first."""
+    return [v for v in versions(connection, model) if v.endpoint_id == endpoint_id]
+
+
+def in_force(dated: Sequence[PriceVersion], at_us: int) -> PriceVersion | None:
+    """The last of these versions, oldest first, that has begun."""
+    found = None
+    for version in dated:
+        if version.effective_at_us > at_us:
+            break
+        found = version
+    return found
+
+
+def for_endpoint(
+    own: Sequence[PriceVersion], of_model: Sequence[PriceVersion]
+) -> list[tuple[int, PriceVersion | None]]:
+    """What an endpoint costs from which moment on: its own version in force, else its model's, else nothing."""
+    dated = []
+    for at_us in sorted({version.effective_at_us for version in (*own, *of_model)}):
+        version = in_force(own, at_us)
+        if version is None or version.body.inherits:
+            version = in_force(of_model, at_us)
+        dated.append((at_us, version))
+    return dated
+
+
+def record(dated: Sequence[PriceVersion], now_us: int) -> dict[str, Any]:
+    """The price fields of a catalog record: what is in force, and all versions with the announced ones."""
+    now = in_force(dated, now_us)
+    return {
+        **_body_record(now.body if now else None),
+        "prices": [
+            {"id": v.id, "effective_at": iso(v.effective_at_us), **_body_record(v.body)}
+            for v in dated
+        ],
+    }
+
+
+def _body_record(body: PriceBody | None) -> dict[str, Any]:
+    if body is None or body.inherits:
+        return {"pricing": None, "pricing_tiers": []}
+    return {
+        "pricing": msgspec.to_builtins(body.pricing),
+        "pricing_tiers": msgspec.to_builtins(body.tiers),
+    }
 
 
 def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price | None:

@@ -187,7 +187,9 @@ def _endpoint(
     provider: Any,
     dated: Mapping[tuple[str, str | None], list[prices.PriceVersion]],
 ) -> Endpoint:
-    own = dated.get((row.model, row.id))
+    timeline = prices.for_endpoint(
+        dated.get((row.model, row.id), []), dated.get((row.model, None), [])
+    )
     is_embedding = model.output_modalities == ["embeddings"]
     return Endpoint(
         id=row.id,
@@ -210,7 +212,7 @@ def _endpoint(
         weight=row.weight,
         is_live=not (row.disabled or row.draining or provider.disabled),
         dated_prices=tuple(
-            (v.effective_at_us, prices.price_of(v.id, v.body, is_embedding=is_embedding))
-            for v in (own or dated.get((row.model, None), []))
+            (at_us, prices.price_of(v.id, v.body, is_embedding=is_embedding) if v else None)
+            for at_us, v in timeline
         ),
     )

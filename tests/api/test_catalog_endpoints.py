@@ -1,10 +1,12 @@
 """/catalog/endpoints: which provider serves which model, at what price, under which name (design: starting it)."""
 
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tests.support.node import Gateway
+from tests.support.node import PRICES, Gateway
 
 NEW: dict[str, Any] = {
     "model": "demo/chat",
@@ -46,6 +48,46 @@ async def test_a_disabled_endpoint_gets_no_request(gateway: Gateway) -> None:
     assert gateway.vendor.calls.on("/v1/chat/completions") == []
     await gateway.manage("PATCH", path, {"disabled": False})
     assert (await gateway.chat()).status_code == 200
+
+
+async def test_an_endpoint_has_the_models_price_until_its_own_begins_and_after_it_ends(
+    gateway: Gateway,
+) -> None:
+    (endpoint,) = [
+        endpoint
+        for endpoint in (await gateway.manage("GET", "/catalog/endpoints"))["data"]
+        if endpoint["model"] == "demo/chat"
+    ]
+    path = f"/catalog/endpoints/{endpoint['id']}"
+
+    async def cost() -> float:
+        charged: float = (await gateway.chat(usage={"include": True})).json()["usage"]["cost"]
+        return charged
+
+    usual = await cost()
+    dear = {name: str(2 * Decimal(price)) for name, price in PRICES.items()}
+    dearest = {name: str(4 * Decimal(price)) for name, price in PRICES.items()}
+    tiers = [{"above_prompt_tokens": 1_000_000, "pricing": {"prompt": "0.1"}}]
+    next_year = (datetime.now(UTC) + timedelta(days=365)).isoformat()
+    announced = {"pricing": dearest, "effective_at": next_year}
+    record = (await gateway.manage("PATCH", path, announced))["data"]
+    assert (record["pricing"], len(record["prices"])) == (None, 1)
+    assert await cost() == usual
+    refused = await gateway.manage("PATCH", path, {"pricing_tiers": tiers}, status=400)
+    assert refused["error"]["param"] == "pricing"
+    record = (await gateway.manage("PATCH", path, {"pricing": dear, "pricing_tiers": tiers}))[
+        "data"
+    ]
+    assert (record["pricing"], record["pricing_tiers"]) == (dear, tiers)
+    assert await cost() == pytest.approx(2 * usual)
+    record = (await gateway.manage("PATCH", path, {"pricing": dearest}))["data"]
+    assert record["pricing_tiers"] == tiers
+    assert await cost() == pytest.approx(4 * usual)
+    record = (await gateway.manage("PATCH", path, {"pricing": None}))["data"]
+    assert (record["pricing"], record["pricing_tiers"]) == (None, [])
+    assert await cost() == usual
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": dear})
+    assert await cost() == pytest.approx(2 * usual)
 
 
 @pytest.mark.parametrize(

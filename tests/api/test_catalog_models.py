@@ -42,6 +42,84 @@ async def test_the_next_request_pays_the_new_price(gateway: Gateway) -> None:
     assert after == pytest.approx(2 * before)
 
 
+NEXT_YEAR = (datetime.now(UTC) + timedelta(days=365)).isoformat()
+
+
+async def cost(gateway: Gateway, **fields: Any) -> float:
+    reply = await gateway.chat(usage={"include": True}, **fields)
+    charged: float = reply.json()["usage"]["cost"]
+    return charged
+
+
+async def test_an_announced_price_is_not_charged_before_its_time(gateway: Gateway) -> None:
+    """Whatever is changed meanwhile, and whoever reads the record: it shows what is charged now."""
+    path, before = "/catalog/models/demo/chat", await cost(gateway)
+    dear = {"prompt": "0.5", "completion": "0.5"}
+    announced = {"pricing": dear, "effective_at": NEXT_YEAR}
+    record = (await gateway.manage("PATCH", path, announced))["data"]
+    assert record["pricing"] == PRICES
+    assert record["prices"][-1]["pricing"] == dear
+    tiers = [{"above_prompt_tokens": 50_000, "pricing": {"prompt": "0.000009"}}]
+    record = (await gateway.manage("PATCH", path, {"pricing_tiers": tiers}))["data"]
+    assert (record["pricing"], record["pricing_tiers"]) == (PRICES, tiers)
+    assert [v["pricing"] for v in record["prices"]] == [PRICES, PRICES, dear]
+    assert await cost(gateway) == before
+    later = {"pricing_tiers": tiers, "effective_at": NEXT_YEAR}
+    record = (await gateway.manage("PATCH", path, later))["data"]
+    assert record["prices"][-1]["pricing"] == dear  # what holds at that moment, not what holds now
+
+
+async def test_a_model_of_the_same_name_begins_without_the_prices_of_the_one_before(
+    gateway: Gateway,
+) -> None:
+    await gateway.manage("POST", "/catalog/models", NEW)
+    await gateway.manage("PATCH", PATH, {"pricing": PRICES, "effective_at": NEXT_YEAR})
+    await gateway.manage("DELETE", PATH)
+    unpriced = {name: value for name, value in NEW.items() if name != "pricing"}
+    record = (await gateway.manage("POST", "/catalog/models", unpriced))["data"]
+    assert record["pricing"] == {}
+    assert datetime.fromisoformat(record["prices"][-1]["effective_at"]) <= datetime.now(UTC)
+    await gateway.add_endpoint("demo/fresh", "openai-chat", "gpt-demo")
+    assert (await gateway.chat(model="demo/fresh")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"effective_at": NEXT_YEAR}, "effective_at"),
+        ({"pricing": PRICES, "effective_at": "soon"}, "effective_at"),
+        ({"pricing_tiers": [{"above_prompt_tokens": 0, "pricing": PRICES}]}, "pricing_tiers"),
+        ({"pricing_tiers": 2 * [{"above_prompt_tokens": 9, "pricing": PRICES}]}, "pricing_tiers"),
+        (
+            {"pricing_tiers": [{"above_prompt_tokens": 9, "pricing": {"request": "0.5"}}]},
+            "pricing_tiers",
+        ),
+        (
+            {"pricing_tiers": [{"above_prompt_tokens": 9, "pricing": {"prompt": "cheap"}}]},
+            "pricing_tiers",
+        ),
+        ({"pricing": {"image": "cheap"}}, "pricing.image"),
+    ],
+)
+async def test_a_price_that_would_be_lost_is_refused(
+    gateway: Gateway, fields: dict[str, Any], param: str
+) -> None:
+    path = "/catalog/models/demo/chat"
+    refused = await gateway.manage("PATCH", path, fields, status=400)
+    assert refused["error"]["param"].startswith(param)
+    assert len((await gateway.manage("GET", path))["data"]["prices"]) == 1
+
+
+async def test_tiers_without_a_price_are_refused(gateway: Gateway) -> None:
+    tiers = [{"above_prompt_tokens": 9, "pricing": {"prompt": "0.1"}}]
+    unpriced = {name: value for name, value in NEW.items() if name != "pricing"}
+    body = unpriced | {"pricing_tiers": tiers}
+    assert (await gateway.manage("POST", "/catalog/models", body, status=400))["error"]["param"]
+    await gateway.manage("POST", "/catalog/models", unpriced)
+    refused = await gateway.manage("PATCH", PATH, {"pricing_tiers": tiers}, status=400)
+    assert refused["error"]["param"] == "pricing"
+
+
 async def test_a_model_without_a_complete_price_serves_nobody_and_says_so(
     gateway: Gateway,
 ) -> None:

@@ -28,7 +28,16 @@ MODEL: dict[str, Any] = {
     "endpoints": [{"id": "ep_1"}],
     "prices": [
         {"id": "prc_1", "effective_at": "2026-01-01T00:00:00Z", "pricing": {"prompt": "0.000001"}},
-        {"id": "prc_2", "effective_at": "2026-06-01T00:00:00Z", "pricing": {"prompt": "0.0000005"}},
+        {
+            "id": "prc_2",
+            "effective_at": "2026-06-01T00:00:00Z",
+            "pricing": {"prompt": "0.0000005", "completion": "0.000002"},
+        },
+        {
+            "id": "prc_3",
+            "effective_at": "2027-06-01T00:00:00Z",
+            "pricing": {"prompt": "0.000009", "completion": "0.000009"},
+        },
     ],
 }
 GENERATION: dict[str, Any] = {
@@ -123,10 +132,15 @@ def test_prices_are_typed_per_million_and_sent_per_token(run: Run, gateway: Fake
         "pricing": {"prompt": "0.0000000375", "completion": "0.000002"},
         "effective_at": "2026-12-01T00:00:00Z",
     }
+    assert run(*words[:-1], "2027-07-01").code == 0
+    assert gateway.sent("PATCH", "/catalog/models/acme/fast").body["pricing"] == {
+        "prompt": "0.0000000375",
+        "completion": "0.000009",
+    }
     assert run("model", "price", "set", "acme/fast").code == 2
     assert "per million" not in run("model", "price", "show", "acme/fast").err
     rows = run("model", "price", "history", "acme/fast").out.splitlines()
-    assert [row.split("\t")[-1] for row in rows] == ["prc_2", "prc_1"]
+    assert [row.split("\t")[-1] for row in rows] == ["prc_3", "prc_2", "prc_1"]
 
 
 def test_a_model_is_added_with_its_price(run: Run, gateway: FakeGateway) -> None:

@@ -79,7 +79,7 @@ def set_(
         str | None, opt("--effective", "TIME", "From when on; now otherwise.")
     ] = None,
 ) -> None:
-    """Set prices per million tokens; those not named stay. Organizations are told."""
+    """Set prices per million tokens; those not named stay as they are."""
     given = pricing_body(
         {
             "prompt": prompt,

@@ -37,7 +37,7 @@ def budget_threshold(
 ) -> NewAlert:
     """A budget's spending reached a threshold; `budget` is its record."""
     scope = f"{budget['scope']} {budget['scope_id']}"
-    end = "requests are refused until then" if budget["kind"] == "hard" else "requests go on"
+    end = "requests are refused" if budget["kind"] == "hard" else "requests go on"
     return NewAlert(
         category="budget_threshold",
         type="alert.budget_threshold",

@@ -12,11 +12,13 @@ from gwd.api.bodies import unpacked
 from gwd.api.headers import JSON
 from gwd.api.inference import rate_limited
 from gwd.api.node import Node
-from gwd.core.errors import GatewayError, InvalidRequest, ModelNotFound
+from gwd.core.errors import GatewayError, InvalidRequest
 from gwd.core.ids import mint
 from gwd.core.request import Request as Parsed
 from gwd.dialects.messages import Messages
+from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Refused
+from gwd.pipeline.resolution import not_allowed, not_found
 from gwd.pricing.estimate import estimate_prompt
 
 
@@ -35,7 +37,7 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         if isinstance(counted, Refused):
             raise rate_limited(counted)
         parsed = _parsed(request, node, dialect)
-        await _check_model(parsed.models[0], node)
+        await _check_model(parsed.models[0], node, row)
         return HTTPResponse(dialect.count(estimate_prompt(parsed)), 200, headers, JSON)
     except GatewayError as error:
         count_auth_failure(node.counters, error)
@@ -52,10 +54,14 @@ def _parsed(request: Request, node: Node, dialect: Messages) -> Parsed:
         raise InvalidRequest("the body is nested too deeply") from None
 
 
-async def _check_model(name: str, node: Node) -> None:
-    catalog = await node.state.catalog()
-    if catalog.resolve(name.partition(":")[0], node.clock.now_us()) is None:
-        raise ModelNotFound(
-            f"no model `{name[:100]}`; GET /models lists all",
-            metadata={"requested_model": name[:100], "suggestions": []},
-        )
+async def _check_model(name: str, node: Node, row: KeyRow) -> None:
+    allowed = row.state.allowed_models
+    situation = await node.state.situation(
+        row.caller.organization_id, None if allowed is None else tuple(allowed)
+    )
+    model = situation.catalog.resolve(name.partition(":")[0], situation.now_us)
+    if model is None:
+        raise not_found(name, situation.catalog)
+    refusal = not_allowed(model, situation)
+    if refusal is not None:
+        raise refusal

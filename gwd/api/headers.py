@@ -15,7 +15,7 @@ JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
 EXPOSED: Final = (
     "x-gw-generation-id, x-gw-provider, x-gw-model, x-ratelimit-limit, x-ratelimit-remaining,"
-    " x-ratelimit-reset, x-request-id, request-id, retry-after"
+    " x-ratelimit-reset, x-request-id, request-id, retry-after, x-should-retry, deprecation, sunset, link"
 )
 
 

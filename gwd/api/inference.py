@@ -106,9 +106,11 @@ async def _answer(
         if head.error is not None:
             if head.served is None:  # no upstream was called
                 node.counters.refusals[head.error.code] += 1
-            return error_response(
+            refused = error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
+            refused.headers.update(await _lifecycle(node, head, now_us))
+            return refused
         headers = response_headers.inference(
             request_id, generation_id, rate, head.served, now_us=now_us
         )

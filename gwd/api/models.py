@@ -36,7 +36,7 @@ async def list_models(
         if model.life.state(now_us) != "retired"
     ]
     records += _alias_records(catalog, node.base_url, now_us)
-    records = [record for record in records if _is_allowed(record, may_use)]
+    records = [record for record in records if _is_allowed(record, catalog, may_use, now_us)]
     records = [record for record in records if _wanted(record, query)]
     total = len(records)
     limit, offset = _page(query)
@@ -92,9 +92,14 @@ async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[
     return [patterns for patterns in lists if patterns is not None]
 
 
-def _is_allowed(record: Record, may_use: list[Sequence[str]]) -> bool:
-    slug = record["canonical_slug"]
-    return all(allows(patterns, slug, (record["id"],)) for patterns in may_use)
+def _is_allowed(
+    record: Record, catalog: Catalog, may_use: list[Sequence[str]], now_us: int
+) -> bool:
+    if not may_use:
+        return True
+    model = catalog.models[record["canonical_slug"]]
+    names = catalog.names_of(model, now_us)
+    return all(allows(patterns, model.id, names) for patterns in may_use)
 
 
 def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> Record:
@@ -146,7 +151,7 @@ def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> 
         "deprecated_at": _iso(model.life.deprecated_at_us),
         "retired_at": _iso(model.life.retired_at_us),
         "successor": model.life.successor,
-        "latest_alias": model.family_alias,
+        "latest_alias": catalog.family_alias_of(model, now_us),
     }
     if _REASONING & set(record["supported_parameters"]):
         record["reasoning"] = _reasoning(model.live_endpoints)

@@ -10,7 +10,7 @@ from gwd.core.cost import Price
 from gwd.core.errors import Conflict, Fault, UpstreamFailed
 from gwd.core.request import Embed, Generate, Message, Request, TextPart
 from gwd.core.target import Target
-from gwd.pipeline.routing import target_of
+from gwd.pipeline.routing import credential_of, target_of
 
 LIMIT_S: Final = 30.0
 OUTPUT_TOKENS: Final = 16  # the least that every vendor takes
@@ -66,7 +66,7 @@ def _target(catalog: Catalog, call: Call) -> Target:
             f"provider `{slug}` has no usable credential"
             + (f": {problem}" if problem else "; add one with POST /catalog/credentials")
         )
-    return target_of(model, endpoint, ready[0], price)
+    return target_of(model, endpoint, credential_of(ready[0]), price)
 
 
 def _dearness(found: tuple[Price, Model, Endpoint]) -> tuple[int, str]:

@@ -105,7 +105,8 @@ def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: in
         changes["aliases"] = inputs.check_aliases(body.aliases or [])
         _set_aliases(connection, model_id, changes["aliases"])
     connection.run(ModelTable.update(changes).where(ModelTable.id == model_id))
-    _check_lifecycle(connection, model_id, now_us)
+    if changes.keys() & {"deprecated_at", "retired_at", "successor"}:
+        _check_lifecycle(connection, model_id, now_us)
     prices.change(
         connection,
         model_id,
@@ -145,7 +146,8 @@ def _set_aliases(connection: Connection, model_id: str, aliases: list[str]) -> N
 
 
 def _check_lifecycle(connection: Connection, model_id: str, now_us: int) -> None:
-    """Api.md 8.12: retirement after deprecation, both with a successor that lives and forms no circle."""
+    """Api.md 8.12: retirement after deprecation, both with a successor that is active, gives the same kind of
+    output, and forms no circle."""
     row = _row(connection, model_id)
     if row.deprecated_at is None and row.retired_at is None and row.successor is None:
         return
@@ -171,8 +173,17 @@ def _check_lifecycle(connection: Connection, model_id: str, now_us: int) -> None
     }
     if row.successor not in lives:
         raise InvalidValue(f"`successor`: no model `{row.successor}`", param="successor")
-    if lives[row.successor].state(now_us) == "retired":
-        raise InvalidValue(f"`successor`: `{row.successor}` is retired itself", param="successor")
+    state = lives[row.successor].state(now_us)
+    if state != "active":
+        raise InvalidValue(
+            f"`successor`: `{row.successor}` is {state} itself; name an active model",
+            param="successor",
+        )
+    if _row(connection, row.successor).output_modalities != row.output_modalities:
+        raise InvalidValue(
+            f"`successor`: `{row.successor}` gives another kind of output than `{model_id}`",
+            param="successor",
+        )
     name: str | None = row.successor
     for _ in range(lifecycle.MAX_SUCCESSORS):
         name = lives[name].successor if name in lives else None

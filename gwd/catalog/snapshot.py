@@ -100,6 +100,16 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         newest = lifecycle.newest(members, now_us) if members else None
         return self.models.get(newest) if newest else None
 
+    def family_alias_of(self, model: Model, now_us: int) -> str | None:
+        """The model's `~vendor/family-latest`, if the model is the one it leads to now."""
+        alias = model.family_alias
+        return alias if alias and self.resolve(alias, now_us) is model else None
+
+    def names_of(self, model: Model, now_us: int) -> set[str]:
+        """Every alias that leads to the model now: what an allow-list may call it besides its id."""
+        family = self.family_alias_of(model, now_us)
+        return {*model.aliases, *((family,) if family else ())}
+
     def successor(self, model: Model, now_us: int) -> Model | None:
         """Who takes a retired model's traffic."""
         lives = {name: m.life for name, m in self.models.items()}

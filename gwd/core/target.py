@@ -23,6 +23,8 @@ NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
     "gemini": frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
     "openai_responses": _FEW_HAVE | {"top_k", "stop"},
 }
+# The smallest cap on output that a vendor format takes; a client's lower one is raised to it (api.md 3.6).
+LEAST_OUTPUT: Final[dict[str, int]] = {"openai_responses": 16}
 
 
 class Flags(

@@ -57,6 +57,7 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
     allowed_models: tuple[str, ...] | None
     allowed_api_key_hashes: tuple[str, ...] | None
     allowed_user_ids: tuple[str, ...] | None
+    updated_at_us: int
 
     def __repr__(self) -> str:
         return f"VendorKey(id={self.id!r}, provider={self.provider!r})"
@@ -169,6 +170,7 @@ def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey
         allowed_models=_tuple(row.allowed_models),
         allowed_api_key_hashes=_tuple(row.allowed_api_key_hashes),
         allowed_user_ids=_tuple(row.allowed_user_ids),
+        updated_at_us=row.updated_at,
     )
 
 

@@ -161,7 +161,7 @@ def _insufficient(plan: Plan, free_nano: int, top_up_url: str) -> InsufficientCr
         "top_up_url": top_up_url,
     }
     return InsufficientCredits(
-        f"the balance of {usd_text(available)} USD does not cover this request, which may cost up to"
+        f"the balance of {usd_text(free_nano)} USD does not cover this request, which may cost up to"
         f" {usd_text(cheapest.hold_nano)} USD; add credits or lower max_tokens",
         metadata=metadata,
     )

@@ -60,7 +60,8 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
     )
     if finished is None:
         status = "cancelled" if outcome.client_left else "incomplete"
-        return Bill(status=status, finish_reason="error", usage=usage, cost=charged, charged=True)
+        reason = None if outcome.client_left else "error"
+        return Bill(status=status, finish_reason=reason, usage=usage, cost=charged, charged=True)
     status = "incomplete" if finished.reason == "error" and not insured else "succeeded"
     return Bill(
         status=status, finish_reason=finished.reason, usage=usage, cost=charged, charged=True

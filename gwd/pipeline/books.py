@@ -4,13 +4,14 @@ import msgspec
 
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import Clock
+from gwd.core.cost import Cost
 from gwd.core.errors import GatewayError
 from gwd.core.events import Settled
 from gwd.core.request import Embed, Request
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill, bill_of
 from gwd.pipeline.receipt import receipt_json, timing_of
-from gwd.pipeline.routing import Planned
+from gwd.pipeline.routing import Plan, Planned, Refusal
 from gwd.pipeline.settlement import row_of
 from gwd.pipeline.ticket import Ticket, error_columns, identity
 from gwd.pricing.hold import Demand
@@ -45,6 +46,7 @@ def books_of(
             primary=primary,
             outcome=outcome,
             cost=bill.cost,
+            prompt_tokens=bill.usage.input_total,
             timing=timing,
         )
     row = row_of(
@@ -59,6 +61,30 @@ def books_of(
     shown = receipt if request.include_receipt else None
     settled = Settled(usage=bill.usage, cost=bill.cost, receipt=shown)
     return Books(bill=bill, row=row, settled=settled)
+
+
+def explain(
+    error: GatewayError,
+    planned: Plan | Refusal,
+    ticket: Ticket,
+    request: Request,
+    outcome: Outcome,
+    clock: Clock,
+) -> None:
+    """Add the receipt, if one was asked for, to a refusal because no target can be tried now."""
+    if not (isinstance(planned, Refusal) and planned.error is error and planned.resting):
+        return
+    if request.include_receipt:
+        receipt = receipt_json(
+            generation_id=ticket.generation_id,
+            requested_model=request.models[0],
+            primary=planned.resting,
+            outcome=outcome,
+            cost=Cost(),
+            prompt_tokens=0,
+            timing=timing_of(outcome, clock.monotonic_s()),
+        )
+        error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
 
 
 def given_up_row(ticket: Ticket, row: GenerationRow, error: GatewayError) -> GenerationRow:

@@ -46,7 +46,7 @@ _URL_FILES: Final = frozenset(("openai_responses", "anthropic_messages"))
 
 
 class Exclusions:
-    """Why endpoints were left out, collected over all models."""
+    """Why endpoints were left out, collected over all models. `resting` is the first that only lacks a usable key."""
 
     def __init__(self) -> None:
         self.reasons: set[str] = set()
@@ -55,10 +55,13 @@ class Exclusions:
         self.unavailable = False
         self.retry_after_s: float | None = None
         self.cooling_for: set[str | None] = set()
+        self.resting: tuple[Wanted, Endpoint] | None = None
 
     def cooling(self, wait_s: float, reason: str | None) -> None:
         self.unavailable = True
         self.cooling_for.add(reason)
+        if reason == "auth_invalid":
+            return  # until somebody edits the key: there is no time to wait for
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
 

@@ -5,6 +5,7 @@ Times are the monotonic clock's seconds, given by the caller.
 
 import random
 from collections import deque
+from collections.abc import Iterable
 from statistics import median
 from typing import Final
 
@@ -121,9 +122,12 @@ class Health:
             pair = own
         return pair.reason if pair else None
 
-    def forget_credentials(self) -> None:
-        """The catalog or a credential changed: parked credentials get a new chance."""
-        self._credentials.clear()
+    def forget_credentials(self, edited: Iterable[str] | None = None) -> None:
+        """The catalog changed: the edited credentials (None: all of them) get a new chance, as does what hung on it."""
+        if edited is None:
+            self._credentials.clear()
+        for credential_id in edited or ():
+            self._credentials.pop(credential_id, None)
         self._pairs = {
             pair: cooldown
             for pair, cooldown in self._pairs.items()

@@ -28,7 +28,7 @@ from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
-from gwd.pipeline.books import Books, books_of, given_up_row
+from gwd.pipeline.books import Books, books_of, explain, given_up_row
 from gwd.pipeline.closing import Closing, given_up, late
 from gwd.pipeline.counting import count_bill, count_end
 from gwd.pipeline.dispatch import Dispatcher
@@ -133,6 +133,7 @@ class Generation:
             if isinstance(admitted, Refused):
                 self._on_record = True
                 error = admitted.error
+                explain(error, planned, self.ticket, self._request, self._outcome, self._line.clock)
                 return
             assert isinstance(planned, Plan)
             self._targets = admitted.targets

@@ -8,6 +8,7 @@ from gwd.core.cost import Cost, Price
 from gwd.core.money import per_million_json, usd_json
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.routing import Planned
+from gwd.pricing.cost import rates_for
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +41,13 @@ def receipt_json(
     primary: Planned,
     outcome: Outcome,
     cost: Cost,
+    prompt_tokens: int,
     timing: Timing,
 ) -> msgspec.Raw:
-    """The receipt as one JSON fragment. `primary`, the plan's first target, stands in when every attempt failed."""
+    """The receipt as one JSON fragment. `primary`, the plan's first target, stands in when every attempt failed.
+
+    `prompt_tokens` are all input tokens that were billed: they decide which tier's rates are shown.
+    """
     served = outcome.serving
     shown = served or primary
     price = shown.target.price
@@ -62,7 +67,7 @@ def receipt_json(
         },
         "timing_ms": timing,
         "cost": _cost(cost),
-        "pricing": _pricing(price),
+        "pricing": _pricing(price, prompt_tokens),
     }
     if shown.forwarded_from is not None:
         body["pipeline"] = {"forwarded_from": shown.forwarded_from}
@@ -95,13 +100,14 @@ def _cost(cost: Cost) -> dict[str, Any]:
     }
 
 
-def _pricing(price: Price) -> dict[str, Any]:
+def _pricing(price: Price, prompt_tokens: int) -> dict[str, Any]:
+    rates = rates_for(price, prompt_tokens)
     return {
-        "prompt_per_million": per_million_json(price.prompt_pico),
-        "completion_per_million": per_million_json(price.completion_pico),
-        "cache_read_per_million": per_million_json(price.cache_read_pico),
-        "cache_write_per_million": per_million_json(price.cache_write_5m_pico),
-        "reasoning_per_million": per_million_json(price.reasoning_pico)
+        "prompt_per_million": per_million_json(rates.prompt_pico),
+        "completion_per_million": per_million_json(rates.completion_pico),
+        "cache_read_per_million": per_million_json(rates.cache_read_pico),
+        "cache_write_per_million": per_million_json(rates.cache_write_5m_pico),
+        "reasoning_per_million": per_million_json(rates.reasoning_pico)
         if price.reasoning_is_separate
         else None,
         "request_fee": usd_json(price.request_nano),

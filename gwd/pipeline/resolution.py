@@ -70,14 +70,16 @@ def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -
     slug, _, suffix = name.partition(":")
     model = catalog.resolve(slug, situation.now_us)
     if model is None or (suffix and suffix not in _SUFFIXES):
-        raise Rejected(_not_found(name, catalog))
+        raise Rejected(not_found(name, catalog, param="models" if rank else "model"))
     forwarded_from = None
     if model.life.state(situation.now_us) == "retired":
         successor = catalog.successor(model, situation.now_us)
         if not settings.forward_retired_models or successor is None:
             raise Rejected(_retired(model))
         forwarded_from, model = model.id, successor
-    _check_allowed(model, situation)
+    refusal = not_allowed(model, situation)
+    if refusal is not None:
+        raise Rejected(refusal)
     if model.is_embedding != isinstance(request.body, Embed):
         other = "/embeddings" if model.is_embedding else "/chat/completions"
         raise Rejected(
@@ -95,23 +97,20 @@ def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -
     )
 
 
-def _check_allowed(model: Model, situation: Situation) -> None:
-    names = {*model.aliases}
-    family = model.family_alias
-    if family is not None and situation.catalog.resolve(family, situation.now_us) is model:
-        names.add(family)
+def not_allowed(model: Model, situation: Situation) -> ModelNotAllowed | None:
+    """The refusal where the key or its organization may not use the model."""
+    names = situation.catalog.names_of(model, situation.now_us)
     for source, patterns in (
         ("key", situation.allowed_models),
         ("organization", situation.organization.settings.allowed_models),
     ):
         if not allows(patterns, model.id, names):
-            raise Rejected(
-                ModelNotAllowed(
-                    f"this {source} may not use model `{model.id}`; ask for it to be added to its allowed models",
-                    param="model",
-                    metadata={"allowed_models_source": source},
-                )
+            return ModelNotAllowed(
+                f"this {source} may not use model `{model.id}`; ask for it to be added to its allowed models",
+                param="model",
+                metadata={"allowed_models_source": source},
             )
+    return None
 
 
 def _check_reasoning(name: str, model: Model, request: Request) -> None:
@@ -129,7 +128,8 @@ def _check_reasoning(name: str, model: Model, request: Request) -> None:
         )
 
 
-def _not_found(name: str, catalog: Catalog) -> ModelNotFound:
+def not_found(name: str, catalog: Catalog, *, param: str = "model") -> ModelNotFound:
+    """The 404 of a name, with the nearest known ones."""
     known = [*catalog.models, *catalog.aliases]
     suggestions = get_close_matches(name, known, 3, 0.5)
     if not suggestions and "/" not in name:
@@ -137,7 +137,7 @@ def _not_found(name: str, catalog: Catalog) -> ModelNotFound:
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else "; GET /models lists all"
     return ModelNotFound(
         f"no model `{name[:100]}`{hint}",
-        param="model",
+        param=param,
         metadata={"requested_model": name[:100], "suggestions": suggestions},
     )
 

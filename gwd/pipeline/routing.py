@@ -5,7 +5,7 @@ credentials.
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -26,6 +26,7 @@ from gwd.pricing import hold as holds
 from gwd.pricing.hold import Demand
 
 MAX_TARGETS: Final = 24
+_NOBODY: Final = Credential(id="", secret="")
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,17 +54,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is no plan; `stage` places it among the checks: `model` before money, `endpoints` after it."""
+    """Why there is no plan; `stage` places it among the checks: `model` before money, `endpoints` after it.
+
+    `resting` is the target that would have served if a key of its provider were usable now.
+    """
 
     error: GatewayError
     stage: Literal["model", "endpoints"]
+    resting: Planned | None = None
     catalog_revision: int
     organization_revision: int
 
 
 def plan(request: Request, situation: Situation) -> Plan | Refusal:
     """The plan of a request, or the refusal; both carry the revisions they were computed from."""
-    revisions = {
+    revisions: dict[str, Any] = {
         "catalog_revision": situation.catalog.revision,
         "organization_revision": situation.organization.revision,
     }
@@ -82,7 +87,12 @@ def plan(request: Request, situation: Situation) -> Plan | Refusal:
         for entry, endpoints in zip(wanted, pools, strict=True):
             planned += _targets(entry, endpoints, request, demand, situation, excluded)
     if not planned:
-        return Refusal(error=none_left(request, demand, excluded), stage="endpoints", **revisions)
+        return Refusal(
+            error=none_left(request, demand, excluded),
+            stage="endpoints",
+            resting=_resting(excluded, request, demand, situation),
+            **revisions,
+        )
     return Plan(targets=tuple(planned[:MAX_TARGETS]), demand=demand, **revisions)
 
 
@@ -95,26 +105,40 @@ def _targets(
     excluded: Exclusions,
 ) -> list[Planned]:
     """The targets of one model in order."""
-    usable = [(e, keys) for e in endpoints if (keys := _usable_keys(e, situation, excluded))]
     order = request.preferences.order
-    sort = (
-        request.preferences.sort
-        or entry.sort
-        or situation.organization.settings.default_provider_sort
-    )
-    ordered = _ordered([e for e, _ in usable], order, sort, situation)
-    if not request.preferences.allow_fallbacks:
-        listed = [e for e in ordered if is_named(e, order)]
-        ordered = listed if order else ordered[:1]
-    keys_of = {e.id: keys for e, keys in usable}
+    if endpoints and order and not request.preferences.allow_fallbacks:
+        endpoints = [e for e in endpoints if is_named(e, order)]
+        if not endpoints:
+            excluded.reasons.add("allowed_providers")
+    keys_of = {e.id: _usable_keys(e, situation, excluded) for e in endpoints}
+    usable = [e for e in endpoints if keys_of[e.id]]
+    if endpoints and not usable and excluded.resting is None:
+        excluded.resting = (entry, endpoints[0])
+    sort = _sort_of(entry, request, situation)
     planned = [
-        _planned(entry, endpoint, key, len(usable), bool(order), sort, demand, situation)
-        for endpoint in ordered
-        for key in keys_of[endpoint.id]
+        _planned(entry, e, credential_of(key), len(usable), bool(order), sort, demand, situation)
+        for e in _ordered(usable, order, sort, situation)
+        for key in keys_of[e.id]
     ]
     if not request.preferences.allow_fallbacks and not order:
         return planned[:1]
     return planned
+
+
+def _resting(
+    excluded: Exclusions, request: Request, demand: Demand, situation: Situation
+) -> Planned | None:
+    if excluded.resting is None:
+        return None
+    entry, endpoint = excluded.resting
+    sort = _sort_of(entry, request, situation)
+    is_ordered = bool(request.preferences.order)
+    return _planned(entry, endpoint, _NOBODY, 0, is_ordered, sort, demand, situation)
+
+
+def _sort_of(entry: Wanted, request: Request, situation: Situation) -> Sort | None:
+    default = situation.organization.settings.default_provider_sort
+    return request.preferences.sort or entry.sort or default
 
 
 def _one_pool(
@@ -215,7 +239,7 @@ def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
 def _planned(
     entry: Wanted,
     endpoint: Endpoint,
-    key: VendorKey,
+    credential: Credential,
     eligible: int,
     is_ordered: bool,  # noqa: FBT001 - the one fact of the request that the receipt's strategy shows
     sort: Sort | None,
@@ -224,7 +248,7 @@ def _planned(
 ) -> Planned:
     price = endpoint.price_at(situation.now_us)
     assert price is not None
-    target = target_of(entry.model, endpoint, key, price)
+    target = target_of(entry.model, endpoint, credential, price)
     hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
     return Planned(
         target=target,
@@ -237,8 +261,12 @@ def _planned(
     )
 
 
-def target_of(model: Model, endpoint: Endpoint, key: VendorKey, price: Price) -> Target:
+def credential_of(key: VendorKey) -> Credential:
     assert key.secret is not None
+    return Credential(id=key.id, secret=key.secret)
+
+
+def target_of(model: Model, endpoint: Endpoint, credential: Credential, price: Price) -> Target:
     return Target(
         endpoint_id=endpoint.id,
         model=model.id,
@@ -256,5 +284,5 @@ def target_of(model: Model, endpoint: Endpoint, key: VendorKey, price: Price) ->
         supported_parameters=endpoint.supported_parameters,
         flags=endpoint.flags,
         price=price,
-        credential=Credential(id=key.id, secret=key.secret),
+        credential=credential,
     )

@@ -72,7 +72,8 @@ class PlanningState:
         for key in keys:
             grouped[key.provider] = (*grouped.get(key.provider, ()), key)
         if self._catalog is None or catalog.revision != self._catalog.revision:
-            self.health.forget_credentials()
+            known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
+            self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
         self._catalog, self._vendor_keys = catalog, grouped
         return catalog
 

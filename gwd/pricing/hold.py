@@ -24,7 +24,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.target import Target
+from gwd.core.target import LEAST_OUTPUT, Target
 from gwd.pricing.bound import bound_prompt
 from gwd.pricing.cost import Rates, reachable_rates
 from gwd.pricing.estimate import count_images, estimate_prompt
@@ -81,12 +81,14 @@ def measure(request: Request) -> Demand:
 def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -> int:
     """The most output tokens, reasoning included, that this target may produce for the request.
 
-    A client's cap counts as it is sent: at most the model's maximum. Without one, decision 19.
+    A client's cap counts as it is sent: at most the model's maximum, at least what the vendor's format takes. Without
+    one, decision 19.
     """
     if not demand.generates:
         return 0
     if demand.output_cap is not None:
-        return min(demand.output_cap, target.max_completion_tokens)
+        cap = min(demand.output_cap, target.max_completion_tokens)
+        return max(cap, LEAST_OUTPUT.get(target.adapter, 0))
     wanted = min(target.max_completion_tokens, default_output_bound)
     if demand.prompt_bound + wanted <= target.context_length:
         return wanted

@@ -1,13 +1,16 @@
 """What a chat completions client sends, as typed shapes; unknown fields are found by comparing with the raw body."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from gwd.core.request import Effort
 from gwd.dialects.extensions import ProviderWire, UsageWire
 
-Cap = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
+MAX_CAP: Final = (
+    2**53
+)  # clamped to what the model gives (api.md 10); beyond it is no number of tokens
+Cap = Annotated[int, msgspec.Meta(ge=1, le=MAX_CAP)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -137,7 +140,7 @@ class ResponseFormatWire(msgspec.Struct, frozen=True):
 class ReasoningWire(msgspec.Struct, frozen=True):
     enabled: bool | None = None
     effort: Effort | None = None
-    max_tokens: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=0, le=MAX_CAP)] | None = None
     exclude: bool | None = None
 
 

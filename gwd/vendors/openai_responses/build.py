@@ -13,7 +13,7 @@ from gwd.core.request import (
     Tool,
     ToolChoice,
 )
-from gwd.core.target import Target, UpstreamCall
+from gwd.core.target import LEAST_OUTPUT, Target, UpstreamCall
 from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.user import user_for
@@ -21,7 +21,6 @@ from gwd.vendors.openai_responses.content import FAMILY, Contents
 from gwd.vendors.openai_responses.history import History, Item
 from gwd.vendors.tool_names import ToolNames
 
-MIN_OUTPUT_TOKENS: Final = 16
 ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOGPROBS: Final = "message.output_text.logprobs"
 # Ours, a router's, or written by other means.
@@ -166,7 +165,7 @@ class _Body:
             return
         self.used |= _CAP_WORDS
         ceiling = self._target.max_completion_tokens or wanted
-        self._fields["max_output_tokens"] = max(min(wanted, ceiling), MIN_OUTPUT_TOKENS)
+        self._fields["max_output_tokens"] = max(min(wanted, ceiling), LEAST_OUTPUT[FAMILY])
 
     def _add_sampling(self) -> None:
         if self._target.flags.rejects_sampling:

@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from gwd.catalog import inputs, prices, providers
 from gwd.catalog.inputs import EndpointInput, EndpointPatch
+from gwd.catalog.prices import PriceVersion
 from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ModelTable
 from gwd.core.clock import iso
@@ -163,7 +164,7 @@ def _row(connection: Connection, endpoint_id: str) -> Any:
 
 
 def _record(connection: Connection, row: Any, now_us: int) -> Record:
-    status = "disabled" if row.disabled else "draining" if row.draining else "live"
+    own = prices.of(connection, row.model, row.id)
     return {
         "id": row.id,
         "object": "endpoint",
@@ -172,14 +173,28 @@ def _record(connection: Connection, row: Any, now_us: int) -> Record:
         "tag": row.tag,
         "upstream_model": row.upstream_model,
         "base_url": row.base_url,
-        **prices.record(prices.of(connection, row.model, row.id), now_us),
+        **prices.record(own, now_us),
         "context_length": row.context_length,
         "max_completion_tokens": row.max_completion_tokens,
         "supported_parameters": row.supported_parameters,
         "flags": row.flags,
         "weight": row.weight,
         "disabled": row.disabled,
-        "status": status,
+        "status": _status(connection, row, own, now_us),
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
     }
+
+
+def _status(connection: Connection, row: Any, own: list[PriceVersion], now_us: int) -> str:
+    if row.disabled:
+        return "disabled"
+    if row.draining:
+        return "draining"
+    model = connection.first(ModelTable.select().where(ModelTable.id == row.model))
+    dated = prices.for_endpoint(own, prices.of(connection, row.model, None))
+    held = [version for at_us, version in dated if at_us <= now_us]
+    is_embedding = model.output_modalities == ["embeddings"]
+    if not held or not held[-1] or not prices.is_complete(held[-1], is_embedding=is_embedding):
+        return "unpriced"
+    return "live"

@@ -270,6 +270,11 @@ def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price |
     )
 
 
+def is_complete(version: PriceVersion, *, is_embedding: bool) -> bool:
+    """Whether an endpoint can be charged by this version."""
+    return price_of(version.id, version.body, is_embedding=is_embedding) is not None
+
+
 def _tier(tier: PricingTier, base: dict[str, int]) -> PriceTier:
     reads = _resolved(base | _rates(tier.pricing, "pricing_tiers"))
     return PriceTier(

@@ -83,6 +83,16 @@ async def test_a_model_of_the_same_name_begins_without_the_prices_of_the_one_bef
     assert (await gateway.chat(model="demo/fresh")).status_code == 404
 
 
+async def test_the_receipt_shows_the_rates_that_were_charged(gateway: Gateway) -> None:
+    tiers = [{"above_prompt_tokens": 1, "pricing": {"prompt": "0.00001", "completion": "0.00002"}}]
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing_tiers": tiers})
+    reply = (await gateway.chat(headers={"x-gw-metadata": "enabled"})).json()
+    receipt, usage = reply["gateway_metadata"], reply["usage"]
+    assert receipt["pricing"]["prompt_per_million"] == 10
+    assert receipt["cost"]["prompt"] == pytest.approx(usage["prompt_tokens"] * 0.00001)
+    assert receipt["pricing"]["completion_per_million"] == 20
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
@@ -124,8 +134,10 @@ async def test_a_model_without_a_complete_price_serves_nobody_and_says_so(
     gateway: Gateway,
 ) -> None:
     await gateway.manage("POST", "/catalog/models", NEW | {"pricing": {"prompt": "0.000002"}})
-    await gateway.add_endpoint("demo/fresh", "openai-chat", "gpt-demo")
+    endpoint = await gateway.add_endpoint("demo/fresh", "openai-chat", "gpt-demo")
     reply = await gateway.chat(model="demo/fresh")
+    record = (await gateway.manage("GET", f"/catalog/endpoints/{endpoint}"))["data"]
+    assert record["status"] == "unpriced"
     assert reply.status_code in (404, 503)
     assert "price" in reply.text
     assert gateway.vendor.calls.on("/v1/chat/completions") == []
@@ -157,10 +169,17 @@ async def test_an_end_needs_a_successor_that_lives(gateway: Gateway) -> None:
         {"deprecated_at": later, "retired_at": soon, "successor": "demo/chat-b"},
         {"deprecated_at": soon, "retired_at": later, "successor": "demo/chat"},
         {"deprecated_at": soon, "retired_at": later, "successor": "demo/none"},
+        {"deprecated_at": soon, "retired_at": later, "successor": "demo/embed"},
     ):
         await gateway.manage("PATCH", path, fields, status=400)
     whole = {"deprecated_at": soon, "retired_at": later, "successor": "demo/chat-b"}
     assert (await gateway.manage("PATCH", path, whole))["data"]["successor"] == "demo/chat-b"
+    past = {"deprecated_at": "2026-01-01T00:00:00Z", "successor": "demo/claude"}
+    await gateway.manage("PATCH", "/catalog/models/demo/chat-b", past)
+    refused = await gateway.manage("PATCH", path, whole, status=400)
+    assert refused["error"]["param"] == "successor"
+    assert "deprecated" in refused["error"]["message"]
+    await gateway.manage("PATCH", path, {"name": "Chat"})  # what stands already may stay
 
 
 async def test_a_deprecated_model_serves_and_says_when_it_ends(gateway: Gateway) -> None:
@@ -176,3 +195,6 @@ async def test_a_deprecated_model_serves_and_says_when_it_ends(gateway: Gateway)
     assert reply.headers["deprecation"] == f"@{int((now - timedelta(days=1)).timestamp())}"
     assert reply.headers["sunset"].endswith("GMT")
     assert reply.headers["link"].endswith('/models/demo/chat-b>; rel="successor-version"')
+    gateway.vendor.script.next("server_error")
+    failed = await gateway.chat()
+    assert (failed.status_code, failed.headers["sunset"]) == (502, reply.headers["sunset"])

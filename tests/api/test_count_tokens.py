@@ -31,6 +31,13 @@ async def test_counting_leaves_the_rate_of_requests_alone(gateway: Gateway) -> N
     assert (await gateway.chat()).status_code == 200
 
 
+async def test_a_model_that_the_key_may_not_use_is_not_counted_either(gateway: Gateway) -> None:
+    key, _ = await gateway.new_key(allowed_models=["demo/chat"])
+    gateway.client.headers["authorization"] = f"Bearer {key}"
+    assert (await count(gateway)).status_code == 403
+    assert (await count(gateway, model="demo/chat")).status_code == 200
+
+
 async def test_errors_come_in_the_messages_envelope(gateway: Gateway) -> None:
     unknown = await count(gateway, model="demo/none")
     assert unknown.status_code == 404

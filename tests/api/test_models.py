@@ -69,6 +69,23 @@ async def test_an_alias_is_a_row_of_its_own_and_leads_to_its_target(gateway: Gat
     assert record["latest_alias"] == "~demo/chat-latest"
 
 
+async def test_the_family_alias_stands_only_where_it_leads_to(gateway: Gateway) -> None:
+    """A key that may use the alias may use its target, and sees both where lists are narrowed."""
+    for slug, released in (("demo/chat", "2026-01-01"), ("demo/chat-b", "2026-02-01")):
+        fields = {"family": "chat", "released_at": f"{released}T00:00:00Z"}
+        await gateway.manage("PATCH", f"/catalog/models/{slug}", fields)
+    rows = {row["id"]: row for row in (await public(gateway, "/models")).json()["data"]}
+    assert rows["demo/chat"]["latest_alias"] is None
+    assert rows["demo/chat-b"]["latest_alias"] == "~demo/chat-latest"
+    await gateway.manage(
+        "PATCH", "/organization/settings", {"is_filtered_model_catalog_enabled": True}
+    )
+    key, _ = await gateway.new_key(allowed_models=["~demo/chat-latest"])
+    gateway.client.headers["authorization"] = f"Bearer {key}"
+    listed = (await gateway.client.get("/models")).json()["data"]
+    assert {row["id"] for row in listed} == {"~demo/chat-latest", "demo/chat-b"}
+
+
 @pytest.mark.parametrize("slug", ["demo/chat", "demo%2Fchat"])
 async def test_the_endpoints_of_a_model_are_listed_without_secrets(
     gateway: Gateway, slug: str

@@ -304,6 +304,57 @@ async def test_refused_vendor_key_stays_parked_until_somebody_edits_it(
         assert (await gateway.chat()).status_code == 200
 
 
+async def test_a_parked_key_waits_for_its_own_edit_and_nobody_is_told_a_time(
+    gateway: Gateway,
+) -> None:
+    gateway.vendor.script.next(Behaviour(status=401))
+    await gateway.chat()
+    await gateway.manage("PATCH", "/catalog/models/demo/embed", {"name": "Renamed"})
+    refused = await gateway.chat()
+    assert error_of(refused)["code"] == "no_available_endpoint"
+    assert "retry-after" not in refused.headers
+    keys = (await gateway.manage("GET", "/catalog/credentials"))["data"]
+    [parked] = [key["id"] for key in keys if key["provider"] == "openai-chat"]
+    await gateway.manage("PATCH", f"/catalog/credentials/{parked}", {"name": "looked after"})
+    assert (await gateway.chat()).status_code == 200
+
+
+@pytest.mark.parametrize("status", [429, 529], ids=["throttled", "overloaded"])
+async def test_the_receipt_is_there_also_when_nothing_could_be_tried(
+    gateway: Gateway, status: int
+) -> None:
+    gateway.vendor.script.next(Behaviour(status=status, retry_after="17"))
+    await gateway.chat()
+    refused = await gateway.chat(headers=ASK_RECEIPT)
+    assert refused.status_code == (429 if status == 429 else 503)
+    receipt = error_of(refused)["metadata"]["gateway_metadata"]
+    assert receipt["model"] == "demo/chat"
+    assert receipt["routing"] | {"strategy": "", "sort": None} == {
+        "strategy": "",
+        "sort": None,
+        "eligible_endpoints": 0,
+        "attempt": None,
+        "attempts": 0,
+        "fallback_model": False,
+        "fallbacks": [],
+    }
+    assert receipt["cost"]["total"] == 0
+    assert "gateway_metadata" not in error_of(await gateway.chat())["metadata"]
+
+
+async def test_an_order_that_names_nobody_is_a_mistake_not_an_outage(two: Gateway) -> None:
+    nobody = {"order": ["nobody"], "allow_fallbacks": False}
+    refused = await two.chat(provider=nobody)
+    assert (refused.status_code, error_of(refused)["code"]) == (404, "no_eligible_endpoints")
+    assert error_of(refused)["metadata"]["excluded_by"] == ["allowed_providers"]
+    assert (await two.chat(provider={"order": ["nobody"]})).status_code == 200
+
+
+async def test_an_unknown_fallback_is_named_where_it_stands(gateway: Gateway) -> None:
+    refused = await gateway.chat(models=["demo/none"])
+    assert (refused.status_code, error_of(refused)["param"]) == (404, "models")
+
+
 async def test_three_network_failures_in_a_row_bench_an_endpoint(
     opened: Opened, clock: MovableClock
 ) -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,6 +133,14 @@ def test_without_a_cap_the_smallest_of_three_limits_holds() -> None:
     narrow = target(context_length=1_000)
     room = 1_000 - demand.prompt_estimate
     assert bound_output(demand, narrow, default_output_bound=32_768) == room
+
+
+def test_a_cap_below_what_the_format_takes_is_held_as_it_is_sent() -> None:
+    """Api.md 3.6: the responses format takes no cap under 16."""
+    demand = msgspec.structs.replace(measure(chat("hi")), output_cap=1)
+    responses = msgspec.structs.replace(target(), adapter="openai_responses")
+    assert bound_output(demand, target(), default_output_bound=32_768) == 1
+    assert bound_output(demand, responses, default_output_bound=32_768) == 16
 
 
 def test_embeddings_produce_no_output_and_may_exceed_one_context() -> None:

@@ -300,6 +300,15 @@ class TestBody:
         part = generate(parse(**blocks(block))).messages[0].parts[0]
         assert part == TextPart(text="T\nS\nC", extras=block)
 
+    @pytest.mark.parametrize("nested", [True, False])
+    def test_an_image_block_of_another_dialect_is_taken(self, nested: bool):
+        url = "data:image/png;base64,+/8="
+        given = {"url": url, "detail": "low"} if nested else url
+        other = {"type": "image_url", "image_url": given, "cache_control": {"type": "ephemeral"}}
+        source = {"type": "base64", "media_type": "image/png", "data": "+/8="}
+        own = {"type": "image", "source": source, "cache_control": {"type": "ephemeral"}}
+        assert parse(**blocks(other)).body == parse(**blocks(own)).body
+
     def test_urls_safe_base64_is_made_standard(self):
         source = {"type": "base64", "media_type": "image/png; charset=x", "data": "-_8\n"}
         part = msgspec.to_builtins(

@@ -11,7 +11,6 @@ from gwd.core.errors import (
     UnsupportedContent,
 )
 from gwd.core.request import (
-    CacheTtl,
     FilePart,
     ImagePart,
     Message,
@@ -24,6 +23,7 @@ from gwd.core.request import (
 )
 from gwd.dialects import json_input
 from gwd.dialects.responses import media
+from gwd.dialects.responses.cache import cache_of
 from gwd.dialects.responses.namespaces import Namespaces
 from gwd.dialects.responses.paths import typed_at
 from gwd.dialects.responses.sealing import OPENAI_FORMAT, unseal
@@ -215,7 +215,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
         case "input_text" | "output_text" | "text":
             text = typed_at(path, part, TextContent).text
             return TextPart(
-                text=text, cache=_cache(path, part), extras=_extras(part, _TEXT_FIELDS, extras)
+                text=text, cache=cache_of(path, part), extras=_extras(part, _TEXT_FIELDS, extras)
             )
         case "refusal" if role == "assistant":
             return RefusalPart(text=typed_at(path, part, RefusalContent).refusal)
@@ -224,7 +224,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
             return ImagePart(
                 source=media.image_source(image, path),
                 detail=image.detail,
-                cache=_cache(path, part),
+                cache=cache_of(path, part),
                 extras=_extras(part, _IMAGE_FIELDS, None),
             )
         case "input_file" if role != "system":
@@ -232,7 +232,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
             return FilePart(
                 source=media.file_source(file, path),
                 filename=file.filename,
-                cache=_cache(path, part),
+                cache=cache_of(path, part),
                 extras=_extras(part, _FILE_FIELDS, None),
             )
         case None:
@@ -243,20 +243,6 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
                 "use input_text, input_image or input_file",
                 param=f"{path}.type",
             )
-
-
-def _cache(path: str, part: dict[str, Any]) -> CacheTtl | None:
-    """A prompt-cache mark: this format's own breakpoint, or the mark of the other dialects."""
-    mark = part.get("cache_control")
-    if mark is None:
-        return "5m" if part.get("prompt_cache_breakpoint") else None
-    ttl = mark.get("ttl", "5m") if isinstance(mark, dict) else None
-    if ttl not in ("5m", "1h"):
-        raise InvalidValue(
-            f'`{path}.cache_control` must be {{"type": "ephemeral"}} with ttl 5m or 1h',
-            param=f"{path}.cache_control",
-        )
-    return "1h" if ttl == "1h" else "5m"
 
 
 def _extras(

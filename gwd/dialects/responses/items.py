@@ -10,6 +10,7 @@ from gwd.core.errors import (
     MissingParameter,
     UnsupportedContent,
 )
+from gwd.core.own_items import travels
 from gwd.core.request import (
     FilePart,
     ImagePart,
@@ -50,7 +51,10 @@ _KEPT_PAIRS: Final = (
     "custom_tool_call_output",
 )
 _MESSAGE_FIELDS: Final = json_input.field_names(MessageItem) | {"type", "id", "status"}
-_TEXT_FIELDS: Final = frozenset(("type", "text", "annotations", "logprobs", "cache_control"))
+# `item` is ours: it holds an item that only this format knows.
+_TEXT_FIELDS: Final = frozenset(
+    ("type", "text", "annotations", "logprobs", "cache_control", "item")
+)
 _IMAGE_FIELDS: Final = json_input.field_names(ImageContent) | {"type", "cache_control"}
 _FILE_FIELDS: Final = json_input.field_names(FileContent) | {"type", "cache_control"}
 
@@ -77,7 +81,7 @@ def messages_of(
             item = dict(found)
         reader.read(path, item)
     messages = reader.messages()
-    if not messages:
+    if all(message.parts and all(map(_is_own_item, message.parts)) for message in messages):
         raise InvalidValue("`input` must hold at least one message", param="input")
     return messages
 
@@ -119,6 +123,9 @@ class _Reader:
                         "or result that is kept; leave both out",
                         param=f"{path}.type",
                     )
+                if travels(kind):
+                    # For a vendor of this format; to any other it is an empty text.
+                    self._add("assistant", TextPart(text="", extras={"item": item}))
 
     def _message(self, path: str, item: dict[str, Any]) -> None:
         message = typed_at(path, item, MessageItem)
@@ -163,6 +170,10 @@ class _Reader:
         if self._open is not None:
             self._done.append(self._open)
             self._open = None
+
+
+def _is_own_item(part: Part) -> bool:
+    return isinstance(part, TextPart) and part.extras is not None and "item" in part.extras
 
 
 def _kept_call_ids(items: Sequence[dict[str, Any]]) -> frozenset[str]:

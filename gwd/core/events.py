@@ -32,7 +32,11 @@ class Started(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
 
 class PartStarted(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """A part opens. `call_id` and `name` for tool calls; the rest as on ReasoningPart for reasoning."""
+    """A part opens. `call_id` and `name` for tool calls; the rest as on ReasoningPart for reasoning.
+
+    `item` is an item of the vendor's own kind, whole: a text part without text, which only a dialect of the same family
+    shows.
+    """
 
     index: int
     kind: PartKind
@@ -42,6 +46,7 @@ class PartStarted(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     redacted: str | None = None
     summary: bool = False
     item_id: str | None = None
+    item: dict[str, Any] | None = None
 
 
 class PartDelta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
@@ -220,7 +225,7 @@ def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
     proof = {"signature": signature, "format": opened.format} if signature else None
     match opened.kind:
         case "text":
-            return TextPart(text=text, extras=proof)
+            return TextPart(text=text, extras={"item": opened.item} if opened.item else proof)
         case "refusal":
             return RefusalPart(text=text)
         case "tool_call":

@@ -45,7 +45,7 @@ class Renderer(Protocol):
         ...
 
     def whole(self, completion: Completion, settled: Settled) -> bytes:
-        """The whole answer as one JSON body."""
+        """The whole answer as one JSON body. Raises GatewayError for one that this API shape cannot tell."""
         ...
 
 

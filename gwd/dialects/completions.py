@@ -41,10 +41,10 @@ from gwd.dialects.chat_completions.common import (
     sampling_of,
     sent_words,
 )
-from gwd.dialects.chat_completions.render import in_stream_error
+from gwd.dialects.chat_completions.render import failure_frames, in_stream_error
 from gwd.dialects.chat_completions.usage import usage_object
 from gwd.dialects.chat_completions.wire import CommonWire
-from gwd.dialects.envelope import error_body
+from gwd.dialects.envelope import choice_error, ended_in_error, error_body
 
 MAX_PROMPTS: Final = 2_000
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -145,6 +145,8 @@ class CompletionsRenderer:
             "native_finish_reason": finished.upstream_reason,
             "logprobs": None,
         }
+        if finished.reason == "error":
+            choice["error"] = choice_error(finished)
         thought = "".join(p.text for p in completion.parts if isinstance(p, ReasoningPart))
         if thought and self._shows_reasoning:
             choice["reasoning"] = thought
@@ -181,8 +183,13 @@ class CompletionsRenderer:
     def _settle(self, settled: Settled) -> bytes:
         self._open()
         match self._end:
-            case Failed() as failed:
-                return self._failure(failed, settled)
+            case Failed(error=error):
+                told = error or UpstreamFailed("the upstream failed while answering")
+                return self._failure(told, settled)
+            case Finished(reason="error") as finished:
+                return self._failure(
+                    ended_in_error(finished), settled, native=finished.upstream_reason
+                )
             case Finished() as finished:
                 end = self._chunk(
                     finish_reason=_reason(finished), native_finish_reason=finished.upstream_reason
@@ -194,17 +201,12 @@ class CompletionsRenderer:
             case None:
                 raise AssertionError("settled before the end")
 
-    def _failure(self, failed: Failed, settled: Settled) -> bytes:
-        error = failed.error or UpstreamFailed("the upstream failed while answering")
+    def _failure(self, error: GatewayError, settled: Settled, native: str | None = None) -> bytes:
+        choice = {"index": 0, "text": "", "finish_reason": "error", "logprobs": None}
+        if native is not None:
+            choice["native_finish_reason"] = native
         shown = in_stream_error(error, settled, self._reply.generation_id)
-        fields = {
-            "choices": [{"index": 0, "text": "", "finish_reason": "error", "logprobs": None}],
-            "error": shown,
-            "usage": self._usage(settled),
-        }
-        bare = {key: shown[key] for key in ("code", "type", "message")}
-        chunk = self._envelope + b"," + _ENCODE(fields)[1:] + b"\n\n"
-        return chunk + sse.data_frame({"error": {**bare, "param": None}}) + sse.DONE
+        return failure_frames(self._envelope, choice, shown, self._usage(settled))
 
 
 def _prompt(prompt: str | list[Any] | None) -> str:

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from gwd.core.errors import GatewayError
+from gwd.core.errors import GatewayError, UpstreamFailed
+from gwd.core.events import Finished
 
 _GENERIC = "something went wrong in the gateway; try again, and quote request {} if it persists"
 
@@ -28,6 +29,18 @@ def error_object(error: GatewayError, request_id: str) -> dict[str, Any]:
         "status": error.status,
         "metadata": error.metadata or {},
     }
+
+
+def ended_in_error(finished: Finished) -> GatewayError:
+    """What a client is told where the vendor ends its answer with an error in place of a reason to stop."""
+    word = finished.upstream_reason or "error"
+    return UpstreamFailed(f"the vendor ended its answer with `{word}`; please try again")
+
+
+def choice_error(finished: Finished) -> dict[str, Any]:
+    """The error of a whole answer, beside the text that came before it (api.md 1.1)."""
+    error = ended_in_error(finished)
+    return {"code": error.code, "type": error.type, "message": error.message}
 
 
 def error_body(error: GatewayError, request_id: str) -> bytes:

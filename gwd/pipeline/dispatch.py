@@ -23,6 +23,7 @@ from gwd.core.events import (
 from gwd.core.request import Request
 from gwd.core.sse import Frame, SseError, SseSplitter
 from gwd.core.target import Target, UpstreamCall
+from gwd.core.unread import refuse_unread_question
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
@@ -94,7 +95,9 @@ class Dispatcher:
             if lessons.rule_out(planned):
                 continue
             try:
-                call = self._adapters[planned.target.adapter].build(request, planned.target)
+                adapter = self._adapters[planned.target.adapter]
+                refuse_unread_question(request, adapter.family)
+                call = adapter.build(request, planned.target)
             except InvalidRequest as error:
                 unbuildable = error
                 continue

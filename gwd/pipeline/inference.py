@@ -264,6 +264,9 @@ class Generation:
             # Rendered before it is charged: an answer that cannot be rendered costs nothing.
             try:
                 body = self._whole(books)
+            except GatewayError as error:
+                self._outcome.break_off(error)
+                books = self._books(planned)
             except Exception:
                 log.exception("an answer could not be rendered", extra=self._named)
                 self._outcome.break_off(_mistake())

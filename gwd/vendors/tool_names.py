@@ -49,6 +49,10 @@ class ToolNames:
         """The client's own name for what the vendor called."""
         return self._client.get(name, name)
 
+    def offers(self, name: str) -> bool:
+        """Whether the vendor was offered a tool of this name."""
+        return name in self._client
+
     def _fits(self, name: str) -> bool:
         rule = self._rule
         return 0 < len(name) <= rule.length and not (

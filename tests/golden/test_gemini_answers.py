@@ -16,6 +16,7 @@ from gwd.core.events import (
     check_grammar,
     collect,
 )
+from gwd.core.request import Generate, Message, TextPart, Tool, ToolCallPart
 from gwd.core.sse import Frame
 from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
@@ -211,6 +212,39 @@ def test_the_last_report_holds_and_one_without_counts_takes_nothing_away():
     assert decoder.usage is None
     decoder.feed(Frame(b"", msgspec.json.encode(chunk(text("a"), usage=first))))
     assert decoder.usage == Usage(input=5, output=1)
+
+
+def test_a_count_that_a_later_report_leaves_out_holds():
+    first = {"promptTokenCount": 100, "cachedContentTokenCount": 40, "totalTokenCount": 100}
+    last = chunk(text("b"), finish="STOP", usage={"candidatesTokenCount": 7})
+    events = streamed(chunk(text("a"), usage=first), last)
+    assert end(events).usage == Usage(input=60, cache_read=40, output=7)
+    thought = chunk(finish="STOP", usage={"thoughtsTokenCount": 9})
+    assert end(streamed(chunk(text("a"), usage=first), thought)).usage == Usage(
+        input=60, cache_read=40, reasoning=9
+    )
+
+
+@pytest.mark.parametrize(
+    ("offered", "called", "name"),
+    [
+        (["look"], "default_api.look", "look"),
+        (["look"], "default_api:look", "look"),
+        (["look at"], "default_api.look_at", "look at"),
+        (["look", "default_api.look"], "default_api.look", "default_api.look"),
+        (["default_api.look"], "default_api.look", "default_api.look"),
+        (["look"], "default_api.see", "default_api.see"),
+        (["look"], "my_default_api.look", "my_default_api.look"),
+    ],
+)
+def test_a_module_before_a_tools_name_is_left_out(offered: list[str], called: str, name: str):
+    messages = (Message(role="user", parts=(TextPart(text="q"),)),)
+    tools = tuple(Tool(name=each) for each in offered)
+    asked = golden.request(body=Generate(messages=messages, tools=tools))
+    body = msgspec.json.encode(chunk(call(name=called), finish="STOP"))
+    part = collect(ADAPTER.decode(body, asked, TO)).parts[0]
+    assert isinstance(part, ToolCallPart)
+    assert part.name == name
 
 
 @pytest.mark.parametrize(

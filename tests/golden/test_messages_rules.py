@@ -300,6 +300,15 @@ class TestBody:
         part = generate(parse(**blocks(block))).messages[0].parts[0]
         assert part == TextPart(text="T\nS\nC", extras=block)
 
+    @pytest.mark.parametrize("nested", [True, False])
+    def test_an_image_block_of_another_dialect_is_taken(self, nested: bool):
+        url = "data:image/png;base64,+/8="
+        given = {"url": url, "detail": "low"} if nested else url
+        other = {"type": "image_url", "image_url": given, "cache_control": {"type": "ephemeral"}}
+        source = {"type": "base64", "media_type": "image/png", "data": "+/8="}
+        own = {"type": "image", "source": source, "cache_control": {"type": "ephemeral"}}
+        assert parse(**blocks(other)).body == parse(**blocks(own)).body
+
     def test_urls_safe_base64_is_made_standard(self):
         source = {"type": "base64", "media_type": "image/png; charset=x", "data": "-_8\n"}
         part = msgspec.to_builtins(
@@ -359,7 +368,20 @@ class TestStream:
         assert "gateway_metadata" not in plain
 
     @pytest.mark.parametrize(
-        ("pieces", "joined"), [((), "{}"), (("",), "{}"), (('{"a":', "1}"), '{"a":1}')]
+        ("pieces", "joined"),
+        [
+            ((), "{}"),
+            (("",), "{}"),
+            ((" ", "\n"), "{}"),
+            (('{"a":', "1}"), '{"a":1}'),
+            ((" ", ' {"a":', " 1}"), ' {"a": 1}'),
+            (("null",), "{}"),
+            (("nu", "ll"), "{}"),
+            (("[", "1", "]"), "{}"),
+            (('"{\\"a\\"', ':1}"'), '{"a":1}'),
+            (('"null"',), "{}"),
+            (('"cut',), "{}"),
+        ],
     )
     def test_a_call_has_at_least_one_delta_and_valid_json(
         self, pieces: tuple[str, ...], joined: str
@@ -420,10 +442,9 @@ class TestAnswer:
             (Finished("tool_calls"), "tool_use"),
             (Finished("content_filter"), "refusal"),
             (Finished(None), "end_turn"),
-            (Finished("error"), None),
         ],
     )
-    def test_stop_reasons(self, finished: Finished, reason: str | None):
+    def test_stop_reasons(self, finished: Finished, reason: str):
         body = whole(Started(), *text(0, "a"), finished)
         assert body["stop_reason"] == reason
         assert body["stop_sequence"] == finished.stop_sequence
@@ -442,10 +463,18 @@ class TestAnswer:
         streamed = stream(*refused, Finished("stop"))
         assert streamed[-2]["delta"]["stop_details"] == details
 
-    @pytest.mark.parametrize("arguments", ["", "{}", '{"cut', "[1]", "null"])
+    @pytest.mark.parametrize("arguments", ["", " ", "{}", '{"cut', "[1]", "null", '"[1]"', '"x"'])
     def test_the_input_of_a_call_is_always_an_object(self, arguments: str):
         body = whole(Started(), *call(0, arguments), Finished("tool_calls"))
         assert body["content"] == [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]
+
+    def test_the_input_of_a_call_may_be_the_text_of_one(self):
+        body = whole(Started(), *call(0, '"{\\"a\\":1}"'), Finished("tool_calls"))
+        assert body["content"][0]["input"] == {"a": 1}
+
+    def test_half_an_answer_is_an_error_and_no_answer(self):
+        with pytest.raises(UpstreamFailed, match="MALFORMED_FUNCTION_CALL"):
+            whole(Started(), *text(0, "a"), Finished("error", "MALFORMED_FUNCTION_CALL"))
 
     def test_thinking_always_carries_a_signature(self):
         events = (PartStarted(0, "reasoning"), PartDelta(0, "hm"), PartEnded(0))

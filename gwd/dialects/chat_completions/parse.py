@@ -19,6 +19,7 @@ from gwd.dialects.chat_completions.common import (
 from gwd.dialects.chat_completions.messages import mark_last, messages_of, ttl_of
 from gwd.dialects.chat_completions.tools import tool_choice_of, tools_of
 from gwd.dialects.chat_completions.wire import ChatWire, ResponseFormatWire
+from gwd.dialects.schemas import without_nulls
 
 _FIELDS: Final = json_input.field_names(ChatWire)
 
@@ -92,7 +93,7 @@ def _output(wire: ResponseFormatWire | None) -> OutputFormat | None:
         kind="json_schema",
         name=schema.name,
         description=schema.description,
-        schema=schema.schema,
+        schema=without_nulls(schema.schema),
         strict=schema.strict,
     )
 

@@ -29,7 +29,7 @@ from gwd.dialects.chat_completions import reasoning
 from gwd.dialects.chat_completions.tools import custom_input
 from gwd.dialects.chat_completions.usage import usage_object
 from gwd.dialects.chat_completions.whole import whole_body
-from gwd.dialects.envelope import error_object
+from gwd.dialects.envelope import ended_in_error, error_object
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _END: Final = b'},"finish_reason":null}]}\n\n'
@@ -246,8 +246,13 @@ class ChatRenderer:
     def _settle(self, settled: Settled) -> bytes:
         opening = b"" if self._opened else self._open()
         match self._end:
-            case Failed() as failed:
-                return opening + self._failure(failed, settled)
+            case Failed(error=error):
+                told = error or UpstreamFailed("the upstream failed while answering")
+                return opening + self._failure(told, settled)
+            case Finished(reason="error") as finished:
+                return opening + self._failure(
+                    ended_in_error(finished), settled, native=finished.upstream_reason
+                )
             case Finished() as finished:
                 return opening + self._finish(finished) + self._usage(settled) + sse.DONE
             case None:
@@ -270,18 +275,24 @@ class ChatRenderer:
             frame += b',"gateway_metadata":' + bytes(settled.receipt)
         return frame + b"}\n\n"
 
-    def _failure(self, failed: Failed, settled: Settled) -> bytes:
-        """Three parts: clients differ in which of them they notice (api.md 1.6)."""
-        error = failed.error or UpstreamFailed("the upstream failed while answering")
+    def _failure(self, error: GatewayError, settled: Settled, native: str | None = None) -> bytes:
+        """`native` is the vendor's own word, where it ended its answer with one."""
+        choice: dict[str, Any] = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
+        if native is not None:
+            choice["native_finish_reason"] = native
+        usage = usage_object(settled, include_cost=self._request.include_cost)
         shown = in_stream_error(error, settled, self._reply.generation_id)
-        fields = {
-            "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
-            "error": shown,
-            "usage": usage_object(settled, include_cost=self._request.include_cost),
-        }
-        chunk = self._envelope + b"," + _ENCODE(fields)[1:] + b"\n\n"
-        bare = {key: shown[key] for key in ("code", "type", "message")}
-        return chunk + sse.data_frame({"error": {**bare, "param": None}}) + sse.DONE
+        return failure_frames(self._envelope, choice, shown, usage)
+
+
+def failure_frames(
+    envelope: bytes, choice: dict[str, Any], shown: dict[str, Any], usage: object
+) -> bytes:
+    """Three parts: clients differ in which of them they notice (api.md 1.6)."""
+    fields = {"choices": [choice], "error": shown, "usage": usage}
+    chunk = envelope + b"," + _ENCODE(fields)[1:] + b"\n\n"
+    bare = {key: shown[key] for key in ("code", "type", "message")}
+    return chunk + sse.data_frame({"error": {**bare, "param": None}}) + sse.DONE
 
 
 def in_stream_error(error: GatewayError, settled: Settled, request_id: str) -> dict[str, Any]:

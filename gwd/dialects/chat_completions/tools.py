@@ -17,6 +17,7 @@ from gwd.dialects.chat_completions.wire import (
     ToolChoiceWire,
     ToolWire,
 )
+from gwd.dialects.schemas import without_nulls
 
 _TOOL_FIELDS: Final = json_input.field_names(ToolWire)
 _FUNCTION_FIELDS: Final = json_input.field_names(FunctionWire)
@@ -65,15 +66,14 @@ def tool_choice_of(wire: ChatWire, tools: Sequence[Tool]) -> ToolChoice | None:
 
 
 def _tool(wire: ToolWire, raw: dict[str, Any], at: str) -> Tool:
-    cache = ttl_of(wire.cache_control)
     if wire.type == "function" and wire.function is not None:
         function = wire.function
         return Tool(
             name=function.name,
             description=function.description,
-            parameters=function.parameters,
+            parameters=without_nulls(function.parameters),
             strict=function.strict,
-            cache=cache,
+            cache=ttl_of(wire.cache_control or function.cache_control),
             extras=_extras(raw, raw["function"], "function", _FUNCTION_FIELDS),
         )
     if wire.type == "custom" and wire.custom is not None:
@@ -82,7 +82,7 @@ def _tool(wire: ToolWire, raw: dict[str, Any], at: str) -> Tool:
             description=wire.custom.description,
             custom=True,
             grammar=wire.custom.format,
-            cache=cache,
+            cache=ttl_of(wire.cache_control or wire.custom.cache_control),
             extras=_extras(raw, raw["custom"], "custom", _CUSTOM_FIELDS),
         )
     if wire.type in ("function", "custom"):

@@ -17,6 +17,7 @@ from gwd.dialects.base import Reply
 from gwd.dialects.chat_completions import reasoning
 from gwd.dialects.chat_completions.tools import custom_input
 from gwd.dialects.chat_completions.usage import usage_object
+from gwd.dialects.envelope import choice_error
 
 Json = dict[str, Any]
 
@@ -31,11 +32,7 @@ def whole_body(request: Request, reply: Reply, completion: Completion, settled: 
         "logprobs": _logprobs(completion),
     }
     if finished.reason == "error":
-        choice["error"] = {
-            "code": "upstream_error",
-            "type": "upstream_error",
-            "message": finished.explanation or "the upstream ended its answer with an error",
-        }
+        choice["error"] = choice_error(finished)
     body: Json = {
         "id": reply.generation_id,
         "object": "chat.completion",
@@ -80,7 +77,7 @@ def _message(request: Request, completion: Completion) -> Json:
         refusals.append(completion.finished.explanation)
     message: Json = {
         "role": "assistant",
-        "content": None if calls and not texts else "".join(texts),
+        "content": "".join(texts) or (None if calls else ""),
         "refusal": "".join(refusals) if refusals else None,
     }
     if not (asked is not None and asked.exclude):

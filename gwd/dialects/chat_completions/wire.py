@@ -89,12 +89,14 @@ class FunctionWire(msgspec.Struct, frozen=True):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
+    cache_control: CacheControlWire | None = None
 
 
 class CustomToolWire(msgspec.Struct, frozen=True):
     name: Name
     description: str | None = None
     format: dict[str, Any] | None = None
+    cache_control: CacheControlWire | None = None
 
 
 class ToolWire(msgspec.Struct, frozen=True):

@@ -31,7 +31,9 @@ from gwd.dialects.messages.wire import (
     CacheControl,
     DocumentBlock,
     ImageBlock,
+    ImageUrlBlock,
     RedactedThinkingBlock,
+    SourceWire,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -41,6 +43,7 @@ from gwd.dialects.messages.wire import (
 
 # The line changes with every call (api.md 2.2): kept for its own vendor, poison for any other vendor's prompt cache.
 _BILLING_LINE: Final = re.compile(r"\s*x-anthropic-billing[\w-]*\s*:[^\n]*(?:\n|\Z)", re.IGNORECASE)
+_NOT_IN_SYSTEM: Final = ("image", "image_url", "document")
 _ROLE_OF_BLOCK: Final = {
     "tool_use": "assistant",
     "thinking": "assistant",
@@ -132,7 +135,7 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
     if not isinstance(kind, str):
         raise InvalidValue(f"`{path}.type` is required: text, image, …", param=f"{path}.type")
     wanted = _ROLE_OF_BLOCK.get(kind, role)
-    if wanted != role or (role == "system" and kind in ("image", "document")):
+    if wanted != role or (role == "system" and kind in _NOT_IN_SYSTEM):
         raise InvalidValue(
             f"`{path}`: a block of type {kind} is not allowed in a {role} message", param=path
         )
@@ -141,6 +144,8 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
             return (_text(block, path),)
         case "image":
             return (_image(block, path),)
+        case "image_url":
+            return (_image_url(block, path),)
         case "document":
             return _document(block, path)
         case "tool_use":
@@ -168,6 +173,17 @@ def _image(block: dict[str, Any], path: str) -> ImagePart:
         source=source_of(wire.source, f"{path}.source", default_type="image/png"),
         cache=cache_of(wire.cache_control),
         extras=extras_of(block, ImageBlock),
+    )
+
+
+def _image_url(block: dict[str, Any], path: str) -> ImagePart:
+    """The image block of another dialect, which some clients write here too."""
+    wire = typed_at(block, ImageUrlBlock, path)
+    given = wire.image_url if isinstance(wire.image_url, str) else wire.image_url.url
+    source = SourceWire(type="url", url=given)
+    return ImagePart(
+        source=source_of(source, f"{path}.image_url", default_type="image/png"),
+        cache=cache_of(wire.cache_control),
     )
 
 

@@ -55,6 +55,7 @@ from gwd.dialects.messages.wire import (
     ToolChoiceWire,
     ToolWire,
 )
+from gwd.dialects.schemas import without_nulls
 
 MAX_FALLBACKS: Final = 3
 MAX_TOOLS: Final = 512
@@ -203,7 +204,7 @@ def _tool(tool: dict[str, Any], path: str) -> Tool:
     return Tool(
         name=wire.name,
         description=wire.description,
-        parameters=wire.input_schema,
+        parameters=without_nulls(wire.input_schema),
         strict=wire.strict,
         cache=cache_of(wire.cache_control),
         extras=extras_of_tool(tool),
@@ -263,7 +264,8 @@ def _output(wire: CountBody) -> OutputFormat | None:
     if format_.schema is None:
         param = "output_config.format.schema"
         raise MissingParameter(f"`{param}` is required", param=param)
-    return OutputFormat(kind="json_schema", name="response", schema=format_.schema)
+    schema = without_nulls(format_.schema)
+    return OutputFormat(kind="json_schema", name="response", schema=schema)
 
 
 def _fallback_models(wire: CountBody) -> list[str] | None:
@@ -351,4 +353,15 @@ def _extras(raw: dict[str, Any], tools: list[dict[str, Any]] | None) -> Extras |
     }
     if tools and any(map(_is_hosted, tools)):
         extras["tools"] = tools
+    config = extras.get("output_config")
+    if config and config.get("format"):
+        extras["output_config"] = {**config, "format": _plain_format(config["format"])}
+    if "output_format" in extras:
+        extras["output_format"] = _plain_format(extras["output_format"])
     return extras or None
+
+
+def _plain_format(format_: dict[str, Any]) -> dict[str, Any]:
+    """The client's own answer format, without the nulls of its schema."""
+    schema = format_.get("schema")
+    return {**format_, "schema": without_nulls(schema)} if schema else format_

@@ -28,6 +28,7 @@ from gwd.core.money import usd_json
 from gwd.core.request import ReasoningPart, RefusalPart, Request, TextPart, ToolCallPart
 from gwd.core.sse import COMMENT, named_frame
 from gwd.dialects.base import Reply
+from gwd.dialects.envelope import ended_in_error
 from gwd.dialects.messages.envelope import envelope
 from gwd.dialects.messages.provenance import signature_for
 
@@ -35,6 +36,7 @@ PING: Final = b'event: ping\ndata: {"type":"ping"}\n\n'
 STOP: Final = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
 _SUFFIX: Final = b"}}\n\n"
+_BLANKS: Final = " \t\r\n"
 _CALL_FIELDS: Final = ("caller", "toolset_name")
 _USAGE_FIELDS: Final = ("server_tool_use", "service_tier", "inference_geo", "speed")
 
@@ -60,7 +62,8 @@ class MessagesRenderer:
         self._part: PartStarted | None = None
         self._opened = False
         self._fast = False
-        self._has_arguments = False
+        self._is_object: bool | None = None
+        self._held: list[str] = []
         self._prefix = b""
         self._refusal: list[str] = []
         self._called = False
@@ -85,6 +88,8 @@ class MessagesRenderer:
         return PING if self._started else COMMENT
 
     def whole(self, completion: Completion, settled: Settled) -> bytes:
+        if completion.finished.reason == "error":
+            raise ended_in_error(completion.finished)
         content = []
         for index, part in enumerate(completion.parts):
             block = self._block(part, completion.part_extras.get(index, ()))
@@ -106,7 +111,8 @@ class MessagesRenderer:
             case PartStarted():
                 self._start(out)
                 self._part = event
-                self._opened = self._fast = self._has_arguments = False
+                self._opened = self._fast = False
+                self._is_object, self._held = None, []
             case PartEnded():
                 self._end_part(event, out)
             case Finished():
@@ -148,10 +154,18 @@ class MessagesRenderer:
             self._open(part, event.extras, out)
         if event.extras and (citation := event.extras.get("citation")) is not None:
             out.append(self._frame_delta({"type": "citations_delta", "citation": citation}))
-        if event.text:
-            self._has_arguments = self._has_arguments or not event.text.isspace()
-            self._fast = part.kind != "refusal" and self._has_arguments
+        if event.text and (part.kind != "tool_call" or self._opens_object(event.text)):
+            self._fast = part.kind != "refusal"
             out += (self._prefix, _encode(event.text), _SUFFIX)
+
+    def _opens_object(self, text: str) -> bool:
+        """Whether a call's arguments may go out as they come: `input` is an object, so what does not begin as one
+        is held until its end."""
+        if self._is_object is None and (begun := text.lstrip(_BLANKS)):
+            self._is_object = begun[0] == "{"
+        if not self._is_object:
+            self._held.append(text)
+        return self._is_object is True
 
     def _open(self, part: PartStarted, extras: dict[str, Any] | None, out: list[bytes]) -> None:
         self._opened = True
@@ -185,8 +199,9 @@ class MessagesRenderer:
         elif part.kind == "tool_call":
             if not self._opened:
                 self._open(part, extras, out)
-            if not self._has_arguments:
-                out.append(self._frame_delta({"type": "input_json_delta", "partial_json": "{}"}))
+            if not self._is_object:
+                whole = _encode(_object("".join(self._held))).decode()
+                out.append(self._frame_delta({"type": "input_json_delta", "partial_json": whole}))
         if self._opened:
             stop = {"type": "content_block_stop", "index": self._index}
             out.append(named_frame("content_block_stop", stop))
@@ -213,7 +228,7 @@ class MessagesRenderer:
             self._fail(finished.error, settled, out)
             return
         if finished.reason == "error":
-            self._fail(_ended_in_error(finished), settled, out)
+            self._fail(ended_in_error(finished), settled, out)
             return
         delta = self._ending(finished)
         own = _own_fields(finished)
@@ -349,8 +364,8 @@ def _excludes(request: Request) -> bool:
     return reasoning is not None and reasoning.exclude
 
 
-def _stop_reason(finished: Finished, *, called: bool, refused: bool) -> str | None:
-    """api.md 5.10. A turn that holds calls is a tool turn, whatever the vendor said; an error is no stop reason."""
+def _stop_reason(finished: Finished, *, called: bool, refused: bool) -> str:
+    """api.md 5.10. A turn that holds calls is a tool turn, whatever the vendor said."""
     match finished.reason:
         case "length":
             word = "model_context_window_exceeded"
@@ -360,7 +375,7 @@ def _stop_reason(finished: Finished, *, called: bool, refused: bool) -> str | No
         case "tool_calls":
             return "tool_use"
         case "error":
-            return None
+            raise AssertionError("an error is no stop reason: it is told as one")
         case "stop" | None:
             if called:
                 return "tool_use"
@@ -371,11 +386,6 @@ def _stop_reason(finished: Finished, *, called: bool, refused: bool) -> str | No
             return "pause_turn" if finished.upstream_reason == "pause_turn" else "end_turn"
         case _:
             assert_never(finished.reason)
-
-
-def _ended_in_error(finished: Finished) -> GatewayError:
-    word = finished.upstream_reason or "error"
-    return UpstreamFailed(f"the vendor ended its answer with `{word}`; please try again")
 
 
 def _own_fields(finished: Finished) -> dict[str, Any]:
@@ -389,9 +399,12 @@ def _pick(extras: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, An
 
 
 def _object(arguments: str) -> dict[str, Any]:
-    """The input object of a call. Arguments cut off by the token limit are no object: the input is empty."""
+    """The input object of a call; some models write its text as a string. Arguments that are no object, or cut off
+    by the token limit, are an empty one."""
     try:
         value = msgspec.json.decode(arguments or "{}")
+        if isinstance(value, str):
+            value = msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -108,6 +108,16 @@ class ImageBlock(msgspec.Struct, frozen=True):
     cache_control: CacheControl | None = None
 
 
+class UrlWire(msgspec.Struct, frozen=True):
+    url: str
+
+
+class ImageUrlBlock(msgspec.Struct, frozen=True):
+    type: str
+    image_url: UrlWire | str
+    cache_control: CacheControl | None = None
+
+
 class DocumentBlock(msgspec.Struct, frozen=True):
     type: str
     source: SourceWire

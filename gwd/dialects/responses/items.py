@@ -10,8 +10,8 @@ from gwd.core.errors import (
     MissingParameter,
     UnsupportedContent,
 )
+from gwd.core.own_items import travels
 from gwd.core.request import (
-    CacheTtl,
     FilePart,
     ImagePart,
     Message,
@@ -24,6 +24,7 @@ from gwd.core.request import (
 )
 from gwd.dialects import json_input
 from gwd.dialects.responses import media
+from gwd.dialects.responses.cache import cache_of
 from gwd.dialects.responses.namespaces import Namespaces
 from gwd.dialects.responses.paths import typed_at
 from gwd.dialects.responses.sealing import OPENAI_FORMAT, unseal
@@ -50,7 +51,10 @@ _KEPT_PAIRS: Final = (
     "custom_tool_call_output",
 )
 _MESSAGE_FIELDS: Final = json_input.field_names(MessageItem) | {"type", "id", "status"}
-_TEXT_FIELDS: Final = frozenset(("type", "text", "annotations", "logprobs", "cache_control"))
+# `item` is ours: it holds an item that only this format knows.
+_TEXT_FIELDS: Final = frozenset(
+    ("type", "text", "annotations", "logprobs", "cache_control", "item")
+)
 _IMAGE_FIELDS: Final = json_input.field_names(ImageContent) | {"type", "cache_control"}
 _FILE_FIELDS: Final = json_input.field_names(FileContent) | {"type", "cache_control"}
 
@@ -77,7 +81,7 @@ def messages_of(
             item = dict(found)
         reader.read(path, item)
     messages = reader.messages()
-    if not messages:
+    if all(message.parts and all(map(_is_own_item, message.parts)) for message in messages):
         raise InvalidValue("`input` must hold at least one message", param="input")
     return messages
 
@@ -119,6 +123,9 @@ class _Reader:
                         "or result that is kept; leave both out",
                         param=f"{path}.type",
                     )
+                if travels(kind):
+                    # For a vendor of this format; to any other it is an empty text.
+                    self._add("assistant", TextPart(text="", extras={"item": item}))
 
     def _message(self, path: str, item: dict[str, Any]) -> None:
         message = typed_at(path, item, MessageItem)
@@ -163,6 +170,10 @@ class _Reader:
         if self._open is not None:
             self._done.append(self._open)
             self._open = None
+
+
+def _is_own_item(part: Part) -> bool:
+    return isinstance(part, TextPart) and part.extras is not None and "item" in part.extras
 
 
 def _kept_call_ids(items: Sequence[dict[str, Any]]) -> frozenset[str]:
@@ -215,7 +226,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
         case "input_text" | "output_text" | "text":
             text = typed_at(path, part, TextContent).text
             return TextPart(
-                text=text, cache=_cache(path, part), extras=_extras(part, _TEXT_FIELDS, extras)
+                text=text, cache=cache_of(path, part), extras=_extras(part, _TEXT_FIELDS, extras)
             )
         case "refusal" if role == "assistant":
             return RefusalPart(text=typed_at(path, part, RefusalContent).refusal)
@@ -224,7 +235,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
             return ImagePart(
                 source=media.image_source(image, path),
                 detail=image.detail,
-                cache=_cache(path, part),
+                cache=cache_of(path, part),
                 extras=_extras(part, _IMAGE_FIELDS, None),
             )
         case "input_file" if role != "system":
@@ -232,7 +243,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
             return FilePart(
                 source=media.file_source(file, path),
                 filename=file.filename,
-                cache=_cache(path, part),
+                cache=cache_of(path, part),
                 extras=_extras(part, _FILE_FIELDS, None),
             )
         case None:
@@ -243,20 +254,6 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
                 "use input_text, input_image or input_file",
                 param=f"{path}.type",
             )
-
-
-def _cache(path: str, part: dict[str, Any]) -> CacheTtl | None:
-    """A prompt-cache mark: this format's own breakpoint, or the mark of the other dialects."""
-    mark = part.get("cache_control")
-    if mark is None:
-        return "5m" if part.get("prompt_cache_breakpoint") else None
-    ttl = mark.get("ttl", "5m") if isinstance(mark, dict) else None
-    if ttl not in ("5m", "1h"):
-        raise InvalidValue(
-            f'`{path}.cache_control` must be {{"type": "ephemeral"}} with ttl 5m or 1h',
-            param=f"{path}.cache_control",
-        )
-    return "1h" if ttl == "1h" else "5m"
 
 
 def _extras(

@@ -2,6 +2,8 @@
 
 Vendors know flat names of at most 64 characters; Codex matches a call by separate `name` and `namespace` fields and
 answers a joined one with "unsupported call". Nothing outside this dialect knows that namespaces exist.
+
+The namespace `functions` is none: Codex groups its plain tools under it and knows their calls by the name alone.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ from typing import Final
 import msgspec
 
 MAX_NAME: Final = 64
+PLAIN: Final = "functions"
 _SEPARATOR: Final = "__"
 
 
@@ -27,9 +30,13 @@ class Namespaces:
     def __init__(self, plain_names: Iterable[str]) -> None:
         self._taken = set(plain_names)
         self._flat: dict[Member, str] = {}
+        self._plain: dict[str, None] = {}
 
     def add(self, namespace: str, name: str) -> str:
         """The flat name of a tool that the request offers."""
+        if namespace == PLAIN:
+            self._plain[name] = None
+            return name
         member = Member(namespace, name)
         found = self._flat.get(member)
         if found is not None:
@@ -45,13 +52,15 @@ class Namespaces:
 
     def flat(self, namespace: str | None, name: str) -> str:
         """The flat name of a tool in history or tool_choice, which need not be on offer any more."""
-        if not namespace:
+        if not namespace or namespace == PLAIN:
             return name
         member = Member(namespace, name)
         return self._flat.get(member) or _joined(member)
 
     def members_of(self, namespace: str) -> tuple[str, ...]:
         """The flat names of everything on offer in a namespace."""
+        if namespace == PLAIN:
+            return tuple(self._plain)
         return tuple(flat for member, flat in self._flat.items() if member.namespace == namespace)
 
     def by_flat_name(self) -> dict[str, Member]:

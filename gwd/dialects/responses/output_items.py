@@ -50,7 +50,7 @@ class MessageOutput:
         return any(part["type"] == "refusal" for part in self._content)
 
     def takes(self, part: PartStarted) -> bool:
-        return part.kind in ("text", "refusal")
+        return part.kind in ("text", "refusal") and part.item is None
 
     def start(self, part: PartStarted) -> None:
         self.part_is_open, self._refusing = True, part.kind == "refusal"
@@ -128,6 +128,31 @@ class MessageOutput:
                 },
             )
             self._annotations.append(annotation)
+
+
+class OwnOutput:
+    """An item of the vendor's own kind, shown as it came."""
+
+    def __init__(self, item_id: str, item: dict[str, Any]) -> None:
+        own_id = item.get("id")
+        self.id = own_id if isinstance(own_id, str) and own_id else item_id
+        self.part_is_open = False
+        self._item = {**item, "id": self.id}
+
+    def takes(self, part: PartStarted) -> bool:
+        return False
+
+    def start(self, part: PartStarted) -> None:
+        self.part_is_open = True
+
+    def delta(self, text: str, extras: dict[str, Any] | None) -> None:
+        pass
+
+    def end(self, ended: PartEnded) -> None:
+        self.part_is_open = False
+
+    def body(self, status: ItemStatus) -> dict[str, Any]:
+        return self._item
 
 
 class ReasoningOutput:

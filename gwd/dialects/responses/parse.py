@@ -21,6 +21,7 @@ from gwd.dialects.responses.items import ItemResolver, messages_of
 from gwd.dialects.responses.namespaces import Member
 from gwd.dialects.responses.tools import Offer, choice_of, offer_of
 from gwd.dialects.responses.wire import BodyWire, ReasoningWire, TextWire
+from gwd.dialects.schemas import without_nulls
 
 MAX_METADATA: Final = 16
 MAX_METADATA_NAME: Final = 64
@@ -68,7 +69,7 @@ def parse(
     _check_metadata(wire.metadata)
     models = extensions.models_of(wire.model, wire.models)
     preferences = extensions.preferences_of(wire.provider)
-    offer = offer_of(wire.tools)
+    offer = offer_of(wire.tools, wire.input)
     if offer.hosted and preferences.require_parameters:
         raise UnsupportedTool(
             f"the hosted tool {offer.hosted[0]!r} is not available here; leave it out, "
@@ -168,7 +169,7 @@ def _output(text: TextWire) -> OutputFormat | None:
         kind=text.format.type,
         name=text.format.name,
         description=text.format.description,
-        schema=text.format.schema,
+        schema=without_nulls(text.format.schema),
         strict=text.format.strict,
     )
 

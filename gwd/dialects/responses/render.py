@@ -38,6 +38,7 @@ from gwd.dialects.responses.output_items import (
     ItemStatus,
     MessageOutput,
     OutputItem,
+    OwnOutput,
     ReasoningOutput,
 )
 from gwd.dialects.responses.parse import Echo, ResponsesRequest
@@ -151,6 +152,8 @@ class ResponsesRenderer:
         index = len(self._items)
         suffix = f"{self._reply.id_suffix}_{index}"
         match part.kind:
+            case "text" if part.item is not None:
+                return OwnOutput(f"item_{suffix}", part.item)
             case "text" | "refusal":
                 return MessageOutput(self._writer, f"msg_{suffix}", index)
             case "reasoning":
@@ -326,7 +329,7 @@ def _replayed(completion: Completion) -> list[Event]:
         signature: str | None = None
         match part:
             case TextPart(text=text):
-                events.append(PartStarted(index, "text"))
+                events.append(PartStarted(index, "text", item=(part.extras or {}).get("item")))
             case RefusalPart(text=text):
                 events.append(PartStarted(index, "refusal"))
             case ToolCallPart(arguments=text):

@@ -8,19 +8,28 @@ import msgspec
 from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedTool
 from gwd.core.request import Tool, ToolChoice
 from gwd.dialects import json_input
-from gwd.dialects.responses.namespaces import Namespaces
+from gwd.dialects.responses.cache import cache_of
+from gwd.dialects.responses.namespaces import PLAIN, Namespaces
 from gwd.dialects.responses.paths import typed_at
 from gwd.dialects.responses.wire import (
+    AdditionalToolsItem,
     AllowedChoice,
     CustomTool,
     FunctionTool,
     NamedChoice,
     NamespaceTool,
 )
+from gwd.dialects.schemas import without_nulls
 
 MAX_TOOLS: Final = 512
-_FUNCTION_FIELDS: Final = json_input.field_names(FunctionTool) | {"type", "defer_loading"}
-_CUSTOM_FIELDS: Final = json_input.field_names(CustomTool) | {"type", "defer_loading"}
+ADDITIONAL_TOOLS: Final = "additional_tools"
+_OWN_KINDS: Final = ("function", "custom")
+_OTHER_FIELDS: Final = frozenset(("type", "defer_loading", "cache_control"))
+_FUNCTION_FIELDS: Final = json_input.field_names(FunctionTool) | _OTHER_FIELDS
+_CUSTOM_FIELDS: Final = json_input.field_names(CustomTool) | _OTHER_FIELDS
+
+Entry = tuple[str, str, dict[str, Any]]
+"""Where a tool stands in the body, its type, and itself."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,33 +41,34 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     hosted: tuple[str, ...]
 
 
-def offer_of(wanted: Sequence[dict[str, Any]] | None) -> Offer:
-    """Read the `tools` list. A tool type that the vendor itself would run is dropped, not refused: Codex always
-    sends one (api.md 3.5)."""
-    entries = [
-        (f"tools[{at}]", _kind(f"tools[{at}]", tool), tool) for at, tool in enumerate(wanted or ())
-    ]
-    namespaces = Namespaces(
-        str(tool.get("name")) for _, kind, tool in entries if kind in ("function", "custom")
-    )
+def offer_of(
+    wanted: Sequence[dict[str, Any]] | None, items: str | Sequence[dict[str, Any]] | None = None
+) -> Offer:
+    """Read the `tools` list and the tools that items of `input` add to it; of two with one name the later counts.
+
+    A tool type that the vendor itself would run is dropped, not refused: Codex always sends one (api.md 3.5).
+    """
+    listed = _entries("tools", wanted)
+    entries = listed + _additional(items)
+    namespaces = Namespaces(_plain_names(entries))
     tools: list[Tool] = []
-    echo: list[dict[str, Any]] = []
     hosted: list[str] = []
     for path, kind, tool in entries:
         match kind:
             case "function" | "custom":
                 tools.append(_tool(path, kind, tool, lambda name: name))
-                echo.append(_echo(tool))
             case "namespace":
-                members = _members(path, tool, namespaces)
-                tools.extend(members)
-                if members:
-                    echo.append(_echo(tool))
+                tools.extend(_members(path, tool, namespaces))
             case _:
                 hosted.append(kind)
     if len(tools) > MAX_TOOLS:
         raise InvalidValue(f"`tools`: at most {MAX_TOOLS} tools", param="tools")
-    return Offer(tools=tuple(tools), namespaces=namespaces, echo=tuple(echo), hosted=tuple(hosted))
+    return Offer(
+        tools=tuple({tool.name: tool for tool in tools}.values()),
+        namespaces=namespaces,
+        echo=tuple(_echo(tool) for _, kind, tool in listed if _is_offered(kind, tool)),
+        hosted=tuple(hosted),
+    )
 
 
 def choice_of(
@@ -144,6 +154,39 @@ def _whole_namespace(path: str, named: NamedChoice, offer: Offer) -> tuple[str, 
     return members
 
 
+def _entries(path: str, tools: Sequence[dict[str, Any]] | None) -> list[Entry]:
+    places = ((f"{path}[{at}]", tool) for at, tool in enumerate(tools or ()))
+    return [(place, _kind(place, tool), tool) for place, tool in places]
+
+
+def _additional(items: str | Sequence[dict[str, Any]] | None) -> list[Entry]:
+    """The tools of `additional_tools` items: newer agents offer all of theirs so."""
+    entries: list[Entry] = []
+    if not isinstance(items, str):
+        for at, item in enumerate(items or ()):
+            if item.get("type") == ADDITIONAL_TOOLS:
+                added = typed_at(f"input[{at}]", item, AdditionalToolsItem)
+                entries += _entries(f"input[{at}].tools", added.tools)
+    return entries
+
+
+def _plain_names(entries: Sequence[Entry]) -> set[str]:
+    """The names that no joined one may shadow."""
+    names = {str(tool.get("name")) for _, kind, tool in entries if kind in _OWN_KINDS}
+    for path, kind, tool in entries:
+        if kind == "namespace" and tool.get("name") == PLAIN:
+            members = typed_at(path, tool, NamespaceTool).tools
+            names |= {str(member.get("name")) for member in members}
+    return names
+
+
+def _is_offered(kind: str, tool: dict[str, Any]) -> bool:
+    """Whether anything of an entry was kept."""
+    if kind == "namespace":
+        return any(member.get("type") in _OWN_KINDS for member in tool["tools"])
+    return kind in _OWN_KINDS
+
+
 def _members(path: str, tool: dict[str, Any], namespaces: Namespaces) -> list[Tool]:
     namespace = typed_at(path, tool, NamespaceTool)
     _need_name(path, namespace.name)
@@ -151,10 +194,13 @@ def _members(path: str, tool: dict[str, Any], namespaces: Namespaces) -> list[To
     for at, member in enumerate(namespace.tools):
         where = f"{path}.tools[{at}]"
         kind = _kind(where, member)
-        if kind in ("function", "custom"):
+        if kind in _OWN_KINDS:
             members.append(
                 _tool(where, kind, member, lambda name: namespaces.add(namespace.name, name))
             )
+    cache = cache_of(path, tool)
+    if members and cache is not None:
+        members[-1] = msgspec.structs.replace(members[-1], cache=cache)
     return members
 
 
@@ -167,6 +213,7 @@ def _tool(path: str, kind: str, tool: dict[str, Any], flat: Callable[[str], str]
             description=custom.description,
             custom=True,
             grammar=custom.format,
+            cache=cache_of(path, tool),
             extras=json_input.extras(tool, _CUSTOM_FIELDS),
         )
     function = typed_at(path, tool, FunctionTool)
@@ -174,8 +221,9 @@ def _tool(path: str, kind: str, tool: dict[str, Any], flat: Callable[[str], str]
     return Tool(
         name=flat(function.name),
         description=function.description,
-        parameters=function.parameters,
+        parameters=without_nulls(function.parameters),
         strict=function.strict,
+        cache=cache_of(path, tool),
         extras=json_input.extras(tool, _FUNCTION_FIELDS),
     )
 

@@ -144,6 +144,12 @@ class NamespaceTool(msgspec.Struct, frozen=True):
     description: str | None = None
 
 
+class AdditionalToolsItem(msgspec.Struct, frozen=True):
+    """An input item that offers tools, as newer agents do in place of the body's own `tools`."""
+
+    tools: list[dict[str, Any]] | None = None
+
+
 class NamedChoice(msgspec.Struct, frozen=True):
     name: str
     namespace: str | None = None

@@ -29,8 +29,8 @@ from gwd.vendors.base import UndecodableError
 from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.logprobs import logprobs_of
-from gwd.vendors.gemini.tools import tool_names
-from gwd.vendors.gemini.usage import usage_of
+from gwd.vendors.gemini.tools import called_name, tool_names
+from gwd.vendors.gemini.usage import known_counts, usage_of
 from gwd.vendors.gemini.wire import (
     AnswerWire,
     CandidateWire,
@@ -222,7 +222,7 @@ class GeminiDecoder:
         if call_id is None or call_id in self._call_ids:
             call_id = ids.mint("call_")
         self._call_ids.add(call_id)
-        name = self._names.client(call.name or "")
+        name = called_name(call.name or "", self._names)
         events.append(
             PartStarted(self._index, "tool_call", call_id=call_id, name=name, format=FORMAT)
         )
@@ -272,9 +272,8 @@ class GeminiDecoder:
         return "tool_calls" if reason == "stop" and self._called else reason
 
     def _report(self, chunk: AnswerWire) -> None:
-        reported = chunk.usage_metadata
-        if reported is not None and reported.prompt_token_count is not None:
-            self._reported = reported
+        if chunk.usage_metadata is not None:
+            self._reported = known_counts(self._reported, chunk.usage_metadata)
 
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation

@@ -12,6 +12,8 @@ from gwd.vendors.tool_names import NameRule, ToolNames
 Json = dict[str, Any]
 
 NAMES: Final = NameRule(128, re.compile(r"[^a-zA-Z0-9_.:-]"), re.compile(r"[^a-zA-Z_]"))
+# The model knows functions as members of this module, and at times calls them so.
+_MODULE: Final = re.compile(r"default_api[.:]")
 _FREE_TEXT: Final = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
@@ -23,6 +25,15 @@ def tool_names(request: Request) -> ToolNames:
     """The bijection of this request's tool names: the same for build and decode."""
     tools = request.body.tools if isinstance(request.body, Generate) else ()
     return ToolNames((tool.name for tool in tools), rule=NAMES)
+
+
+def called_name(name: str, names: ToolNames) -> str:
+    """The client's name of what the model called; a module before the name is left out unless it was offered so."""
+    if not names.offers(name) and (module := _MODULE.match(name)):
+        bare = name[module.end() :]
+        if names.offers(bare):
+            return names.client(bare)
+    return names.client(name)
 
 
 def declaration(tool: Tool, names: ToolNames) -> Json:

@@ -1,11 +1,20 @@
 """Gemini's token counts to disjoint classes (api.md 5.11).
 
 Thoughts are counted beside the candidates, cached tokens inside the prompt, tool results beside it. In a stream every
-chunk repeats the counts so far: the last report holds, nothing is added up.
+chunk repeats the counts so far: the last value of each holds, nothing is added up.
 """
 
 from gwd.core.usage import Usage, from_inclusive
 from gwd.vendors.gemini.wire import UsageWire
+
+
+def known_counts(before: UsageWire | None, reported: UsageWire) -> UsageWire:
+    """The report, completed by what earlier ones said of the counts that it leaves out."""
+    if before is not None:
+        for name in UsageWire.__struct_fields__:
+            if getattr(reported, name) is None:
+                setattr(reported, name, getattr(before, name))
+    return reported
 
 
 def usage_of(wire: UsageWire | None) -> Usage | None:
@@ -29,7 +38,8 @@ def _completion(wire: UsageWire, prompt: int) -> int | None:
     if wire.candidates_token_count is not None:
         return _sum(wire.candidates_token_count, wire.thoughts_token_count)
     if type(wire.total_token_count) is int:
-        return max(0, wire.total_token_count - prompt)
+        # The total may be of an earlier report than the thoughts.
+        return max(_sum(wire.thoughts_token_count) or 0, wire.total_token_count - prompt)
     return None if wire.thoughts_token_count is None else _sum(wire.thoughts_token_count)
 
 

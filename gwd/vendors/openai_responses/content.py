@@ -29,7 +29,7 @@ class Contents:
     """Builds content for one request and one target."""
 
     def __init__(self, request: Request, flags: Flags) -> None:
-        self._is_own_family = request.family == FAMILY
+        self.is_own_family = request.family == FAMILY
         self._has_own_files = request.family in _OWN_FILES
         self._is_foreign_agent = request.family == "anthropic_messages"
         self._flags = flags
@@ -103,7 +103,7 @@ class Contents:
         return self._marked(block, part)
 
     def _marked(self, block: Block, part: TextPart | ImagePart | FilePart) -> Block:
-        if self._is_own_family and part.extras:
+        if self.is_own_family and part.extras:
             block = {**part.extras, **block}
             block.pop("phase", None)
         if self._flags.cache_breakpoints and part.cache is not None:

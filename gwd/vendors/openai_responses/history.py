@@ -34,6 +34,7 @@ class History:
     """Builds `instructions` and `input` of one request."""
 
     def __init__(self, body: Generate, names: ToolNames, contents: Contents, flags: Flags) -> None:
+        self._is_own = contents.is_own_family
         self._names = names
         self._contents = contents
         self._flags = flags
@@ -101,6 +102,8 @@ class History:
         answers: list[Item] = []
         for part in message.parts:
             match part:
+                case TextPart(text="", extras={"item": {"type": str()} as item}) if self._is_own:
+                    turn.append(item)
                 case TextPart() | RefusalPart():
                     _add_text(turn, part)
                 case ToolCallPart():

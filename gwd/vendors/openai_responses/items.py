@@ -10,6 +10,7 @@ import msgspec
 
 from gwd.core import ids
 from gwd.core.events import PartStarted
+from gwd.core.own_items import travels
 from gwd.vendors.openai_responses.history import REASONING_FORMAT
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.tool_names import ToolNames
@@ -119,8 +120,10 @@ class Items:
                 self._finish_call(item, fields)
             case "reasoning":
                 self._finish_reasoning(item, fields)
+            case kind if travels(kind):
+                item.slots[0] = self._parts.open(PartStarted(0, "text", item=fields))
             case _:
-                pass  # Items of tools that the vendor runs itself: none were asked for.
+                pass  # None of the tools that the vendor runs itself were asked for.
         for slot in item.slots.values():
             self._parts.close(slot)
 

@@ -95,6 +95,7 @@ class Parts:
                 format=opening.format,
                 summary=opening.summary,
                 item_id=opening.item_id,
+                item=opening.item,
             )
         )
         for text, extras in head.pending:

@@ -284,3 +284,12 @@ def test_no_arguments_are_an_empty_object(arguments: object):
     )
     assert isinstance(part, ToolCallPart)
     assert part.arguments == "{}"
+
+
+@pytest.mark.parametrize("kind", ["function", "custom"])
+def test_a_cache_mark_inside_a_tools_function_counts_like_one_on_the_tool(kind: str):
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    inside = _generate(tools=[{"type": kind, kind: {"name": "f", "cache_control": mark}}])
+    beside = _generate(tools=[{"type": kind, kind: {"name": "f"}, "cache_control": mark}])
+    assert inside.tools == beside.tools
+    assert (inside.tools[0].cache, inside.tools[0].extras) == ("1h", None)

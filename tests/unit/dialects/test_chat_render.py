@@ -289,11 +289,25 @@ def test_a_vendors_refusal_is_told_in_both_forms():
 
 
 def test_a_whole_answer_that_ended_in_an_error_says_so():
-    choice = _whole([*TEXT, Finished("error", upstream_reason="OTHER", explanation="odd")])[
-        "choices"
-    ][0]
-    assert choice["finish_reason"] == "error"
-    assert choice["error"] == {"code": "upstream_error", "type": "upstream_error", "message": "odd"}
+    choice = _whole([*TEXT, Finished("error", upstream_reason="OTHER")])["choices"][0]
+    assert (choice["finish_reason"], choice["native_finish_reason"]) == ("error", "OTHER")
+    assert choice["message"]["content"] == "Hi"
+    assert choice["error"] == {
+        "code": "upstream_error",
+        "type": "upstream_error",
+        "message": "the vendor ended its answer with `OTHER`; please try again",
+    }
+
+
+def test_a_stream_that_the_vendor_ended_in_error_ends_in_three_parts_too():
+    ended = Finished("error", upstream_reason="OTHER")
+    *_, chunk, bare = _chunks([*TEXT, ended, Settled(USAGE, COST, RECEIPT)])
+    assert chunk["choices"][0]["finish_reason"] == "error"
+    assert chunk["choices"][0]["native_finish_reason"] == "OTHER"
+    assert chunk["usage"]["total_tokens"] == 17
+    assert chunk["error"]["metadata"] == {"gateway_metadata": {"generation_id": "gen-1"}}
+    assert "OTHER" in chunk["error"]["message"]
+    assert bare["error"]["code"] == "upstream_error"
 
 
 def test_log_probabilities_and_annotations_are_passed_on():

@@ -18,6 +18,7 @@ from gwd.core.events import (
     collect,
 )
 from gwd.core.request import Generate, Message, Request, TextPart
+from gwd.core.sse import SseSplitter
 from gwd.core.usage import Usage
 from gwd.dialects.base import Reply
 from gwd.dialects.completions import DIALECT
@@ -61,6 +62,28 @@ def test_what_a_chat_model_cannot_do_is_left_out():
     request = _parse(prompt="a", suffix="b", echo=True, best_of=2, logprobs=3)
     assert request.extras is None
     assert request.sent_parameters == frozenset()
+
+
+def test_an_answer_that_ended_in_an_error_says_so_streamed_and_whole():
+    events: list[Event] = [
+        Started(),
+        PartStarted(0, "text"),
+        PartDelta(0, "A"),
+        PartEnded(0),
+        Finished("error", upstream_reason="OTHER"),
+    ]
+    settled = Settled(Usage(input=1, output=1), Cost(), None)
+    renderer = DIALECT.renderer(_parse(prompt="x"), REPLY)
+    choice = msgspec.json.decode(renderer.whole(collect(events), settled))["choices"][0]
+    assert (choice["text"], choice["finish_reason"]) == ("A", "error")
+    assert "OTHER" in choice["error"]["message"]
+    frames = [frame.data for frame in SseSplitter().feed(renderer.feed([*events, settled]))]
+    *_, chunk, bare = [msgspec.json.decode(frame) for frame in frames[:-1]]
+    assert frames[-1] == b"[DONE]"
+    assert chunk["choices"][0]["finish_reason"] == "error"
+    assert chunk["choices"][0]["native_finish_reason"] == "OTHER"
+    assert (chunk["usage"]["total_tokens"], bare["error"]["param"]) == (2, None)
+    assert chunk["error"]["message"] == bare["error"]["message"] == choice["error"]["message"]
 
 
 def test_a_tool_turn_is_a_stop_here():

@@ -304,8 +304,11 @@ class ChatStreamDecoder:
             return known
         if self._assembly.calls:
             return "tool_calls"
-        if not word and not self._assembly.has_output:
-            return None
+        if not self._assembly.has_output:
+            if self._assembly.has_lost_call:
+                return "error"
+            if not word:
+                return None
         return "stop"
 
     def _failed(self, fault: Fault) -> list[Event]:

@@ -39,8 +39,20 @@ _REASONS: Final[dict[str, FinishReason]] = {
     "safety": "content_filter",
     "refusal": "content_filter",
     "sensitive": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
     "error": "error",
     "network_error": "error",
+    "insufficient_system_resource": "error",
+    "abort": "error",
+    "aborted": "error",
+    "cancelled": "error",
+    "canceled": "error",
+    "timeout": "error",
+    "function_call_filter": "error",
+    "malformed_function_call": "error",
 }
 """Anything else ended by itself; a call among the parts makes it a tool turn."""
 
@@ -298,8 +310,11 @@ class ChatStreamDecoder:
         return [*self._drain(), finished]
 
     def _reason(self, word: str | None) -> FinishReason | None:
-        """A tool turn is told by its calls: servers end it with `stop`, or with nothing at all."""
-        known = _REASONS.get((word or "").lower())
+        """A tool turn is told by its calls: servers end it with `stop`, or with nothing at all.
+
+        Some servers add particulars behind a colon (`content_filter: SPII`).
+        """
+        known = _REASONS.get((word or "").lower().partition(":")[0])
         if known is not None and known != "stop":
             return known
         if self._assembly.calls:

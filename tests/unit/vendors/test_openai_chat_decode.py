@@ -157,7 +157,13 @@ def test_a_legacy_function_call_is_a_call():
         ("eos", "stop"),
         ("tool_calls", "stop"),
         ("STOP", "stop"),
+        ("content_filter: PROHIBITED_CONTENT", "content_filter"),
         ("error", "error"),
+        ("insufficient_system_resource", "error"),
+        ("abort", "error"),
+        ("cancelled", "error"),
+        ("timeout", "error"),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", "error"),
     ],
 )
 def test_finish_reasons_are_the_five(word: str, reason: str):
@@ -177,6 +183,12 @@ def test_a_call_cut_by_the_cap_is_length():
     *_, finished = streamed(_call(0, "x", "f", '{"a'), chunk("length"), DONE)
     assert isinstance(finished, Finished)
     assert finished.reason == "length"
+
+
+def test_a_call_of_an_answer_that_was_broken_off_does_not_make_it_whole():
+    *_, finished = streamed(_call(0, "x", "f", "{}"), chunk("abort"), DONE)
+    assert isinstance(finished, Finished)
+    assert finished.reason == "error"
 
 
 def test_a_matched_stop_string_is_told():

@@ -71,6 +71,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
     `reason` None is a blank finish. `upstream_reason` is the vendor's own word, `stop_sequence` the stop string that
     matched where the vendor says so, `explanation` its words on a refusal. `usage` None: nothing believable reported.
+    `extras` holds fields of its last event; those beside the choice of a chat answer are in `envelope`.
     """
 
     reason: FinishReason | None

@@ -107,9 +107,13 @@ class ChatRenderer:
         self._content_head = self._envelope + _CHOICE + b'"content":'
         return self._chunk({"role": "assistant", "content": ""})
 
-    def _chunk(self, delta: dict[str, Any], **choice: object) -> bytes:
+    def _chunk(
+        self, delta: dict[str, Any], beside: dict[str, Any] | None = None, **choice: object
+    ) -> bytes:
+        """A chunk; `beside` are fields of the vendor that stand beside its choice."""
         fields = {"index": 0, "delta": delta, "finish_reason": None, **choice}
-        return self._envelope + b',"choices":[' + _ENCODE(fields) + b"]}\n\n"
+        more = b"," + _ENCODE(beside)[1:] if beside else b"}"
+        return self._envelope + b',"choices":[' + _ENCODE(fields) + b"]" + more + b"\n\n"
 
     def _start(self, event: PartStarted) -> bytes:
         opening = b"" if self._opened else self._open()
@@ -259,6 +263,7 @@ class ChatRenderer:
             frames = self._chunk({"refusal": finished.explanation})
         return frames + self._chunk(
             {},
+            (finished.extras or {}).get("envelope"),
             finish_reason=finished.reason,
             native_finish_reason=finished.upstream_reason,
         )

@@ -44,6 +44,7 @@ def whole_body(request: Request, reply: Reply, completion: Completion, settled: 
         "provider": reply.vendor,
         "system_fingerprint": None,
         **(completion.started.extras or {}),
+        **(finished.extras or {}).get("envelope", {}),
         "choices": [choice],
         "usage": usage_object(settled, include_cost=request.include_cost),
     }

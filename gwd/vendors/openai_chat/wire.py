@@ -53,6 +53,11 @@ class AnswerWire(msgspec.Struct):
     model: Any = None
     system_fingerprint: Any = None
     service_tier: Any = None
+    citations: Any = None
+    search_results: Any = None
+    related_questions: Any = None
+    images: Any = None
+    videos: Any = None
 
 
 class ChunkWire(msgspec.Struct):
@@ -61,3 +66,8 @@ class ChunkWire(msgspec.Struct):
     choices: list[ChoiceWire] | None = None
     usage: Any = None
     error: Any = None
+    citations: Any = None
+    search_results: Any = None
+    related_questions: Any = None
+    images: Any = None
+    videos: Any = None

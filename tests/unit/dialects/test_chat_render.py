@@ -120,6 +120,15 @@ def test_all_chunks_share_their_envelope():
         assert (chunk["system_fingerprint"], chunk["service_tier"]) == ("fp", "flex")
 
 
+def test_what_a_vendor_found_stands_beside_the_choice_that_ends_the_answer():
+    finished = Finished("stop", extras={"envelope": {"citations": ["https://x.example"]}})
+    *others, last, usage = _chunks([*TEXT, finished, SETTLED])
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["citations"] == ["https://x.example"]
+    assert not [chunk for chunk in [*others, usage] if "citations" in chunk]
+    assert _whole([*TEXT, finished])["citations"] == ["https://x.example"]
+
+
 def test_usage_comes_last_alone_and_only_once():
     *others, last = _chunks([*TEXT, DONE, SETTLED])
     assert last["choices"] == []

@@ -372,6 +372,34 @@ def test_a_stream_where_a_whole_answer_was_asked_is_put_together():
     assert whole.finished.usage == Usage(input=10, output=2)
 
 
+CITED = ["https://x.example"]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [chunk(content="x"), {**chunk("stop"), "citations": CITED}, DONE],
+        [{**chunk(content="x"), "citations": CITED}, chunk("stop"), DONE],
+        [chunk(content="x"), {**chunk(content="y"), "citations": CITED}, chunk("stop"), DONE],
+        [chunk(content="x"), chunk("stop"), {**usage_chunk(), "citations": CITED}, DONE],
+        [{**chunk(content="x"), "citations": []}, {**chunk("stop"), "citations": CITED}, DONE],
+    ],
+)
+def test_what_a_server_found_is_kept_wherever_it_stands(frames: list[Any]):
+    *_, finished = streamed(*frames)
+    assert isinstance(finished, Finished)
+    assert finished.extras == {"envelope": {"citations": CITED}}
+
+
+def test_what_a_server_found_is_only_for_its_own_family():
+    answer = {"choices": [{"message": {"content": "x"}}], "search_results": [{"title": "t"}]}
+    assert _events(answer)[-1].extras == {"envelope": {"search_results": [{"title": "t"}]}}
+    foreign = msgspec.structs.replace(chat(), family="anthropic_messages")
+    *_, finished = ADAPTER.decode(msgspec.json.encode(answer), foreign, target())
+    assert isinstance(finished, Finished)
+    assert finished.extras is None
+
+
 values: st.SearchStrategy[Any] = (
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3) | st.just([]) | st.just({})
 )

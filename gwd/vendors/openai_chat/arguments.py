@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+_ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder().decode
 _PLACEHOLDERS: Final = ("{", "{}", "{ }")
 _LONGEST_PLACEHOLDER: Final = 8
@@ -122,6 +123,23 @@ class Arguments:
             (piece for piece in reversed(self._doubted or self._pieces) if piece.strip()), ""
         )
         return last.rstrip().endswith("}")
+
+
+class FreeText(Arguments):
+    """The input of a custom call, which travels inside as `{"input": "…"}`: it is whole when nothing more can come."""
+
+    __slots__ = ("_texts",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        self._texts.append(text)
+
+    def close(self) -> list[str]:
+        super().add(_ENCODE({"input": "".join(self._texts)}).decode())
+        return super().close()
 
 
 def as_object(text: str) -> object | None:

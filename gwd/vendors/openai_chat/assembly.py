@@ -12,7 +12,7 @@ import msgspec
 
 from gwd.core import ids
 from gwd.core.events import Event, PartDelta, PartEnded, PartKind, PartStarted
-from gwd.vendors.openai_chat.arguments import Arguments, as_object
+from gwd.vendors.openai_chat.arguments import Arguments, FreeText, as_object
 from gwd.vendors.openai_chat.wire import ToolCallWire
 from gwd.vendors.tool_names import ToolNames
 
@@ -116,9 +116,7 @@ class Assembly:
 
     def tool_call(self, delta: ToolCallWire, *, whole: bool = False) -> None:
         """A piece of a call, or a whole one."""
-        function = delta.function
-        name = function.name if function else None
-        text = _arguments_text(function.arguments if function else None)
+        name, text = _said(delta)
         vendor_id = str(delta.id) if delta.id or delta.id == 0 else None
         part = None if whole else self._known_call(delta.index, vendor_id, name, text)
         echo_of: _Part | None = None
@@ -129,6 +127,8 @@ class Assembly:
             part = self._append(_Part("tool_call"))
             part.vendor_index = delta.index
             part.echo_of = echo_of
+            if delta.custom is not None:
+                part.arguments = FreeText()
             self._all_calls.append(part)
             self.calls += 1
         if part.vendor_id is None:
@@ -256,6 +256,15 @@ class Assembly:
         """A call that is none after all; nothing of it has come out."""
         del self._queue[0]
         self.calls -= 1
+
+
+def _said(delta: ToolCallWire) -> tuple[str | None, str]:
+    """Name and arguments in a piece of a call; the arguments of a custom call are free text."""
+    if delta.custom is not None:
+        return delta.custom.name, delta.custom.input or ""
+    if delta.function is not None:
+        return delta.function.name, _arguments_text(delta.function.arguments)
+    return None, ""
 
 
 def _arguments_text(arguments: str | dict[str, Any] | None) -> str:

@@ -13,10 +13,18 @@ class FunctionWire(msgspec.Struct, gc=False):
     arguments: str | dict[str, Any] | None = None
 
 
+class CustomWire(msgspec.Struct, gc=False):
+    """A call of a tool that takes free text."""
+
+    name: str | None = None
+    input: str | None = None
+
+
 class ToolCallWire(msgspec.Struct):
     index: int | None = None
     id: Any = None
     function: FunctionWire | None = None
+    custom: CustomWire | None = None
 
 
 class DeltaWire(msgspec.Struct):

@@ -144,6 +144,39 @@ def test_an_answer_that_is_only_a_call_without_a_name_is_broken():
     assert not isinstance(started, PartStarted)
 
 
+# --- custom calls
+
+
+def custom(index: int, call_id: str | None, name: str | None, text: str | None) -> Any:
+    called = {"name": name, "input": text}
+    piece = {"index": index, "id": call_id, "type": "custom", "custom": called}
+    return chunk(tool_calls=[piece])
+
+
+def test_the_input_of_a_custom_call_is_put_together():
+    pieces = [
+        custom(0, "x", "f", 'say "'),
+        custom(0, None, None, 'hi"\n'),
+        custom(0, "x", None, "{}"),
+    ]
+    wanted = ("x", "f", '{"input":"say \\"hi\\"\\n{}"}')
+    assert calls(*pieces) == [wanted]
+    assert calls(*pieces, call(1, "y", "g", WHOLE)) == [wanted, ("y", "g", WHOLE)]
+
+
+def test_a_custom_call_of_a_whole_answer_keeps_name_and_input():
+    called = {"id": "x", "type": "custom", "custom": {"name": "f", "input": "go"}}
+    answer = {"choices": [{"message": {"tool_calls": [called]}, "finish_reason": "tool_calls"}]}
+    parts = collect(ADAPTER.decode(msgspec.json.encode(answer), chat(), target())).parts
+    assert parts == (ToolCallPart(call_id="x", name="f", arguments='{"input":"go"}'),)
+
+
+def test_a_call_of_a_kind_nobody_knows_is_none():
+    piece = {"index": 0, "id": "x", "type": "computer", "computer": {"action": "click"}}
+    events = streamed(chunk(content="so"), chunk(tool_calls=[piece]), chunk("stop"), DONE)
+    assert collect(events).parts == (TextPart(text="so"),)
+
+
 # --- pieces of arguments
 
 names = st.sampled_from(("a", "b", "{", '{"a":', ""))

@@ -375,14 +375,18 @@ def test_a_stream_where_a_whole_answer_was_asked_is_put_together():
 CITED = ["https://x.example"]
 
 
+def _cited(frame: dict[str, Any], cited: list[str]) -> dict[str, Any]:
+    return {**frame, "citations": cited}
+
+
 @pytest.mark.parametrize(
     "frames",
     [
-        [chunk(content="x"), {**chunk("stop"), "citations": CITED}, DONE],
-        [{**chunk(content="x"), "citations": CITED}, chunk("stop"), DONE],
-        [chunk(content="x"), {**chunk(content="y"), "citations": CITED}, chunk("stop"), DONE],
-        [chunk(content="x"), chunk("stop"), {**usage_chunk(), "citations": CITED}, DONE],
-        [{**chunk(content="x"), "citations": []}, {**chunk("stop"), "citations": CITED}, DONE],
+        [chunk(content="x"), _cited(chunk("stop"), CITED), DONE],
+        [_cited(chunk(content="x"), CITED), chunk("stop"), DONE],
+        [chunk(content="x"), _cited(chunk(content="y"), CITED), chunk("stop"), DONE],
+        [chunk(content="x"), chunk("stop"), _cited(usage_chunk(), CITED), DONE],
+        [_cited(chunk(content="x"), []), _cited(chunk("stop"), CITED), DONE],
     ],
 )
 def test_what_a_server_found_is_kept_wherever_it_stands(frames: list[Any]):

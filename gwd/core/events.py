@@ -32,7 +32,10 @@ class Started(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
 
 class PartStarted(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """A part opens. `call_id` and `name` for tool calls; the rest as on ReasoningPart for reasoning."""
+    """A part opens. `call_id` and `name` for tool calls; the rest as on ReasoningPart for reasoning.
+
+    `extras` are fields of the vendor's own on a call; `extra_content` goes back to its `origin` (openai_chat).
+    """
 
     index: int
     kind: PartKind
@@ -42,6 +45,7 @@ class PartStarted(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     redacted: str | None = None
     summary: bool = False
     item_id: str | None = None
+    extras: dict[str, Any] | None = None
 
 
 class PartDelta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
@@ -194,7 +198,7 @@ def collect(events: Sequence[Event]) -> Completion:
                 opened, texts = event, []
             case PartEnded():
                 assert opened is not None
-                parts.append(_part(opened, "".join(texts), event.signature))
+                parts.append(_part(opened, "".join(texts), event))
                 if event.extras:
                     extras.setdefault(event.index, []).append(event.extras)
             case Started():
@@ -216,8 +220,9 @@ def collect(events: Sequence[Event]) -> Completion:
     )
 
 
-def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
+def _part(opened: PartStarted, text: str, ended: PartEnded) -> AnswerPart:
     # A vendor's proof on text or on a call has no field of its own there: it travels in the extras.
+    signature = ended.signature
     proof = {"signature": signature, "format": opened.format} if signature else None
     match opened.kind:
         case "text":
@@ -229,7 +234,7 @@ def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
                 call_id=opened.call_id or "",
                 name=opened.name or "",
                 arguments=text or "{}",
-                extras=proof,
+                extras={**(opened.extras or {}), **_late_content(ended), **(proof or {})} or None,
             )
         case "reasoning":
             return ReasoningPart(
@@ -240,3 +245,8 @@ def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
                 summary=opened.summary,
                 item_id=opened.item_id,
             )
+
+
+def _late_content(ended: PartEnded) -> dict[str, Any]:
+    extras = ended.extras or {}
+    return extras if "extra_content" in extras else {}

@@ -13,6 +13,7 @@ import msgspec
 from gwd.core import ids
 from gwd.core.events import Event, PartDelta, PartEnded, PartKind, PartStarted
 from gwd.vendors.openai_chat.arguments import Arguments, FreeText, as_object
+from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.openai_chat.wire import ToolCallWire
 from gwd.vendors.tool_names import ToolNames
 
@@ -26,6 +27,7 @@ class _Part:
         "arguments",
         "call_id",
         "echo_of",
+        "extras",
         "format",
         "item_id",
         "kind",
@@ -43,6 +45,7 @@ class _Part:
         self.pending: list[tuple[str, dict[str, Any] | None]] = []
         self.arguments = Arguments()
         self.echo_of: _Part | None = None
+        self.extras: dict[str, Any] | None = None
         self.call_id: str | None = None
         self.name: str | None = None
         self.vendor_id: str | None = None
@@ -55,13 +58,14 @@ class _Part:
 
 
 class Assembly:
-    """Feed it pieces; take the events they complete from `events`."""
+    """Feed it pieces; take the events they complete from `events`. `origin` is the provider that answers."""
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, *, origin: str) -> None:
         self.events: list[Event] = []
         self.calls = 0
         self.has_lost_call = False
         self._names = names
+        self._origin = origin
         self._queue: list[_Part] = []
         self._all_calls: list[_Part] = []
         self._ids: set[str] = set()
@@ -135,6 +139,8 @@ class Assembly:
             part.vendor_id = vendor_id
         if part.name is None and name:
             part.name = name
+        if delta.extra_content is not None:
+            part.extras = {FIELD: delta.extra_content, ORIGIN: self._origin}
         part.arguments.add(text)
         self._advance()
 
@@ -240,15 +246,17 @@ class Assembly:
                 redacted=head.redacted,
                 summary=head.summary,
                 item_id=head.item_id,
+                extras=head.extras,
             )
         )
+        head.extras = None
 
     def _end_head(self) -> None:
         head = self._queue.pop(0)
         self.open_text = None
         if head.kind == "tool_call":
             self._emit_arguments(head.arguments.close())
-        self.events.append(PartEnded(self._index, signature=head.signature))
+        self.events.append(PartEnded(self._index, signature=head.signature, extras=head.extras))
         self._index += 1
         self._is_open = False
 

@@ -81,7 +81,7 @@ class ChatStreamDecoder:
         self._target = target
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
-        self._assembly = Assembly(client_names(request))
+        self._assembly = Assembly(client_names(request), origin=target.provider)
         self._started = False
         self._ended = False
         self._finish: ChoiceWire | None = None

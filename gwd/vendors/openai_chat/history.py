@@ -24,6 +24,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.openai_chat.content import ContentBuilder, joined_text
+from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.tool_names import ToolNames, call_id_for
 
 Json = dict[str, Any]
@@ -124,7 +125,12 @@ class HistoryBuilder:
 
     def _call(self, call: ToolCallPart, upstream_id: str) -> Json:
         function = {"name": self._names.upstream(call.name), "arguments": call.arguments or "{}"}
-        return {"id": upstream_id, "type": "function", "function": function}
+        built: Json = {"id": upstream_id, "type": "function", "function": function}
+        extras = call.extras or {}
+        here = self._target.provider
+        if extras.get(FIELD) is not None and extras.get(ORIGIN, here) == here:
+            built[FIELD] = extras[FIELD]
+        return built
 
     def _replayed_reasoning(
         self, index: int, message: Message, calls: Sequence[ToolCallPart]

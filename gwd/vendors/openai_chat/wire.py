@@ -25,6 +25,7 @@ class ToolCallWire(msgspec.Struct):
     id: Any = None
     function: FunctionWire | None = None
     custom: CustomWire | None = None
+    extra_content: Any = None
 
 
 class DeltaWire(msgspec.Struct):

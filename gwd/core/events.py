@@ -36,6 +36,7 @@ class PartStarted(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
     `item` is an item of the vendor's own kind, whole: a text part without text, which only a dialect of the same family
     shows.
+    `extras` are fields of the vendor's own on a call; `extra_content` goes back to its `origin` (openai_chat).
     """
 
     index: int
@@ -47,6 +48,7 @@ class PartStarted(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     summary: bool = False
     item_id: str | None = None
     item: dict[str, Any] | None = None
+    extras: dict[str, Any] | None = None
 
 
 class PartDelta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, gc=False):
@@ -76,6 +78,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
     `reason` None is a blank finish. `upstream_reason` is the vendor's own word, `stop_sequence` the stop string that
     matched where the vendor says so, `explanation` its words on a refusal. `usage` None: nothing believable reported.
+    `extras` holds fields of its last event; those beside the choice of a chat answer are in `envelope`.
     """
 
     reason: FinishReason | None
@@ -198,7 +201,7 @@ def collect(events: Sequence[Event]) -> Completion:
                 opened, texts = event, []
             case PartEnded():
                 assert opened is not None
-                parts.append(_part(opened, "".join(texts), event.signature))
+                parts.append(_part(opened, "".join(texts), event))
                 if event.extras:
                     extras.setdefault(event.index, []).append(event.extras)
             case Started():
@@ -220,8 +223,9 @@ def collect(events: Sequence[Event]) -> Completion:
     )
 
 
-def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
+def _part(opened: PartStarted, text: str, ended: PartEnded) -> AnswerPart:
     # A vendor's proof on text or on a call has no field of its own there: it travels in the extras.
+    signature = ended.signature
     proof = {"signature": signature, "format": opened.format} if signature else None
     match opened.kind:
         case "text":
@@ -233,7 +237,7 @@ def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
                 call_id=opened.call_id or "",
                 name=opened.name or "",
                 arguments=text or "{}",
-                extras=proof,
+                extras={**(opened.extras or {}), **_late_content(ended), **(proof or {})} or None,
             )
         case "reasoning":
             return ReasoningPart(
@@ -244,3 +248,8 @@ def _part(opened: PartStarted, text: str, signature: str | None) -> AnswerPart:
                 summary=opened.summary,
                 item_id=opened.item_id,
             )
+
+
+def _late_content(ended: PartEnded) -> dict[str, Any]:
+    extras = ended.extras or {}
+    return extras if "extra_content" in extras else {}

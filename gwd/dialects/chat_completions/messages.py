@@ -191,11 +191,15 @@ def _assistant_parts(wire: MessageWire, raw: dict[str, Any], at: str) -> tuple[P
 
 
 def _tool_call(wire: ToolCallWire, at: str, signature: ReasoningDetailWire | None) -> ToolCallPart:
-    extras = {"signature": signature.data, "format": signature.format} if signature else None
+    extras: dict[str, Any] = (
+        {"signature": signature.data, "format": signature.format} if signature else {}
+    )
+    if wire.extra_content is not None:
+        extras["extra_content"] = wire.extra_content
     if wire.custom is not None:
         arguments = msgspec.json.encode({"input": wire.custom.input}).decode()
         return ToolCallPart(
-            call_id=wire.id, name=wire.custom.name, arguments=arguments, extras=extras
+            call_id=wire.id, name=wire.custom.name, arguments=arguments, extras=extras or None
         )
     function = _needed(wire.function, f"{at}.function")
     given = function.arguments
@@ -204,7 +208,7 @@ def _tool_call(wire: ToolCallWire, at: str, signature: ReasoningDetailWire | Non
         call_id=wire.id,
         name=function.name,
         arguments=text if text.strip() else "{}",
-        extras=extras,
+        extras=extras or None,
     )
 
 

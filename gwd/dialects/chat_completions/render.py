@@ -28,7 +28,7 @@ from gwd.dialects.base import Reply
 from gwd.dialects.chat_completions import reasoning
 from gwd.dialects.chat_completions.tools import custom_input
 from gwd.dialects.chat_completions.usage import usage_object
-from gwd.dialects.chat_completions.whole import whole_body
+from gwd.dialects.chat_completions.whole import extra_content, whole_body
 from gwd.dialects.envelope import ended_in_error, error_object
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -107,9 +107,13 @@ class ChatRenderer:
         self._content_head = self._envelope + _CHOICE + b'"content":'
         return self._chunk({"role": "assistant", "content": ""})
 
-    def _chunk(self, delta: dict[str, Any], **choice: object) -> bytes:
+    def _chunk(
+        self, delta: dict[str, Any], beside: dict[str, Any] | None = None, **choice: object
+    ) -> bytes:
+        """A chunk; `beside` are fields of the vendor that stand beside its choice."""
         fields = {"index": 0, "delta": delta, "finish_reason": None, **choice}
-        return self._envelope + b',"choices":[' + _ENCODE(fields) + b"]}\n\n"
+        more = b"," + _ENCODE(beside)[1:] if beside else b"}"
+        return self._envelope + b',"choices":[' + _ENCODE(fields) + b"]" + more + b"\n\n"
 
     def _start(self, event: PartStarted) -> bytes:
         opening = b"" if self._opened else self._open()
@@ -141,7 +145,7 @@ class ChatRenderer:
         return self._chunk({"content": "", "reasoning_details": [detail]})
 
     def _start_call(self, event: PartStarted) -> bytes:
-        call = {"index": self._calls, "id": event.call_id}
+        call = {"index": self._calls, "id": event.call_id, **extra_content(event.extras)}
         if event.name in self._custom_tools:
             called = {"name": event.name, "input": ""}
             return self._chunk({"tool_calls": [{**call, "type": "custom", "custom": called}]})
@@ -199,7 +203,7 @@ class ChatRenderer:
             case "reasoning":
                 return self._close_reasoning(event)
             case "tool_call":
-                return self._close_call(part) + self._call_proof(event, part)
+                return self._close_call(event, part) + self._call_proof(event, part)
             case "text" | "refusal":
                 frames = b""
                 if event.extras and "annotations" in event.extras:
@@ -219,14 +223,17 @@ class ChatRenderer:
         detail = reasoning.closing_detail(part, index=index, signature=event.signature)
         return self._chunk({"content": "", "reasoning_details": [detail]})
 
-    def _close_call(self, part: PartStarted) -> bytes:
+    def _close_call(self, event: PartEnded, part: PartStarted) -> bytes:
         frames = b""
+        late = extra_content(event.extras)
+        if late:
+            frames = self._chunk({"tool_calls": [{"index": self._calls, **late}]})
         if part.name in self._custom_tools:
             text = custom_input("".join(self._custom_input))
             call = {"index": self._calls, "custom": {"input": text}}
-            frames = self._chunk({"tool_calls": [call]})
+            frames += self._chunk({"tool_calls": [call]})
         elif not self._arguments_sent:
-            frames = self._arguments("{}")
+            frames += self._arguments("{}")
         self._calls += 1
         return frames
 
@@ -264,6 +271,7 @@ class ChatRenderer:
             frames = self._chunk({"refusal": finished.explanation})
         return frames + self._chunk(
             {},
+            (finished.extras or {}).get("envelope"),
             finish_reason=finished.reason,
             native_finish_reason=finished.upstream_reason,
         )

@@ -41,6 +41,7 @@ def whole_body(request: Request, reply: Reply, completion: Completion, settled: 
         "provider": reply.vendor,
         "system_fingerprint": None,
         **(completion.started.extras or {}),
+        **(finished.extras or {}).get("envelope", {}),
         "choices": [choice],
         "usage": usage_object(settled, include_cost=request.include_cost),
     }
@@ -130,12 +131,20 @@ def _add_proof(
 
 
 def _call(part: ToolCallPart, custom_tools: set[str]) -> Json:
+    more = extra_content(part.extras)
     if part.name in custom_tools:
         custom = {"name": part.name, "input": custom_input(part.arguments)}
-        return {"id": part.call_id, "type": "custom", "custom": custom}
+        return {"id": part.call_id, "type": "custom", "custom": custom, **more}
     arguments = part.arguments if part.arguments.strip() else "{}"
     function = {"name": part.name, "arguments": arguments}
-    return {"id": part.call_id, "type": "function", "function": function}
+    return {"id": part.call_id, "type": "function", "function": function, **more}
+
+
+def extra_content(extras: Json | None) -> Json:
+    """What a vendor of this family put on a call and wants to see again."""
+    if extras and "extra_content" in extras:
+        return {"extra_content": extras["extra_content"]}
+    return {}
 
 
 def _annotations(completion: Completion) -> list[Any]:

@@ -56,6 +56,7 @@ class ToolCallWire(msgspec.Struct, frozen=True):
     type: str | None = None
     function: CalledFunctionWire | None = None
     custom: CalledCustomWire | None = None
+    extra_content: Any = None
 
 
 class ReasoningDetailWire(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from gwd.core.events import Event
 from gwd.core.request import Family, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.openai_chat import signatures
 from gwd.vendors.openai_chat.build import build
 from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
 from gwd.vendors.openai_chat.faults import fault_of
@@ -18,7 +19,7 @@ class OpenaiChat:
 
     name = "openai_chat"
     family: Family | None = "openai_chat"
-    signatures: Signatures | None = None
+    signatures: Signatures | None = signatures
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)

@@ -2,6 +2,8 @@
 
 A later part waits while a tool call is still incomplete: servers interleave calls, reuse an index for several of them,
 leave ids out, repeat names, or number nothing at all. A call whose arguments are a complete JSON object is complete.
+What begins again behind a complete call is held back until it is known to be another call and no repetition.
+A call that never gets a name is none.
 """
 
 from typing import Any, Final
@@ -10,6 +12,8 @@ import msgspec
 
 from gwd.core import ids
 from gwd.core.events import Event, PartDelta, PartEnded, PartKind, PartStarted
+from gwd.vendors.openai_chat.arguments import Arguments, FreeText, as_object
+from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.openai_chat.wire import ToolCallWire
 from gwd.vendors.tool_names import ToolNames
 
@@ -22,6 +26,8 @@ class _Part:
     __slots__ = (
         "arguments",
         "call_id",
+        "echo_of",
+        "extras",
         "format",
         "item_id",
         "kind",
@@ -37,7 +43,9 @@ class _Part:
     def __init__(self, kind: PartKind) -> None:
         self.kind = kind
         self.pending: list[tuple[str, dict[str, Any] | None]] = []
-        self.arguments: list[str] = []
+        self.arguments = Arguments()
+        self.echo_of: _Part | None = None
+        self.extras: dict[str, Any] | None = None
         self.call_id: str | None = None
         self.name: str | None = None
         self.vendor_id: str | None = None
@@ -48,24 +56,16 @@ class _Part:
         self.summary = False
         self.item_id: str | None = None
 
-    def is_complete_call(self) -> bool:
-        text = "".join(self.arguments).strip()
-        if not (text.startswith("{") and text.endswith("}")):
-            return False
-        try:
-            msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            return False
-        return True
-
 
 class Assembly:
-    """Feed it pieces; take the events they complete from `events`."""
+    """Feed it pieces; take the events they complete from `events`. `origin` is the provider that answers."""
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, *, origin: str) -> None:
         self.events: list[Event] = []
         self.calls = 0
+        self.has_lost_call = False
         self._names = names
+        self._origin = origin
         self._queue: list[_Part] = []
         self._all_calls: list[_Part] = []
         self._ids: set[str] = set()
@@ -120,30 +120,42 @@ class Assembly:
 
     def tool_call(self, delta: ToolCallWire, *, whole: bool = False) -> None:
         """A piece of a call, or a whole one."""
-        function = delta.function
-        name = function.name if function else None
-        text = _arguments_text(function.arguments if function else None)
+        name, text = _said(delta)
         vendor_id = str(delta.id) if delta.id or delta.id == 0 else None
         part = None if whole else self._known_call(delta.index, vendor_id, name, text)
+        echo_of: _Part | None = None
+        if part is not None and name and part.name is not None and _begins_again(part):
+            echo_of = part if name == part.name else None
+            part = None
         if part is None:
             part = self._append(_Part("tool_call"))
             part.vendor_index = delta.index
+            part.echo_of = echo_of
+            if delta.custom is not None:
+                part.arguments = FreeText()
             self._all_calls.append(part)
             self.calls += 1
         if part.vendor_id is None:
             part.vendor_id = vendor_id
         if part.name is None and name:
             part.name = name
-        if text:
-            part.arguments.append(text)
-            part.pending.append((text, None))
+        if delta.extra_content is not None:
+            part.extras = {FIELD: delta.extra_content, ORIGIN: self._origin}
+        part.arguments.add(text)
         self._advance()
 
     def finish(self) -> None:
         """The answer is over: everything that waited comes out."""
         while self._queue:
-            self._emit_head()
-            self._end_head()
+            head = self._queue[0]
+            if head.kind == "tool_call" and head.name is None:
+                self.has_lost_call = True
+                self._drop_head()
+            elif _is_echo(head):
+                self._drop_head()
+            else:
+                self._emit_head()
+                self._end_head()
 
     def _append(self, part: _Part) -> _Part:
         self._queue.append(part)
@@ -153,20 +165,26 @@ class Assembly:
     def _known_call(
         self, index: int | None, vendor_id: str | None, name: str | None, text: str
     ) -> _Part | None:
-        """The call that a piece continues, or None for a new one."""
-        if vendor_id is not None:
-            found = next((c for c in reversed(self._all_calls) if c.vendor_id == vendor_id), None)
-            if found is not None:
-                same_place = index is None or index == found.vendor_index
-                return found if same_place and not _restarts(found, name, text) else None
+        """The call that a piece belongs to, or None for one that is not known yet."""
+        if vendor_id is None:
             last = self._last_call(index)
-            # The id may come after the name; a piece with both is a call of its own.
-            return last if last is not None and last.vendor_id is None and not name else None
-        last = self._last_call(index)
-        if last is None or not name or name == last.name:
-            restarts = last is not None and _restarts(last, name, text)
-            return None if restarts else last
-        return last if last.name is None else None
+            same = last is None or not name or last.name is None or name == last.name
+            return last if same else None
+        known = self._call_of_id(vendor_id, index)
+        if known is not None or name:
+            return known  # A piece with a name and an id of its own is a call of its own.
+        last = self._last_call(index) or self._call_of_id(vendor_id, None)
+        if last is None or (
+            last.vendor_id is not None and not text and last.arguments.is_complete()
+        ):
+            return None  # The name of a new call may come behind its id.
+        return last
+
+    def _call_of_id(self, vendor_id: str, index: int | None) -> _Part | None:
+        for call in reversed(self._all_calls):
+            if call.vendor_id == vendor_id and index in (None, call.vendor_index):
+                return call
+        return None
 
     def _last_call(self, index: int | None) -> _Part | None:
         if index is None:
@@ -179,12 +197,19 @@ class Assembly:
             head = self._queue[0]
             if head.kind == "tool_call" and head.name is None:
                 return  # Some servers send the id first: a call starts once its name is known.
+            is_last = len(self._queue) == 1
+            if head.echo_of is not None:
+                if is_last or not (head.arguments.is_complete() or not head.arguments.text()):
+                    return
+                if _is_echo(head):
+                    self._drop_head()
+                    continue
             self._emit_head()
-            if len(self._queue) == 1:
+            if is_last:
                 if head.kind == "text":
                     self.open_text = self._index
                 return
-            if head.kind == "tool_call" and not head.is_complete_call():
+            if head.kind == "tool_call" and not head.arguments.is_complete():
                 return
             self._end_head()
 
@@ -192,11 +217,16 @@ class Assembly:
         head = self._queue[0]
         if not self._is_open:
             self._start(head)
-        if head.pending:
+        if head.kind == "tool_call":
+            self._emit_arguments(head.arguments.take())
+        elif head.pending:
             index = self._index
             for text, extras in head.pending:
                 self.events.append(PartDelta(index, text, extras))
             head.pending.clear()
+
+    def _emit_arguments(self, texts: list[str]) -> None:
+        self.events += [PartDelta(self._index, text) for text in texts]
 
     def _start(self, head: _Part) -> None:
         self._is_open = True
@@ -216,15 +246,33 @@ class Assembly:
                 redacted=head.redacted,
                 summary=head.summary,
                 item_id=head.item_id,
+                extras=head.extras,
             )
         )
+        head.extras = None
 
     def _end_head(self) -> None:
         head = self._queue.pop(0)
         self.open_text = None
-        self.events.append(PartEnded(self._index, signature=head.signature))
+        if head.kind == "tool_call":
+            self._emit_arguments(head.arguments.close())
+        self.events.append(PartEnded(self._index, signature=head.signature, extras=head.extras))
         self._index += 1
         self._is_open = False
+
+    def _drop_head(self) -> None:
+        """A call that is none after all; nothing of it has come out."""
+        del self._queue[0]
+        self.calls -= 1
+
+
+def _said(delta: ToolCallWire) -> tuple[str | None, str]:
+    """Name and arguments in a piece of a call; the arguments of a custom call are free text."""
+    if delta.custom is not None:
+        return delta.custom.name, delta.custom.input or ""
+    if delta.function is not None:
+        return delta.function.name, _arguments_text(delta.function.arguments)
+    return None, ""
 
 
 def _arguments_text(arguments: str | dict[str, Any] | None) -> str:
@@ -234,7 +282,24 @@ def _arguments_text(arguments: str | dict[str, Any] | None) -> str:
     return arguments or ""
 
 
-def _restarts(call: _Part, name: str | None, text: str) -> bool:
-    """Whether a piece begins anew after a call that is already complete: the server reuses index and id."""
-    begins = bool(name) or text.lstrip().startswith("{")
-    return begins and bool(text.strip()) and call.is_complete_call()
+def _begins_again(call: _Part) -> bool:
+    """Whether a piece with a name cannot go on with a call: it is complete already.
+
+    Where the server gives ids, an empty object in front of a call's own arguments only holds their place.
+    """
+    if call.vendor_id is not None and call.arguments.is_placeholder:
+        return False
+    return call.arguments.is_complete()
+
+
+def _is_echo(call: _Part) -> bool:
+    """Whether a call only repeats the one it follows: it says nothing, or the same under the same id."""
+    first = call.echo_of
+    if first is None:
+        return False
+    text, said = call.arguments.text(), first.arguments.text()
+    if not text.strip():
+        return True
+    if first.vendor_id is None or call.vendor_id not in (None, first.vendor_id):
+        return False
+    return text == said or as_object(text) == as_object(said)

@@ -28,6 +28,8 @@ _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
 _ANY: Final = msgspec.json.Decoder().decode
 _ENVELOPE: Final = ("system_fingerprint", "service_tier")
+# What servers that search put beside their answer, on every chunk or on the last ones: the last word counts.
+_FOUND: Final = ("citations", "search_results", "related_questions", "images", "videos")
 _REASONS: Final[dict[str, FinishReason]] = {
     "stop": "stop",
     "length": "length",
@@ -39,8 +41,20 @@ _REASONS: Final[dict[str, FinishReason]] = {
     "safety": "content_filter",
     "refusal": "content_filter",
     "sensitive": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
     "error": "error",
     "network_error": "error",
+    "insufficient_system_resource": "error",
+    "abort": "error",
+    "aborted": "error",
+    "cancelled": "error",
+    "canceled": "error",
+    "timeout": "error",
+    "function_call_filter": "error",
+    "malformed_function_call": "error",
 }
 """Anything else ended by itself; a call among the parts makes it a tool turn."""
 
@@ -67,11 +81,13 @@ class ChatStreamDecoder:
         self._target = target
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
-        self._assembly = Assembly(client_names(request))
+        self._assembly = Assembly(client_names(request), origin=target.provider)
         self._started = False
         self._ended = False
         self._finish: ChoiceWire | None = None
         self._usage_closed_it = False
+        self._keeps_found = request.family == "openai_chat"
+        self._found: dict[str, Any] = {}
 
     def feed(self, frame: Frame) -> list[Event]:
         """Events that this frame completes."""
@@ -84,7 +100,13 @@ class ChatStreamDecoder:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return self._unusual(data)
             # The hot path: one more piece of plain text.
-            if chunk.usage is None and chunk.error is None and chunk.choices:
+            if (
+                chunk.usage is None
+                and chunk.error is None
+                and chunk.citations is None
+                and chunk.search_results is None
+                and chunk.choices
+            ):
                 choice = chunk.choices[0]
                 delta, index = choice.delta, self._assembly.open_text
                 if delta is not None and index is not None:
@@ -146,6 +168,7 @@ class ChatStreamDecoder:
         if choice.error and not (message.content or message.tool_calls):
             return self._failed(fault_inside(choice.error))
         events = self._open(answer)
+        self._take_found(answer)
         self._delta(message, choice.logprobs, whole=True)
         self._finish = choice
         return events + self._finished()
@@ -154,6 +177,7 @@ class ChatStreamDecoder:
         events = self._open(chunk)
         choice = next((c for c in chunk.choices or () if not c.index), None)
         self._take_usage(chunk.usage)
+        self._take_found(chunk)
         self._usage_closed_it = chunk.usage is not None and not chunk.choices
         if choice is None:
             return events
@@ -251,9 +275,17 @@ class ChatStreamDecoder:
         usage = usage_of(reported, self._target)
         self.usage = merged(self.usage, usage) if usage is not None else None
 
+    def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:
+        if self._keeps_found:
+            for name in _FOUND:
+                value = getattr(chunk, name)
+                if value:
+                    self._found[name] = value
+
     def _odd_chunk(self, chunk: AnswerWire | ChunkWire, data: bytes) -> list[Event]:
         """A chunk with an error, or without choices."""
         self._take_usage(chunk.usage)
+        self._take_found(chunk)
         error = chunk.error or error_in(_ANY(data))
         if error:
             return self._failed(fault_inside(error))
@@ -294,18 +326,25 @@ class ChatStreamDecoder:
             upstream_reason=word or None,
             usage=self.usage,
             stop_sequence=stop if isinstance(stop, str) and stop in self._stops else None,
+            extras={"envelope": self._found} if self._found else None,
         )
         return [*self._drain(), finished]
 
     def _reason(self, word: str | None) -> FinishReason | None:
-        """A tool turn is told by its calls: servers end it with `stop`, or with nothing at all."""
-        known = _REASONS.get((word or "").lower())
+        """A tool turn is told by its calls: servers end it with `stop`, or with nothing at all.
+
+        Some servers add particulars behind a colon (`content_filter: SPII`).
+        """
+        known = _REASONS.get((word or "").lower().partition(":")[0])
         if known is not None and known != "stop":
             return known
         if self._assembly.calls:
             return "tool_calls"
-        if not word and not self._assembly.has_output:
-            return None
+        if not self._assembly.has_output:
+            if self._assembly.has_lost_call:
+                return "error"
+            if not word:
+                return None
         return "stop"
 
     def _failed(self, fault: Fault) -> list[Event]:

@@ -2,11 +2,13 @@
 
 Every call gets exactly one result, directly behind the turn that made it; a call without one is answered that it was
 not executed, a result without a call becomes user text. What a tool message cannot hold (images, files) follows in a
-user message.
+user message. Calls that a client spread over neighbouring assistant messages are one turn, and go out as one message.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, assert_never
+
+import msgspec
 
 from gwd.core.request import (
     FilePart,
@@ -22,6 +24,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.openai_chat.content import ContentBuilder, joined_text
+from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.tool_names import ToolNames, call_id_for
 
 Json = dict[str, Any]
@@ -37,7 +40,7 @@ class HistoryBuilder:
 
     def __init__(self, request: Request, target: Target, names: ToolNames) -> None:
         assert isinstance(request.body, Generate)
-        self._messages = request.body.messages
+        self._messages = _joined_turns(request.body.messages)
         self._same_family = request.family == "openai_chat"
         self._target = target
         self._names = names
@@ -122,7 +125,12 @@ class HistoryBuilder:
 
     def _call(self, call: ToolCallPart, upstream_id: str) -> Json:
         function = {"name": self._names.upstream(call.name), "arguments": call.arguments or "{}"}
-        return {"id": upstream_id, "type": "function", "function": function}
+        built: Json = {"id": upstream_id, "type": "function", "function": function}
+        extras = call.extras or {}
+        here = self._target.provider
+        if extras.get(FIELD) is not None and extras.get(ORIGIN, here) == here:
+            built[FIELD] = extras[FIELD]
+        return built
 
     def _replayed_reasoning(
         self, index: int, message: Message, calls: Sequence[ToolCallPart]
@@ -150,7 +158,7 @@ class HistoryBuilder:
         for call, upstream_id in zip(calls, ids, strict=True):
             waiting.setdefault(call.call_id, []).append(upstream_id)
         for place, result in self._results_after(index):
-            if waiting.get(result.call_id):
+            if place not in self._used and waiting.get(result.call_id):
                 self._used.add(place)
                 yield self._result(result, waiting[result.call_id].pop(0))
         for upstream_ids in waiting.values():
@@ -158,13 +166,22 @@ class HistoryBuilder:
                 yield {"role": "tool", "tool_call_id": upstream_id, "content": _NOT_EXECUTED}
 
     def _results_after(self, index: int) -> Iterator[tuple[tuple[int, int], ToolResultPart]]:
-        """The results between this assistant turn and the next one, with their places."""
+        """The results behind an assistant turn, up to the next answer to the user, with their places.
+
+        A slow tool may report when the assistant has gone on already; a call that uses an id again owns what follows.
+        """
+        again: set[str] = set()
+        user_spoke = False
         for later in range(index + 1, len(self._messages)):
             message = self._messages[later]
             if message.role == "assistant":
-                return
+                if user_spoke:
+                    return
+                again |= {part.call_id for part in message.parts if isinstance(part, ToolCallPart)}
+                continue
+            user_spoke = user_spoke or _is_users_own(message)
             for place, part in enumerate(message.parts):
-                if isinstance(part, ToolResultPart):
+                if isinstance(part, ToolResultPart) and part.call_id not in again:
                     yield (later, place), part
 
     def _result(self, result: ToolResultPart, upstream_id: str) -> Json:
@@ -215,10 +232,35 @@ def _orphan(result: ToolResultPart) -> list[ContentPart]:
     return [TextPart(text=f"Result of an earlier tool call: {text}".rstrip()), *others]
 
 
+def _joined_turns(messages: Sequence[Message]) -> list[Message]:
+    """The messages, with neighbours of the assistant made one where calls are among them: results must follow calls."""
+    joined: list[Message] = []
+    for message in messages:
+        last = joined[-1] if joined else None
+        if last is not None and last.role == message.role == "assistant" and _calls(last, message):
+            joined[-1] = msgspec.structs.replace(
+                last,
+                parts=(*last.parts, *message.parts),
+                name=last.name or message.name,
+                extras={**(last.extras or {}), **(message.extras or {})} or None,
+            )
+        else:
+            joined.append(message)
+    return joined
+
+
+def _calls(*messages: Message) -> bool:
+    return any(isinstance(part, ToolCallPart) for message in messages for part in message.parts)
+
+
+def _is_users_own(message: Message) -> bool:
+    """Whether the user says something here: a message that is not only results."""
+    return message.role == "user" and not all(isinstance(p, ToolResultPart) for p in message.parts)
+
+
 def _open_loop_from(messages: Sequence[Message]) -> int:
     """Where the tool loop that is still open begins: behind the last user message that is not only results."""
     for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if message.role == "user" and not all(isinstance(p, ToolResultPart) for p in message.parts):
+        if _is_users_own(messages[index]):
             return index
     return 0

@@ -13,10 +13,19 @@ class FunctionWire(msgspec.Struct, gc=False):
     arguments: str | dict[str, Any] | None = None
 
 
+class CustomWire(msgspec.Struct, gc=False):
+    """A call of a tool that takes free text."""
+
+    name: str | None = None
+    input: str | None = None
+
+
 class ToolCallWire(msgspec.Struct):
     index: int | None = None
     id: Any = None
     function: FunctionWire | None = None
+    custom: CustomWire | None = None
+    extra_content: Any = None
 
 
 class DeltaWire(msgspec.Struct):
@@ -53,6 +62,11 @@ class AnswerWire(msgspec.Struct):
     model: Any = None
     system_fingerprint: Any = None
     service_tier: Any = None
+    citations: Any = None
+    search_results: Any = None
+    related_questions: Any = None
+    images: Any = None
+    videos: Any = None
 
 
 class ChunkWire(msgspec.Struct):
@@ -61,3 +75,8 @@ class ChunkWire(msgspec.Struct):
     choices: list[ChoiceWire] | None = None
     usage: Any = None
     error: Any = None
+    citations: Any = None
+    search_results: Any = None
+    related_questions: Any = None
+    images: Any = None
+    videos: Any = None

@@ -120,6 +120,37 @@ def test_all_chunks_share_their_envelope():
         assert (chunk["system_fingerprint"], chunk["service_tier"]) == ("fp", "flex")
 
 
+def test_what_a_vendor_found_stands_beside_the_choice_that_ends_the_answer():
+    finished = Finished("stop", extras={"envelope": {"citations": ["https://x.example"]}})
+    *others, last, usage = _chunks([*TEXT, finished, SETTLED])
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["citations"] == ["https://x.example"]
+    assert not [chunk for chunk in [*others, usage] if "citations" in chunk]
+    assert _whole([*TEXT, finished])["citations"] == ["https://x.example"]
+
+
+@pytest.mark.parametrize("name", ["f", "shell"])
+def test_what_a_vendor_put_on_a_call_stands_on_the_call(name: str):
+    own = {"extra_content": {"google": {"thought_signature": "SIG"}}}
+    held = {**own, "origin": "host"}
+    early = (PartStarted(0, "tool_call", call_id="c", name=name, extras=held), PartEnded(0))
+    late = (PartStarted(0, "tool_call", call_id="c", name=name), PartEnded(0, extras=held))
+    for opened, ended in (early, late):
+        events: list[Event] = [Started(), opened, ended, Finished("tool_calls")]
+        chunks = _chunks([*events, SETTLED])
+        pieces = [
+            call
+            for chunk in chunks
+            for choice in chunk["choices"]
+            for call in choice["delta"].get("tool_calls", ())
+        ]
+        (shown,) = [piece for piece in pieces if "extra_content" in piece]
+        assert {"index": 0, **own}.items() <= shown.items()
+        (call,) = _whole(events)["choices"][0]["message"]["tool_calls"]
+        assert call["extra_content"] == own["extra_content"]
+        assert "host" not in str(pieces) + str(call)
+
+
 def test_usage_comes_last_alone_and_only_once():
     *others, last = _chunks([*TEXT, DONE, SETTLED])
     assert last["choices"] == []

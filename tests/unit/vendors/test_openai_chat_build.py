@@ -205,6 +205,96 @@ def test_an_error_result_says_so():
     assert sent(request)["messages"][1]["content"] == "Error: boom"
 
 
+def _said(*steps: str) -> list[tuple[str, str]]:
+    """Role and content of what a conversation becomes: `t1+t2` calls, `=t1` is a result, `u:` and `a:` are texts."""
+    messages: list[dict[str, Any]] = []
+    for step in steps:
+        who, _, text = step.partition(":")
+        if step.startswith("="):
+            messages.append(
+                {"role": "tool", "tool_call_id": step[1:3], "content": f"of {step[1:]}"}
+            )
+        elif text:
+            role = {"u": "user", "a": "assistant", "s": "system"}[who]
+            messages.append({"role": role, "content": text})
+        else:
+            calls = [{"id": one, "function": {"name": "f"}} for one in step.split("+")]
+            messages.append({"role": "assistant", "tool_calls": calls})
+    built = sent(chat(messages=messages))["messages"]
+    shown = []
+    for message in built:
+        called = "+".join(call["id"] for call in message.get("tool_calls", ()))
+        shown.append((message["role"], f"{message.get('content', '')} {called}".strip()))
+    return shown
+
+
+NOT_RUN = ("tool", "This call was not executed.")
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [
+        (
+            ("u:go", "t1", "t2", "=t1", "=t2"),
+            [("assistant", "t1+t2"), ("tool", "of t1"), ("tool", "of t2")],
+        ),
+        (("u:go", "t1", "a:running", "=t1"), [("assistant", "running t1"), ("tool", "of t1")]),
+        (("u:go", "a:so", "t1", "=t1"), [("assistant", "so t1"), ("tool", "of t1")]),
+        (
+            ("u:go", "t1+t2", "=t1", "a:more", "t3", "=t2", "=t3"),
+            [
+                *(("assistant", "t1+t2"), ("tool", "of t1"), ("tool", "of t2")),
+                *(("assistant", "more t3"), ("tool", "of t3")),
+            ],
+        ),
+        (
+            ("u:go", "t1", "s:note", "t2", "=t1", "=t2"),
+            [
+                *(("assistant", "t1"), ("tool", "of t1"), ("system", "note")),
+                *(("assistant", "t2"), ("tool", "of t2")),
+            ],
+        ),
+        # One id used again: each call has the result behind it.
+        (
+            ("u:go", "t1", "=t1 a", "t1", "=t1 b"),
+            [("assistant", "t1"), ("tool", "of t1 a"), ("assistant", "t1"), ("tool", "of t1 b")],
+        ),
+        (
+            ("u:go", "t1", "s:note", "t1", "=t1"),
+            [
+                *(("assistant", "t1"), NOT_RUN, ("system", "note")),
+                *(("assistant", "t1"), ("tool", "of t1")),
+            ],
+        ),
+        # A new word of the user ends the turn.
+        (
+            ("u:go", "t1", "u:stop", "a:ok", "=t1"),
+            [
+                *(("assistant", "t1"), NOT_RUN, ("user", "stop"), ("assistant", "ok")),
+                ("user", "Result of an earlier tool call: of t1"),
+            ],
+        ),
+        (("u:go", "a:one", "a:two"), [("assistant", "one"), ("assistant", "two")]),
+    ],
+)
+def test_the_calls_of_a_turn_find_their_results(
+    steps: tuple[str, ...], wanted: list[tuple[str, str]]
+):
+    assert _said(*steps) == [("user", "go"), *wanted]
+
+
+def test_texts_and_fields_of_joined_messages_are_kept():
+    call = {"id": "t1", "function": {"name": "f"}}
+    history = [
+        {"role": "assistant", "name": "ann", "content": "one", "tool_calls": [call], "x": 1},
+        {"role": "assistant", "content": "two", "y": 2},
+        {"role": "tool", "tool_call_id": "t1", "content": "r"},
+    ]
+    assistant, _ = sent(chat(messages=history))["messages"]
+    assert [part["text"] for part in assistant["content"]] == ["one", "two"]
+    assert (assistant["name"], assistant["x"], assistant["y"]) == ("ann", 1, 2)
+
+
 @pytest.mark.parametrize("length", [40, 41, 72, 400])
 def test_call_ids_have_at_most_40_characters_and_pair_up(length: int):
     call_id = "t" * length

@@ -157,7 +157,13 @@ def test_a_legacy_function_call_is_a_call():
         ("eos", "stop"),
         ("tool_calls", "stop"),
         ("STOP", "stop"),
+        ("content_filter: PROHIBITED_CONTENT", "content_filter"),
         ("error", "error"),
+        ("insufficient_system_resource", "error"),
+        ("abort", "error"),
+        ("cancelled", "error"),
+        ("timeout", "error"),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", "error"),
     ],
 )
 def test_finish_reasons_are_the_five(word: str, reason: str):
@@ -177,6 +183,12 @@ def test_a_call_cut_by_the_cap_is_length():
     *_, finished = streamed(_call(0, "x", "f", '{"a'), chunk("length"), DONE)
     assert isinstance(finished, Finished)
     assert finished.reason == "length"
+
+
+def test_a_call_of_an_answer_that_was_broken_off_does_not_make_it_whole():
+    *_, finished = streamed(_call(0, "x", "f", "{}"), chunk("abort"), DONE)
+    assert isinstance(finished, Finished)
+    assert finished.reason == "error"
 
 
 def test_a_matched_stop_string_is_told():
@@ -358,6 +370,38 @@ def test_a_stream_where_a_whole_answer_was_asked_is_put_together():
     whole = collect(events)
     assert whole.parts == (TextPart(text="ok"),)
     assert whole.finished.usage == Usage(input=10, output=2)
+
+
+CITED = ["https://x.example"]
+
+
+def _cited(frame: dict[str, Any], cited: list[str]) -> dict[str, Any]:
+    return {**frame, "citations": cited}
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [chunk(content="x"), _cited(chunk("stop"), CITED), DONE],
+        [_cited(chunk(content="x"), CITED), chunk("stop"), DONE],
+        [chunk(content="x"), _cited(chunk(content="y"), CITED), chunk("stop"), DONE],
+        [chunk(content="x"), chunk("stop"), _cited(usage_chunk(), CITED), DONE],
+        [_cited(chunk(content="x"), []), _cited(chunk("stop"), CITED), DONE],
+    ],
+)
+def test_what_a_server_found_is_kept_wherever_it_stands(frames: list[Any]):
+    *_, finished = streamed(*frames)
+    assert isinstance(finished, Finished)
+    assert finished.extras == {"envelope": {"citations": CITED}}
+
+
+def test_what_a_server_found_is_only_for_its_own_family():
+    answer = {"choices": [{"message": {"content": "x"}}], "search_results": [{"title": "t"}]}
+    assert _events(answer)[-1].extras == {"envelope": {"search_results": [{"title": "t"}]}}
+    foreign = msgspec.structs.replace(chat(), family="anthropic_messages")
+    *_, finished = ADAPTER.decode(msgspec.json.encode(answer), foreign, target())
+    assert isinstance(finished, Finished)
+    assert finished.extras is None
 
 
 values: st.SearchStrategy[Any] = (

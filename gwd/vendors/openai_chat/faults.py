@@ -13,14 +13,17 @@ _DECODE: Final = msgspec.json.Decoder().decode
 
 def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """Why an HTTP answer of another status than 200 failed."""
+    readable = True
     try:
         value = _DECODE(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = None
+        value, readable = None, False
     code, kind, message = _fields(value)
     if not message:
         message = f"the vendor answered with status {status} and without an error message"
-    return faults.classify(status, headers, code=code, kind=kind, message=message)
+    return faults.classify(
+        status, headers, code=code, kind=kind, message=message, readable=readable
+    )
 
 
 def fault_inside(error: object) -> Fault:

@@ -107,7 +107,7 @@ class Dispatcher:
             fault = await self._attempt(request, planned, call, outcome, sink, deadline_s)
             if fault is not None and fault.detail == "invalid_signature":
                 fault = await self._without_signatures(
-                    request, planned, fault, outcome, sink, deadline_s
+                    request, planned, call, fault, outcome, sink, deadline_s
                 )
             if fault is None or outcome.serving is not None:
                 return
@@ -153,17 +153,26 @@ class Dispatcher:
         self,
         request: Request,
         planned: Planned,
+        refused: UpstreamCall,
         fault: Fault,
         outcome: Outcome,
         sink: Sink,
         deadline_s: float,
     ) -> Fault | None:
-        """The same endpoint once more, without the reasoning whose signature the vendor refused (api.md 5.9)."""
-        adapter = self._adapters[planned.target.adapter]
-        if adapter.signatures is None or outcome.serving is not None:
+        """The same endpoint once more, without the reasoning whose signature the vendor refused (api.md 5.9).
+
+        Not if the call held none, or if nothing is left of the request without it.
+        """
+        if outcome.serving is not None:
             return fault
-        stripped = adapter.signatures.without_signatures(request)
-        call = adapter.build(stripped, planned.target)
+        adapter = self._adapters[planned.target.adapter]
+        stripped = adapter.without_signatures(request)
+        try:
+            call = adapter.build(stripped, planned.target)
+        except InvalidRequest:
+            return fault
+        if call.body == refused.body:
+            return fault
         return await self._attempt(stripped, planned, call, outcome, sink, deadline_s)
 
     async def _attempt(

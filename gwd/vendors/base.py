@@ -55,10 +55,6 @@ class Signatures(Protocol):
         """The request with what is remembered put back."""
         ...
 
-    def without_signatures(self, request: Request) -> Request:
-        """The request for the one retry after the vendor called a signature invalid."""
-        ...
-
 
 class Adapter(Protocol):
     """One upstream API shape. `signatures` is None where nothing has to be remembered between turns."""
@@ -79,6 +75,10 @@ class Adapter(Protocol):
 
     def decoder(self, request: Request, target: Target) -> StreamDecoder:
         """A fresh decoder for one streamed answer."""
+        ...
+
+    def without_signatures(self, request: Request) -> Request:
+        """The request for the one retry after the vendor refused a proof of earlier reasoning: without any."""
         ...
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:

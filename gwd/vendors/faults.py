@@ -1,7 +1,6 @@
-"""From a vendor's failed answer to a `Fault`: statuses, wording that betrays the real reason, retry hints, scrubbing.
+"""From a vendor's failed answer to a `Fault`: statuses, retry hints, scrubbing.
 
-The table is api.md 6.4. Vendors disagree with their own status codes (an empty account as 400 or 429, an overload as
-500), so the wording of error code, type and message decides before the status does.
+The table is api.md 6.4. What the error's code, type and message say (`fault_words`) decides before the status does.
 """
 
 import re
@@ -11,57 +10,11 @@ from math import isfinite
 from typing import Final
 
 from gwd.core.clock import Clock, SystemClock
-from gwd.core.errors import Fault, FaultDetail, FaultReason
+from gwd.core.errors import Fault
+from gwd.vendors.fault_words import Finding, reason_by_words
 
 MAX_MESSAGE: Final = 1_000
 MAX_HINT_S: Final = 300.0
-
-_QUOTA: Final = (
-    "insufficient_quota",
-    "insufficient quota",
-    "exceeded your current quota",
-    "credit balance is too low",
-    "credit balance too low",
-    "payment required",
-    "account is not active",
-    "spending limit",
-    "out of credits",
-    "insufficient credits",
-    "insufficient balance",
-)
-_CONTEXT: Final = (
-    "context_length_exceeded",
-    "context length",
-    "context window",
-    "maximum context",
-    "prompt is too long",
-    "input is too long",
-    "too many tokens",
-    "exceeds the maximum number of tokens",
-    "input length and `max_tokens` exceed",
-)
-_POLICY: Final = (
-    "content_policy",
-    "content policy",
-    "content_filter",
-    "content management policy",
-    "moderation system",
-    "input was flagged",
-    "safety system",
-    "usage policy",
-    "usage policies",
-)
-# Words that say it as an error code or under a status of that meaning; in other texts they may be the client's own.
-_QUOTA_WORD: Final = ("billing",)
-_POLICY_WORD: Final = ("moderation",)
-_SIGNATURE: Final = (
-    "invalid signature",
-    "invalid `signature`",
-    "signature in thinking",
-    "thought_signature",
-)
-_OVERLOADED: Final = ("overloaded", "over capacity", "at capacity", "server_is_overloaded")
-_AUTH: Final = ("invalid_api_key", "api key not valid", "incorrect api key", "invalid x-api-key")
 
 # Anything that looks like a credential: known prefixes, bearer values, long unbroken tokens behind the word key.
 _SECRET: Final = re.compile(
@@ -86,15 +39,19 @@ def classify(
     code: str | None,
     kind: str | None,
     message: str,
+    readable: bool = True,
     retry_after_s: float | None = None,
     clock: Clock | None = None,
 ) -> Fault:
     """The fault of an error answer: `code` and `kind` are the vendor's error code and type, `message` its text.
 
-    `status` is None for an error inside a stream of status 200. `retry_after_s` is a hint found in the body.
+    `status` is None for an error inside a stream of status 200. `readable` is whether the body was of the vendor's
+    format at all: what stands in front of a vendor answers in its own. `retry_after_s` is a hint found in the body.
     """
-    codes = " ".join(filter(None, (code, kind))).lower()
-    reason, detail = _reason(status, codes, f"{codes} {message.lower()}", kind or "")
+    codes = " ".join(filter(None, (code, kind)))
+    reason, detail = reason_by_words(status, codes, message, kind or "") or (
+        _reason_by_status(status, readable=readable)
+    )
     hint = (
         retry_after_s if retry_after_s is not None else retry_hint(headers, clock or SystemClock())
     )
@@ -124,12 +81,7 @@ def retry_hint(headers: Mapping[str, str], clock: Clock) -> float | None:
         return None
 
 
-def _reason(
-    status: int | None, codes: str, wording: str, kind: str
-) -> tuple[FaultReason, FaultDetail | None]:
-    by_wording = _reason_by_wording(status, codes, wording, kind)
-    if by_wording is not None:
-        return by_wording
+def _reason_by_status(status: int | None, *, readable: bool) -> Finding:
     match status:
         case 429:
             return "rate_limited", None
@@ -141,40 +93,9 @@ def _reason(
             return "model_access_denied", None
         case 503 | 529:
             return "overloaded", None
+        case 400 | 405 | 406 | 424 if not readable:
+            return "upstream_error", None
         case 400 | 405 | 406 | 410 | 411 | 413 | 414 | 415 | 416 | 417 | 422 | 424:
             return "bad_request", None
         case _:
             return "upstream_error", None
-
-
-def _reason_by_wording(
-    status: int | None, codes: str, wording: str, kind: str
-) -> tuple[FaultReason, FaultDetail | None] | None:
-    refused = status in (None, 400, 413, 422)
-    account = status in (402, 403, 429)
-    if (account or status in (None, 400)) and (
-        _any(_QUOTA, wording) or _any(_QUOTA_WORD, wording if account else codes)
-    ):
-        return "quota_exhausted", None
-    if refused and _any(_CONTEXT, wording):
-        return "bad_request", "context_length"
-    if refused and _any(_SIGNATURE, wording):
-        return "bad_request", "invalid_signature"
-    if (refused or status == 403) and (
-        _any(_POLICY, wording) or _any(_POLICY_WORD, wording if status == 403 else codes)
-    ):
-        return "bad_request", "content_policy"
-    if status in (None, 400, 403) and _any(_AUTH, wording):
-        return "auth_invalid", None
-    if status is None or status >= 500:
-        if _any(_OVERLOADED, wording):
-            return "overloaded", None
-        if status is None and ("rate_limit" in wording or "rate limit" in wording):
-            return "rate_limited", None
-        if status is None and kind == "invalid_request_error":
-            return "bad_request", None
-    return None
-
-
-def _any(words: tuple[str, ...], text: str) -> bool:
-    return any(word in text for word in words)

@@ -89,6 +89,9 @@ class OpenaiEmbeddings:
     def decoder(self, request: Request, target: Target) -> "NoStream":
         return NoStream()
 
+    def without_signatures(self, request: Request) -> Request:
+        return request
+
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)
 

@@ -436,7 +436,7 @@ class TestThinking:
         assert body["thinking"]["type"] == "enabled"
         kinds = [block["type"] for block in body["messages"][1]["content"]]
         assert kinds == ["thinking", "text", "tool_use"]
-        assert signatures.without_signatures(mended) == asked
+        assert ADAPTER.without_signatures(mended) == asked
 
     def test_reasoning_of_another_vendor_is_not_sent(self):
         details = [

@@ -17,9 +17,11 @@ from gwd.core.request import Family, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import signatures
 from gwd.vendors.anthropic_messages.build import build
+from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.decode import MessagesDecoder, decode
 from gwd.vendors.anthropic_messages.faults import fault
 from gwd.vendors.base import Signatures, StreamDecoder
+from gwd.vendors.proofs import without_proofs
 
 
 class AnthropicMessages:
@@ -37,6 +39,9 @@ class AnthropicMessages:
 
     def decoder(self, request: Request, target: Target) -> StreamDecoder:
         return MessagesDecoder(request, target)
+
+    def without_signatures(self, request: Request) -> Request:
+        return without_proofs(request, OWN_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault(status, headers, body)

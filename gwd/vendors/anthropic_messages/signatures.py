@@ -3,8 +3,8 @@
 A client of another dialect rarely sends the signed thinking of a tool turn back, and the vendor refuses the next call
 of that loop without it. Whoever keeps the memory (tool call id to blob, per organization, 24 hours) uses these pure
 functions: `remember` on the parts of a finished answer, `missing` to see which blobs a request needs, `reattach` to
-put them back, `without_signatures` for the one retry after the vendor called a signature invalid. A request whose
-signatures cannot be found is built with thinking off for that call; nothing else is needed.
+put them back. A request whose signatures cannot be found is built with thinking off for that call; nothing else is
+needed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,25 +48,6 @@ def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
     if not memory or not isinstance(body, Generate):
         return request
     messages = tuple(_mended(message, memory) for message in body.messages)
-    return _with_messages(request, body, messages)
-
-
-def without_signatures(request: Request) -> Request:
-    """The request without any reasoning of this format."""
-    body = request.body
-    if not isinstance(body, Generate):
-        return request
-    messages = tuple(
-        msgspec.structs.replace(
-            message,
-            parts=tuple(
-                part
-                for part in message.parts
-                if not (isinstance(part, ReasoningPart) and part.format == OWN_FORMAT)
-            ),
-        )
-        for message in body.messages
-    )
     return _with_messages(request, body, messages)
 
 

@@ -18,8 +18,10 @@ from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
 from gwd.vendors.gemini import embeddings, signatures
 from gwd.vendors.gemini.build import build
+from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.decode import GeminiDecoder, decode
 from gwd.vendors.gemini.faults import fault_of
+from gwd.vendors.proofs import without_proofs
 
 
 class Gemini:
@@ -39,6 +41,9 @@ class Gemini:
 
     def decoder(self, request: Request, target: Target) -> GeminiDecoder:
         return GeminiDecoder(request)
+
+    def without_signatures(self, request: Request) -> Request:
+        return without_proofs(request, FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

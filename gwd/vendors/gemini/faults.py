@@ -18,12 +18,13 @@ _WRONG_PLACE: Final = "user location is not supported"
 
 def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """Why an HTTP answer of another status than 200 failed."""
+    readable = True
     try:
         value = _DECODE(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = None
+        value, readable = None, False
     message = f"the vendor answered with status {status} and without an error message"
-    return _fault(status, headers, error_in(value), message)
+    return _fault(status, headers, error_in(value), message, readable=readable)
 
 
 def fault_inside(error: object) -> Fault:
@@ -41,7 +42,12 @@ def error_in(value: object) -> object | None:
 
 
 def _fault(
-    status: int | None, headers: Mapping[str, str], error: object, without_message: str
+    status: int | None,
+    headers: Mapping[str, str],
+    error: object,
+    without_message: str,
+    *,
+    readable: bool = True,
 ) -> Fault:
     fields: dict[str, Any] = error if isinstance(error, dict) else {}
     message = fields.get("message") if fields else error
@@ -54,6 +60,7 @@ def _fault(
         code=word if isinstance(word, str) and word else None,
         kind=None,
         message=message if isinstance(message, str) and message else without_message,
+        readable=readable,
         retry_after_s=delay_s,
     )
     reason = _reason(fault, details, is_delayed=delay_s is not None)

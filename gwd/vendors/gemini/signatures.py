@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from gwd.core.request import Generate, Message, Part, ReasoningPart, Request, TextPart, ToolCallPart
+from gwd.core.request import Generate, Message, Part, ReasoningPart, Request, ToolCallPart
 from gwd.vendors.gemini.content import FORMAT
+from gwd.vendors.proofs import signature_of
 
 
 def remember(parts: Iterable[Part]) -> dict[str, bytes]:
@@ -21,7 +22,7 @@ def remember(parts: Iterable[Part]) -> dict[str, bytes]:
         if isinstance(part, ReasoningPart):
             carried = (part.signature if part.format == FORMAT else None) or carried
         elif isinstance(part, ToolCallPart):
-            signature = _own(part) or carried
+            signature = signature_of(part, FORMAT) or carried
             carried = None
             if signature is not None:
                 blobs[part.call_id] = signature.encode()
@@ -44,14 +45,6 @@ def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
     return _with(request, body, [_mended(message, memory) for message in body.messages])
 
 
-def without_signatures(request: Request) -> Request:
-    """The request without any signature of this format."""
-    body = request.body
-    if not isinstance(body, Generate):
-        return request
-    return _with(request, body, [_stripped(message) for message in body.messages])
-
-
 def _with(request: Request, body: Generate, messages: list[Message]) -> Request:
     changed = msgspec.structs.replace(body, messages=tuple(messages))
     return msgspec.structs.replace(request, body=changed)
@@ -65,7 +58,7 @@ def _unsigned(message: Message) -> ToolCallPart | None:
         match part:
             case ReasoningPart() if part.format == FORMAT and part.signature:
                 return None
-            case ToolCallPart() if _own(part) is not None:
+            case ToolCallPart() if signature_of(part, FORMAT) is not None:
                 return None
             case ToolCallPart() if first is None:
                 first = part
@@ -86,23 +79,3 @@ def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
     for part in message.parts:
         parts += [proof, part] if part is call else [part]
     return msgspec.structs.replace(message, parts=tuple(parts))
-
-
-def _stripped(message: Message) -> Message:
-    if message.role != "assistant":
-        return message
-    parts = tuple(
-        msgspec.structs.replace(part, extras=None)
-        if isinstance(part, TextPart | ToolCallPart) and _own(part) is not None
-        else part
-        for part in message.parts
-        if not (isinstance(part, ReasoningPart) and part.format == FORMAT)
-    )
-    return msgspec.structs.replace(message, parts=parts)
-
-
-def _own(part: TextPart | ToolCallPart) -> str | None:
-    extras = part.extras or {}
-    signature = extras.get("signature")
-    is_own = isinstance(signature, str) and bool(signature) and extras.get("format") == FORMAT
-    return signature if is_own else None

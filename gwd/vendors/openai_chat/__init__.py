@@ -12,6 +12,7 @@ from gwd.vendors.openai_chat import signatures
 from gwd.vendors.openai_chat.build import build
 from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
 from gwd.vendors.openai_chat.faults import fault_of
+from gwd.vendors.openai_chat.proofs import without_proofs
 
 
 class OpenaiChat:
@@ -29,6 +30,9 @@ class OpenaiChat:
 
     def decoder(self, request: Request, target: Target) -> ChatStreamDecoder:
         return ChatStreamDecoder(request, target)
+
+    def without_signatures(self, request: Request) -> Request:
+        return without_proofs(request)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

@@ -11,6 +11,8 @@ from gwd.vendors.base import Signatures
 from gwd.vendors.openai_responses.build import build
 from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
 from gwd.vendors.openai_responses.faults import fault_of
+from gwd.vendors.openai_responses.history import REASONING_FORMAT
+from gwd.vendors.proofs import without_proofs
 
 
 class OpenaiResponses:
@@ -28,6 +30,9 @@ class OpenaiResponses:
 
     def decoder(self, request: Request, target: Target) -> ResponsesStreamDecoder:
         return ResponsesStreamDecoder(request, target)
+
+    def without_signatures(self, request: Request) -> Request:
+        return without_proofs(request, REASONING_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

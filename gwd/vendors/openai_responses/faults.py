@@ -8,7 +8,6 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.vendors import faults
 
-_FOREIGN_REASONING: Final = "invalid_encrypted_content"
 # Codes of a failed response that blame the request; anything else is the vendor's own trouble.
 _CALLERS_FAULT: Final = (
     "invalid_",
@@ -22,14 +21,17 @@ _CALLERS_FAULT: Final = (
 
 def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """Why an HTTP answer of another status than 200 failed."""
+    readable = True
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = None
+        value, readable = None, False
     code, kind, message = _fields(value)
     if not message:
         message = f"the vendor answered with status {status} and without an error message"
-    return _refined(faults.classify(status, headers, code=code, kind=kind, message=message))
+    return faults.classify(
+        status, headers, code=code, kind=kind, message=message, readable=readable
+    )
 
 
 def fault_inside(error: object) -> Fault:
@@ -38,23 +40,13 @@ def fault_inside(error: object) -> Fault:
     status = int(code) if code is not None and code.isdigit() and 400 <= int(code) <= 599 else None
     if status is None and code is not None and code.startswith(_CALLERS_FAULT):
         kind = "invalid_request_error"
-    return _refined(
-        faults.classify(
-            status,
-            {},
-            code=code,
-            kind=kind,
-            message=message
-            or "the vendor ended its answer with an error and said nothing about it",
-        )
+    return faults.classify(
+        status,
+        {},
+        code=code,
+        kind=kind,
+        message=message or "the vendor ended its answer with an error and said nothing about it",
     )
-
-
-def _refined(fault: Fault) -> Fault:
-    """Encrypted reasoning that another account made is this vendor's form of an invalid signature."""
-    if fault.code != _FOREIGN_REASONING:
-        return fault
-    return msgspec.structs.replace(fault, reason="bad_request", detail="invalid_signature")
 
 
 def _fields(value: object) -> tuple[str | None, str | None, str]:

@@ -328,6 +328,12 @@ def test_nothing_is_decoded_after_the_end():
         ({"object": "error", "message": "too long", "code": 400}, "bad_request"),
         ({"message": "Internal server error"}, "upstream_error"),
         ({"error": {"code": "insufficient_quota", "message": "x"}}, "quota_exhausted"),
+        ({"error": {"http_code": "429", "message": "x"}}, "rate_limited"),
+        ({"base_resp": {"status_code": 1002, "status_msg": "x"}}, "rate_limited"),
+        ({"base_resp": {"status_code": 1004, "status_msg": "x"}, "choices": None}, "auth_invalid"),
+        ({"base_resp": {"status_code": 1008, "status_msg": "x"}}, "quota_exhausted"),
+        ({"base_resp": {"status_code": 2013, "status_msg": "x"}}, "bad_request"),
+        ({"base_resp": {"status_code": 1000, "status_msg": None}}, "upstream_error"),
     ],
 )
 def test_an_error_is_a_fault_wherever_it_stands(value: dict[str, Any], reason: str):
@@ -335,6 +341,19 @@ def test_an_error_is_a_fault_wherever_it_stands(value: dict[str, Any], reason: s
         failed = events[-1]
         assert isinstance(failed, Failed)
         assert failed.fault.reason == reason
+
+
+def test_the_code_of_a_base_resp_is_kept():
+    base = {"status_code": 1008, "status_msg": "insufficient balance"}
+    [failed] = _events({"choices": [], "base_resp": base})
+    assert (failed.fault.code, failed.fault.message) == ("1008", "insufficient balance")
+
+
+@pytest.mark.parametrize("base", [{"status_code": 0, "status_msg": ""}, {}, None, "x"])
+def test_a_base_resp_of_success_is_no_error(base: object):
+    end = {"choices": [], "base_resp": base, "usage": None}
+    *_, finished = streamed(chunk(content="x"), chunk("stop"), end, DONE)
+    assert isinstance(finished, Finished)
 
 
 @pytest.mark.parametrize("empty", [None, {}, "", []])

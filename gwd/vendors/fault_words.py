@@ -1,0 +1,257 @@
+"""What the words of a failed answer say, against its status: whose fault it was and of what kind (api.md 6.4).
+
+Vendors disagree with their own status codes: an empty account is a 400, a 403 or a 429, a full context a 400 or a
+500, an unknown model a 400. The rules look at the vendor's own words only, never at what it quotes: that may be the
+caller's text. The one for refused proofs does, as it sends nothing anywhere else. All texts are in lower case.
+"""
+
+import re
+from typing import Final
+
+from gwd.core.errors import FaultDetail, FaultReason
+
+Finding = tuple[FaultReason, FaultDetail | None]
+
+_QUOTA: Final = (
+    "insufficient_quota",
+    "insufficient quota",
+    "insufficient_user_quota",
+    "exceeded your current quota",
+    "exceeded_current_quota",
+    "credit balance is too low",
+    "credit balance too low",
+    "payment required",
+    "payment instrument",
+    "billing_not_active",
+    "billing not active",
+    "account is not active",
+    "billing hard limit",
+    "billing_hard_limit",
+    "spending limit",
+    "spending_limit",
+    "spend limit",
+    "api usage limits",
+    "usage_limit_reached",
+    "out of credits",
+    "insufficient credits",
+    "insufficient_credits",
+    "not have enough credits",
+    "have any credits",
+    "available credits",
+    "monthly included credits",
+    "insufficient balance",
+    "insufficient_balance",
+    "insufficient account balance",
+    "balance is insufficient",
+    "insufficient funds",
+    "overdue balance",
+    "accountoverdue",
+    "arrearage",
+    "account is in good standing",
+    "free tier of the model has been exhausted",
+    "余额不足",
+    "额度不足",
+    "欠费",
+)
+# Words that say it as an error code or under a status of that meaning; in other texts they may be the client's own.
+_QUOTA_WORD: Final = ("billing",)
+_POLICY_WORD: Final = ("moderation",)
+_THROTTLED_CODE: Final = ("rate_limit", "ratelimit", "throttl", "too_many_requests")
+# A request above the tokens of a minute is refused as too large, though another account may take it.
+_THROTTLED: Final = ("per minute (tpm)", "per min (tpm)")
+_CONTEXT: Final = (
+    "context_length_exceeded",
+    "context length",
+    "context window",
+    "context_window_exceeded",
+    "maximum context",
+    "maximum model length",
+    "max_model_len",
+    "model_max_prompt_tokens_exceeded",
+    "tokens_limit_reached",
+    "prompt is too long",
+    "prompt too long",
+    "prompt exceeds max length",
+    "maximum prompt length",
+    "prompt token count of",
+    "input is too long",
+    "input tokens exceed",
+    "maximum input length",
+    "maximum allowed input length",
+    "range of input length should be",
+    "input length and … exceed",
+    "too many tokens",
+    "too many input tokens",
+    "exceeded model token limit",
+    "exceeds the maximum number of tokens",
+    "reduce the length of the messages",
+    "length of all messages is too long",
+)
+# A server that quotes its own fields.
+_CONTEXT_QUOTED: Final = (
+    "`inputs` tokens + `max_new_tokens` must be",
+    "`inputs` must have less than",
+)
+# The words of a server that says it with status 500 too.
+_CONTEXT_SIZE: Final = (
+    "exceed_context_size",
+    "available context size",
+    "context size has been exceeded",
+    "context size exceeded",
+)
+_POLICY: Final = (
+    "content_policy",
+    "content policy",
+    "content_filter",
+    "content management policy",
+    "content filtering policy",
+    "moderation system",
+    "input was flagged",
+    "new_sensitive",
+    "safety system",
+    "usage policy",
+    "usage policies",
+)
+# In the whole message, without backticks: reasoning that another account made, that was changed on the way, or that
+# stands alone.
+_SIGNATURE: Final = (
+    "invalid signature",
+    "signature in thinking",
+    "thinking.signature",
+    "thought_signature",
+    "thought signature",
+    "thoughtsignature",
+    "in redacted_thinking block",
+    "redacted_thinking.data",
+    "expected thinking or redacted_thinking",
+    "blocks in the latest assistant message cannot be modified",
+    "thinking blocks cannot be modified",
+    "invalid_encrypted_content",
+    "of type 'reasoning' was provided without",
+    "item with id 'rs_",
+)
+_ENCRYPTED: Final = re.compile(
+    r"encrypted[ _]content\b.*\b(?:verified|decrypted|parsed)|\b(?:decrypt|verify)\b.*encrypted[ _]content",
+    re.DOTALL,
+)
+_OVERLOADED: Final = ("overloaded", "over capacity", "at capacity", "server_is_overloaded")
+_AUTH: Final = (
+    "invalid_api_key",
+    "invalid api key",
+    "api key not valid",
+    "api key not found",
+    "api key expired",
+    "incorrect api key",
+    "invalid x-api-key",
+    "authentication_error",
+    "deactivated account",
+)
+# An account of ours that was switched off: a code such as account_deactivated, or a sentence.
+_SWITCHED_OFF: Final = re.compile(
+    r"\b(?:account|organi[sz]ation|project|team|workspace|api[ _]key)(?: (?:…|\S*[\d:-]\S*))?"
+    r"(?:[ _](?:is|was|has been))?[ _](?:disabled|deactivated|restricted|suspended|banned|terminated)\b"
+)
+_NO_MODEL_CODE: Final = (
+    "model_not_found",
+    "model_not_exist",
+    "model_not_supported",
+    "model_not_available",
+    "model_decommissioned",
+    "unsupported_api_for_model",
+    "unavailable_model",
+    "unknown_model",
+    "invalid_model",
+)
+# The model's name is ours, so a vendor that does not know it blames us. Only at the start: a sentence about the model
+# and something the caller asked of it ("tools are not supported by this model") begins otherwise.
+_NO_MODEL: Final = re.compile(
+    r"(?:invalid params, )?(?:(?:the |this )?(?:requested |specified |provided )?(?:… )?model(?: name| id| identifier)?"
+    r"(?::? (?:…|\S*[\d/:.-]\S*))?(?: is| was| has been| does)? "
+    r"(?:not exist|not found|not supported|not available|invalid|disabled|decommissioned)\b"
+    r"|(?:unknown|unavailable|unsupported|invalid) model(?: name| id)?\s*(?:[:,.…]|$)"
+    r"|\S+ is not a valid model id\b|not found the model |unable to access model |invocation of model id |模型不存在)"
+)
+_QUOTED: Final = re.compile(r"""(?<!\w)(["'`]).*?\1(?!\w)|“.*?”""", re.DOTALL)
+_INNER_MESSAGE: Final = re.compile(r'"error"\s*:\s*\{[^{}]*?"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
+
+
+def own_words(message: str) -> str:
+    """The message without what it quotes; of an error that passes on another one, the inner message."""
+    inner = _INNER_MESSAGE.search(message)
+    return _QUOTED.sub("…", inner[1] if inner else message)
+
+
+def reason_by_words(status: int | None, codes: str, message: str, kind: str) -> Finding | None:
+    """What code, type and message say of themselves; None leaves it to the status.
+
+    `status` is None for an error inside an answer of status 200, `codes` are the error's code and type.
+    """
+    codes, message = codes.lower(), message.lower()
+    said = own_words(message)
+    return (
+        _of_our_account(status, codes, said)
+        or _of_the_request(status, codes, said, message)
+        or _of_our_access(status, codes, said)
+        or _of_the_vendor(status, kind, f"{codes} {said}")
+    )
+
+
+def _of_our_account(status: int | None, codes: str, said: str) -> Finding | None:
+    """Money and rates."""
+    wording = f"{codes} {said}"
+    is_broken = status is not None and status >= 500
+    account = status in (402, 403, 412, 429)
+    if (account or is_broken or status in (None, 400)) and (
+        _any(_QUOTA, wording) or _any(_QUOTA_WORD, wording if account else codes)
+    ):
+        return "quota_exhausted", None
+    if (is_broken or status in (None, 400, 403, 413, 422)) and (
+        _any(_THROTTLED_CODE, codes) or (status in (400, 413) and _any(_THROTTLED, said))
+    ):
+        return "rate_limited", None
+    return None
+
+
+def _of_the_request(status: int | None, codes: str, said: str, message: str) -> Finding | None:
+    """What the caller alone can mend, or what goes on elsewhere or in another form."""
+    wording = f"{codes} {said}"
+    refused = status in (None, 400, 413, 422)
+    if (refused and (_any(_CONTEXT, wording) or _any(_CONTEXT_QUOTED, message))) or (
+        (refused or status == 500) and _any(_CONTEXT_SIZE, wording)
+    ):
+        return "bad_request", "context_length"
+    whole = f"{codes} {message}".replace("`", "")
+    if refused and (_any(_SIGNATURE, whole) or _ENCRYPTED.search(whole)):
+        return "bad_request", "invalid_signature"
+    if (refused or status == 403) and (
+        _any(_POLICY, wording) or _any(_POLICY_WORD, wording if status == 403 else codes)
+    ):
+        return "bad_request", "content_policy"
+    return None
+
+
+def _of_our_access(status: int | None, codes: str, said: str) -> Finding | None:
+    """Credentials and models."""
+    wording = f"{codes} {said}"
+    if status in (None, 400, 403) and (_any(_AUTH, wording) or _SWITCHED_OFF.search(wording)):
+        return "auth_invalid", None
+    if status in (None, 400, 422) and (_any(_NO_MODEL_CODE, codes) or _NO_MODEL.match(said)):
+        return "model_access_denied", None
+    return None
+
+
+def _of_the_vendor(status: int | None, kind: str, wording: str) -> Finding | None:
+    """Its own trouble, and what is left of errors without a status."""
+    if status is not None and status < 500:
+        return None
+    if _any(_OVERLOADED, wording):
+        return "overloaded", None
+    if status is None and ("rate_limit" in wording or "rate limit" in wording):
+        return "rate_limited", None
+    if status is None and kind == "invalid_request_error":
+        return "bad_request", None
+    return None
+
+
+def _any(words: tuple[str, ...], text: str) -> bool:
+    return any(word in text for word in words)

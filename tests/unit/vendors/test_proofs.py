@@ -1,0 +1,82 @@
+"""The one retry after a refused proof goes out without any: whatever the vendor's form of it (api.md 5.9)."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gwd.core.request import Request
+from gwd.dialects.chat_completions import DIALECT
+from gwd.vendors.anthropic_messages import ADAPTER as ANTHROPIC
+from gwd.vendors.base import Adapter
+from gwd.vendors.gemini import ADAPTER as GEMINI
+from gwd.vendors.openai_chat import ADAPTER as CHAT
+from gwd.vendors.openai_responses import ADAPTER as RESPONSES
+from tests.golden import golden
+
+ADAPTERS = [ANTHROPIC, GEMINI, RESPONSES, CHAT]
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+CALL = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+
+def _asked(turn: dict[str, Any], **fields: Any) -> Request:
+    messages = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "x", "tool_calls": [CALL], **turn},
+        {"role": "tool", "tool_call_id": "t", "content": "3"},
+    ]
+    body = {"model": "test/model", "messages": messages, "tools": [TOOL], **fields}
+    return DIALECT.parse(msgspec.json.encode(body), {})
+
+
+def _detail(kind: str, format_: str, **fields: Any) -> dict[str, Any]:
+    return {"id": None, "index": 0, "type": f"reasoning.{kind}", "format": format_, **fields}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "turn"),
+    [
+        (
+            ANTHROPIC,
+            {
+                "reasoning_details": [
+                    _detail("text", "anthropic-claude-v1", text="T", signature="PROOF1"),
+                    _detail("encrypted", "anthropic-claude-v1", data="PROOF2"),
+                ]
+            },
+        ),
+        (
+            GEMINI,
+            {"reasoning_details": [_detail("encrypted", "google-gemini-v1", data="PROOF", id="t")]},
+        ),
+        (GEMINI, {"reasoning_details": [_detail("encrypted", "google-gemini-v1", data="PROOF")]}),
+        (
+            RESPONSES,
+            {
+                "reasoning_details": [
+                    _detail("encrypted", "openai-responses-v1", data="PROOF", id="rs_1")
+                ]
+            },
+        ),
+        (CHAT, {"reasoning_opaque": "PROOF"}),
+        (CHAT, {"extra_content": {"google": {"thought_signature": "PROOF"}}}),
+    ],
+    ids=lambda value: value.name if hasattr(value, "name") else "",
+)
+def test_no_proof_is_left(adapter: Adapter, turn: dict[str, Any]):
+    target = golden.target(adapter.name)
+    asked = _asked(turn, reasoning={"effort": "low"}, max_tokens=5000)
+    assert b"PROOF" in adapter.build(asked, target).body
+    body = adapter.build(adapter.without_signatures(asked), target).body
+    assert b"PROOF" not in body
+    assert b"look" in body
+    for kind in (b'"thinking"', b"redacted_thinking", b'encrypted_content"'):
+        assert b'"type":' + kind not in body.replace(b'"thinking":{"type":"disabled"}', b"")
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
+def test_a_request_without_proofs_stays_as_it_is(adapter: Adapter):
+    target = golden.target(adapter.name)
+    asked = _asked({"reasoning_content": "hm", "custom": 1}, max_tokens=5000)
+    same = adapter.build(adapter.without_signatures(asked), target)
+    assert same.body == adapter.build(asked, target).body

@@ -171,6 +171,18 @@ _NO_MODEL: Final = re.compile(
     r"|(?:unknown|unavailable|unsupported|invalid) model(?: name| id)?\s*(?:[:,.…]|$)"
     r"|\S+ is not a valid model id\b|not found the model |unable to access model |invocation of model id |模型不存在)"
 )
+# A complaint about a field, which names it: the client chose that name, so only the code tells of anything else.
+_OF_A_FIELD: Final = re.compile(
+    r"extra inputs? |extra fields? |extra_forbidden|additional propert|cannot find field"
+    r"|(?:unknown|unrecogni[sz]ed|unexpected|unsupported) (?:request |keyword )?"
+    r"(?:parameter|argument|field|name|property|key)\b|invalid (?:parameter|field|property)\b"
+)
+# A 404 about something that the request refers to: the next endpoint does not know it either.
+_OTHER_THING: Final = re.compile(
+    r"\b(?:conversation|response|previous_response|file|vector store|container|prompt|item|image|thread|assistant"
+    r"|skill|session|cached ?content|batch)\b.*(?:not found|not exist|no such|unknown|expired)"
+    r"|no (?:such )?(?:conversation|response|file|vector store|container|prompt|item|thread|skill|session)\b"
+)
 _QUOTED: Final = re.compile(r"""(?<!\w)(["'`]).*?\1(?!\w)|“.*?”""", re.DOTALL)
 _INNER_MESSAGE: Final = re.compile(r'"error"\s*:\s*\{[^{}]*?"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
@@ -188,10 +200,11 @@ def reason_by_words(status: int | None, codes: str, message: str, kind: str) -> 
     """
     codes, message = codes.lower(), message.lower()
     said = own_words(message)
+    of_us = "" if status in (None, 400, 422) and _OF_A_FIELD.search(said) else said
     return (
-        _of_our_account(status, codes, said)
+        _of_our_account(status, codes, of_us)
         or _of_the_request(status, codes, said, message)
-        or _of_our_access(status, codes, said)
+        or _of_our_access(status, codes, of_us)
         or _of_the_vendor(status, kind, f"{codes} {said}")
     )
 
@@ -235,6 +248,8 @@ def _of_our_access(status: int | None, codes: str, said: str) -> Finding | None:
     wording = f"{codes} {said}"
     if status in (None, 400, 403) and (_any(_AUTH, wording) or _SWITCHED_OFF.search(wording)):
         return "auth_invalid", None
+    if status == 404 and "model" not in wording and _OTHER_THING.search(said):
+        return "bad_request", None
     if status in (None, 400, 422) and (_any(_NO_MODEL_CODE, codes) or _NO_MODEL.match(said)):
         return "model_access_denied", None
     return None

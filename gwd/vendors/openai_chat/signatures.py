@@ -51,20 +51,8 @@ def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
     body = request.body
     if not memory or not isinstance(body, Generate):
         return request
-    return _with(request, body, [_mended(message, memory) for message in body.messages])
-
-
-def without_signatures(request: Request) -> Request:
-    """The request without anything of this kind."""
-    body = request.body
-    if not isinstance(body, Generate):
-        return request
-    return _with(request, body, [_changed(message, {}, None) for message in body.messages])
-
-
-def _with(request: Request, body: Generate, messages: list[Message]) -> Request:
-    changed = msgspec.structs.replace(body, messages=tuple(messages))
-    return msgspec.structs.replace(request, body=changed)
+    messages = tuple(_mended(message, memory) for message in body.messages)
+    return msgspec.structs.replace(request, body=msgspec.structs.replace(body, messages=messages))
 
 
 def _bare_call_id(message: Message) -> str | None:
@@ -85,17 +73,12 @@ def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
         kept = _decode(blob)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return message
-    return _changed(message, kept.calls, kept.origin)
+    parts = tuple(_marked(part, kept) for part in message.parts)
+    return msgspec.structs.replace(message, parts=parts)
 
 
-def _changed(message: Message, contents: Mapping[str, Any], origin: str | None) -> Message:
-    """The message with these contents on its calls, and no others."""
-    parts: list[Part] = []
-    for part in message.parts:
-        if isinstance(part, ToolCallPart):
-            extras = {k: v for k, v in (part.extras or {}).items() if k not in (FIELD, ORIGIN)}
-            if part.call_id in contents:
-                extras |= {FIELD: contents[part.call_id], ORIGIN: origin}
-            part = msgspec.structs.replace(part, extras=extras or None)
-        parts.append(part)
-    return msgspec.structs.replace(message, parts=tuple(parts))
+def _marked(part: Part, kept: _Kept) -> Part:
+    if not isinstance(part, ToolCallPart) or part.call_id not in kept.calls:
+        return part
+    extras = {**(part.extras or {}), FIELD: kept.calls[part.call_id], ORIGIN: kept.origin}
+    return msgspec.structs.replace(part, extras=extras)

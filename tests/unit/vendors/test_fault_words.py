@@ -189,6 +189,44 @@ def test_the_callers_mistake_is_nothing_else(message: str):
     assert (fault.reason, fault.detail) == ("bad_request", None)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{}: Extra inputs are not permitted",
+        "Unknown parameter: {}",
+        "Unrecognized request argument supplied: {}",
+        "body.{}: extra fields not permitted",
+        "Completions.create() got an unexpected keyword argument {}",
+        'Invalid JSON payload received. Unknown name "{}": Cannot find field.',
+    ],
+)
+@pytest.mark.parametrize(
+    "field", ["invalid_api_key", "insufficient_quota", "credit balance is too low", "x suspended"]
+)
+def test_a_name_that_the_caller_chose_tells_nothing_of_our_account(message: str, field: str):
+    """Else one tenant's field would put a vendor key out of use for all."""
+    assert _fault(400, message.format(field)).reason == "bad_request"
+    assert _fault(422, message.format(field)).reason == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("Conversation with id 'conv_x' not found.", "bad_request"),
+        ("Previous response with id 'resp_x' not found.", "bad_request"),
+        ("No such File object: file-abc", "bad_request"),
+        ("Container with id 'cntr_1' not found.", "bad_request"),
+        ("The model `x` does not exist", "model_access_denied"),
+        ("model: claude-x", "model_access_denied"),
+        ("The API deployment for this resource does not exist", "model_access_denied"),
+        ("models/x is not found for API version v1beta", "model_access_denied"),
+        ("Not Found", "model_access_denied"),
+    ],
+)
+def test_a_404_is_about_the_model_unless_it_names_something_else(message: str, reason: str):
+    assert _fault(404, message).reason == reason
+
+
 def test_a_body_too_large_is_the_callers():
     assert _fault(413, "Request exceeds the maximum size", "request_too_large").reason == (
         "bad_request"

@@ -81,7 +81,7 @@ def test_what_a_client_lost_is_put_back_for_the_provider_that_wrote_it(lost: Req
     assert _sent_contents(mended) == [None, SIGNED]
     assert _sent_contents(mended, provider="another") == [None, None]
     assert signatures.missing(mended) == ()
-    assert _sent_contents(signatures.without_signatures(mended)) == [None, None]
+    assert _sent_contents(ADAPTER.without_signatures(mended)) == [None, None]
 
 
 def test_what_a_client_sends_wins():

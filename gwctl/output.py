@@ -117,7 +117,7 @@ class Output:
     def secret(self, title: str, name: str, secret: str, record: Record, summary: str = "") -> None:
         """A new secret, shown this once: alone on stdout with -q, in the record with --json."""
         if self.shape.machine:
-            self.data({name: secret, **record})
+            self.data_once({name: secret, **record})
         elif self.shape.quiet:
             self._write(f"{text.clean_line(secret)}\n")
         else:
@@ -125,6 +125,24 @@ class Output:
             self._write(f"  {text.clean_line(secret)}\n\n")
             if summary:
                 self.line(summary)
+        sys.stdout.flush()
+
+    def check(self) -> None:
+        """Refuse a --jq that cannot be read before anything is done."""
+        if self.shape.jq is not None:
+            from gwctl import jq
+
+            jq.parsed(self.shape.jq)
+
+    def data_once(self, value: Any) -> None:
+        """JSON that may hold a secret: shown whole where the fields or --jq asked for do not fit."""
+        try:
+            self.data(value)
+        except CommandError:
+            self._write(f"{jsontext.dumps(value, indent=2)}\n")
+            raise
+        finally:
+            sys.stdout.flush()
 
     def data(self, value: Any) -> None:
         """A value as JSON, after field picks and --jq."""

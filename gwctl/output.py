@@ -125,7 +125,7 @@ class Output:
             self._write(f"  {text.clean_line(secret)}\n\n")
             if summary:
                 self.line(summary)
-        sys.stdout.flush()
+        self.flush()
 
     def check(self) -> None:
         """Refuse a --jq that cannot be read before anything is done."""
@@ -142,7 +142,7 @@ class Output:
             self._write(f"{jsontext.dumps(value, indent=2)}\n")
             raise
         finally:
-            sys.stdout.flush()
+            self.flush()
 
     def data(self, value: Any) -> None:
         """A value as JSON, after field picks and --jq."""
@@ -214,6 +214,10 @@ class Output:
         """Start a fresh screen for --watch; does nothing without a terminal."""
         if self.terminal and self.environment.get("TERM") != "dumb":
             self._write("\x1b[H\x1b[2J")
+
+    def flush(self) -> None:
+        """What was printed is out, whatever happens next."""
+        sys.stdout.flush()
 
     def _picked(self, value: Any) -> Any:
         if not self.shape.fields:

@@ -84,11 +84,7 @@ def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]
     is_hash = len(reference) == 64 and all(c in "0123456789abcdef" for c in reference)
     if resource.by_path or is_id or is_hash:
         return _get(session, resource, reference)
-    query = {**resource.lookup, **({resource.lookup_by: reference} if resource.lookup_by else {})}
-    rows, _ = fetch(session, resource.path, query, everything=True)
-    matches = [row for row in rows if _matches(resource, row, reference)]
-    best = max((resource.rank(row) for row in matches), default=0)
-    matches = [row for row in matches if resource.rank(row) == best]
+    matches = called(session, resource, reference)
     if not matches:
         raise not_found(resource.noun, reference)
     if len(matches) > 1:
@@ -99,6 +95,15 @@ def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]
             code="ambiguous",
         )
     return dict(matches[0])
+
+
+def called(session: Session, resource: Resource, reference: str) -> list[Any]:
+    """The records of that name; where some are alive and others not, those alive."""
+    query = {**resource.lookup, **({resource.lookup_by: reference} if resource.lookup_by else {})}
+    rows, _ = fetch(session, resource.path, query, everything=True)
+    matches = [row for row in rows if _matches(resource, row, reference)]
+    best = max((resource.rank(row) for row in matches), default=0)
+    return [row for row in matches if resource.rank(row) == best]
 
 
 def _get(session: Session, resource: Resource, identity: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from gwctl.changes import create_record, print_secret, send, update_record
 from gwctl.keys import KEYS, is_live, summary, workspace_id
-from gwctl.records import address, existing, find, list_records
+from gwctl.records import address, called, find, list_records
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import (
@@ -123,10 +123,15 @@ def create(
 
 def _present(session: Session, name: str) -> bool:
     """Whether --if-absent has nothing to do; prints the key that is there."""
-    record = existing(session, KEYS, name)
-    if record is None or not is_live(record):
+    live = [record for record in called(session, KEYS, name) if is_live(record)]
+    if not live:
         return False
-    hint = f"gwctl key rotate {name} makes a new secret"
+    record = live[0]
+    if len(live) > 1:
+        found = ", ".join(str(one.get("id")) for one in live)
+        session.out.note(f"{len(live)} live keys are called {name} ({found})")
+    reference = name if len(live) == 1 else record.get("id")
+    hint = f"gwctl key rotate {reference} makes a new secret"
     session.out.note(f"key {name} exists; its secret was shown once ({hint})")
     if session.out.shape.machine:
         session.out.record(record)

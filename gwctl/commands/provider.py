@@ -9,7 +9,7 @@ from gwctl.changes import CALL_OUT_S, report, send
 from gwctl.commands.byok import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.desired import Entry
 from gwctl.errors import usage
-from gwctl.records import address, data, existing, fetch, find
+from gwctl.records import address, data, fetch, find
 from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.text import counted
@@ -192,8 +192,8 @@ def secret(
     given = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
     if name is None:
         reply = set_credential(session, slug, given)
-    elif (record := existing(session, CREDENTIALS, name)) is not None:
-        path = address(CREDENTIALS, record)
+    elif mine := [row for row in _keys(session, slug) if row.get("name") == name]:
+        path = address(CREDENTIALS, mine[0])
         reply = send(session, "PATCH", path, given, what=f"replace key {name} of {slug}")
     else:
         wanted = body({"provider": slug, "name": name, **given})

@@ -432,3 +432,12 @@ def test_a_vendors_second_provider_gets_the_key_it_lacks(run: Run, node: FakeGat
     ]
     assert given
     assert "openai" not in given
+
+
+def test_a_named_key_is_looked_for_at_its_own_provider(run: Run, node: FakeGateway) -> None:
+    node.collections["/catalog/providers"].rows += [{"slug": "a"}, {"slug": "b"}]
+    other = {"id": "cred_9", "provider": "a", "name": "second", "key_ref": "env:A"}
+    node.collections["/catalog/credentials"].rows.append(other)
+    assert run("provider", "secret", "b", "--name", "second", "--key-ref", "env:B").code == 0
+    assert other["key_ref"] == "env:A"
+    assert node.sent("POST", "/catalog/credentials").body["provider"] == "b"

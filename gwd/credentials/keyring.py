@@ -71,7 +71,8 @@ def read(path: Path) -> KeyRing:
         info = path.lstat()
     except FileNotFoundError:
         raise KeyRingError(
-            f"{path} is missing; restore it from your copy (without it no stored secret can be read)"
+            f"{path} is missing; restore it from your copy, or name its place with [store] keyring or "
+            "GWD_STORE_KEYRING (without it no stored secret can be read)"
         ) from None
     if not stat.S_ISREG(info.st_mode):
         raise KeyRingError(f"{path} must be a regular file, not a link or a device")

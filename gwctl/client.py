@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gwctl import jsontext
-from gwctl.errors import NOT_ALLOWED, UNREACHABLE, CommandError, from_reply
+from gwctl.errors import NOT_ALLOWED, UNREACHABLE, CommandError, from_reply, usage
 from gwctl.text import mask, mask_keys
 from gwctl.waiting import waiting
 
@@ -166,9 +166,15 @@ class Gateway:
         params = {k: _query_text(v) for k, v in (query or {}).items() if v is not None}
         url = f"{self.url}{path}" if path.startswith("/") else path
         timeout = self._timeout(max(self.timeout_s, patience_s))
-        request = self._open().build_request(
-            method, url, params=params, content=content, headers=headers, timeout=timeout
-        )
+        try:
+            request = self._open().build_request(
+                method, url, params=params, content=content, headers=headers, timeout=timeout
+            )
+        except (_httpx().InvalidURL, ValueError) as error:
+            raise usage(
+                f"{mask_keys(self.url)} is not an address: {mask_keys(str(error))}",
+                do="gwctl config list --show-origin tells where it comes from",
+            ) from None
         if self.debug is not None:
             self.debug(f"> {method} {mask_keys(str(request.url))}")
             for name, value in request.headers.items():
@@ -215,7 +221,7 @@ class Gateway:
 
     def _unreachable(self, error: Exception) -> CommandError:
         return CommandError(
-            f"the gateway at {self.url} cannot be reached",
+            f"the gateway at {mask_keys(self.url)} cannot be reached",
             exit_code=UNREACHABLE,
             code="unreachable",
             why=f"{type(error).__name__}: {mask_keys(str(error)) or 'no details'}",

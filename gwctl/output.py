@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,10 +179,15 @@ class Output:
     def note(self, message: str) -> None:
         """A hint or progress on stderr, so that pipes stay clean."""
         if not (self.shape.quiet and self.shape.machine):
-            print(text.clean(message), file=sys.stderr)
+            self._say(text.clean(message))
 
     def debug(self, line: str) -> None:
-        print(text.clean(line), file=sys.stderr)
+        self._say(text.clean(line))
+
+    def _say(self, line: str) -> None:
+        # Where nobody can be told, the work goes on all the same.
+        with suppress(OSError):
+            print(line, file=sys.stderr)
 
     def error(self, error: CommandError) -> None:
         """Three lines: what, why, what to do; or one JSON object with --json."""
@@ -195,15 +201,15 @@ class Output:
                 "hint": do,
                 "request_id": error.request_id or None,
             }
-            print(jsontext.dumps(body), file=sys.stderr)
+            self._say(jsontext.dumps(body))
             return
         red, reset = ("\x1b[31m", "\x1b[0m") if self.color(sys.stderr) else ("", "")
-        print(f"{red}error:{reset} {what}", file=sys.stderr)
+        self._say(f"{red}error:{reset} {what}")
         request = f"   (request {text.clean_line(error.request_id)})" if error.request_id else ""
         if why:
-            print(f"  why: {why}{'' if do else request}", file=sys.stderr)
+            self._say(f"  why: {why}{'' if do else request}")
         if do:
-            print(f"  do:  {do}{request}", file=sys.stderr)
+            self._say(f"  do:  {do}{request}")
 
     def ask(self, question: str) -> str:
         """A visible question on stderr, answered on the terminal."""
@@ -238,7 +244,7 @@ class Output:
         """Long tables go through the pager, on a terminal only."""
         command = self.pager()
         height = shutil.get_terminal_size().lines
-        if written.count("\n") < height or command in ("", "cat") or not sys.stdin.isatty():
+        if written.count("\n") < height or command.strip() in ("", "cat") or not sys.stdin.isatty():
             self._write(written)
             return
         try:

@@ -15,6 +15,8 @@ _ESCAPE_SEQUENCE = re.compile(
 _UNPRINTABLE = re.compile(f"[{_FORBIDDEN}\U000e0000-\U000e007f]")
 _GATEWAY_KEY = re.compile(r"\b(gw[im]_[0-9A-Za-z]{4})[0-9A-Za-z]{8,}([0-9A-Za-z]{4})\b")
 
+_PASSWORD = re.compile(r"(://[^\s/?#@:]*:)[^\s/?#]*@")
+
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -40,8 +42,8 @@ def mask(secret: str) -> str:
 
 
 def mask_keys(text: str) -> str:
-    """The text with every gateway key in it masked."""
-    return _GATEWAY_KEY.sub(r"\1…\2", text)
+    """The text with every gateway key in it masked, and the password of every address."""
+    return _PASSWORD.sub(r"\1…@", _GATEWAY_KEY.sub(r"\1…\2", text))
 
 
 def decimal(value: object) -> Decimal | None:
@@ -56,7 +58,9 @@ def decimal(value: object) -> Decimal | None:
 
 
 def plain(number: Decimal) -> str:
-    """The number without an exponent and without loss."""
+    """The number without an exponent and without loss; one that would fill a page keeps its exponent."""
+    if abs(number.adjusted()) > 1_000:
+        return str(number)
     text = format(number, "f")
     return text if text != "-0" else "0"
 

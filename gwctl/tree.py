@@ -88,7 +88,7 @@ def _with_session(run: Callable[..., None], *, writes: bool, lists: bool) -> Cal
         session: Session = ctx.obj
         for name, _, _ in shared:
             setattr(session, name, arguments.pop(name))
-        session.out.check()
+        session.check()
         run(session, **arguments)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

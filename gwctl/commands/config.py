@@ -48,7 +48,7 @@ def get(session: Session, name: Annotated[str, _NAME]) -> None:
     """Print one setting; keys are masked."""
     _known(name)
     setting = session.settings.get(name)
-    value = mask(setting.value) if name in SECRETS and setting.value else setting.value
+    value = mask(setting.value) if name in SECRETS and setting.value else mask_keys(setting.value)
     if session.out.shape.machine:
         session.out.data({"name": name, "value": value, "origin": setting.origin})
     else:
@@ -83,7 +83,9 @@ def set_(
         raise usage(f"a value for {name} is missing", do=f"gwctl config set {name} VALUE")
     if name == "url" and value:
         value = normal_url(value)
-    shown = mask(value) if name in SECRETS else value
+    if name == "timeout" and value:
+        profile.seconds_of(value, "the new value")
+    shown = mask(value) if name in SECRETS else mask_keys(value)
     target = f"{name} of profile {session.settings.profile}"
     if session.dry_run:
         session.found_changes = True

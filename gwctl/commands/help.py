@@ -8,6 +8,7 @@ from gwctl.errors import EXIT_CODES, NOT_ALLOWED, NOT_FOUND, CommandError, usage
 from gwctl.profile import ENVIRONMENT, config_path
 from gwctl.records import data
 from gwctl.session import Session
+from gwctl.text import mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg
 
@@ -84,7 +85,7 @@ def help_(
 @top.verb("version", "gwctl version", "gwctl version --json")
 def version(session: Session) -> None:
     """Versions of gwctl and, if it can be reached, of the gateway."""
-    record = {"gwctl": own_version(), "gateway": None, "url": session.settings.url()}
+    record = {"gwctl": own_version(), "gateway": None, "url": mask_keys(session.settings.url())}
     try:
         record["gateway"] = gateway_version(session)
     except CommandError as error:

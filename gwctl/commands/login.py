@@ -8,7 +8,7 @@ from gwctl.errors import NOT_ALLOWED, CommandError, usage
 from gwctl.records import data
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
-from gwctl.text import mask
+from gwctl.text import mask, mask_keys
 from gwctl.tree import Noun
 from gwctl.values import flag, opt
 
@@ -64,10 +64,12 @@ def login(
     if not settings.file.get("current"):
         profile.choose_profile(settings.path, settings.profile)
     if session.out.shape.machine:
-        session.out.record({"profile": settings.profile, "url": url, **record})
+        session.out.record({"profile": settings.profile, "url": mask_keys(url), **record})
         return
     who = record.get("name") or mask(secret)
-    session.out.line(f"logged in to {url} as {who}, profile {settings.profile} ({settings.path})")
+    session.out.line(
+        f"logged in to {mask_keys(url)} as {who}, profile {settings.profile} ({settings.path})"
+    )
 
 
 @top.verb("logout", "gwctl logout", "gwctl logout -P prod")
@@ -92,6 +94,6 @@ def whoami(session: Session) -> None:
         return
     shown = ("name", "label", "type", "role", "id", "organization_id", "workspace_id", "expires_at")
     session.out.record(
-        {"profile": session.settings.profile, "url": session.settings.url()}
+        {"profile": session.settings.profile, "url": mask_keys(session.settings.url())}
         | {name: record[name] for name in shown if record.get(name) is not None}
     )

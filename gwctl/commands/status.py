@@ -49,7 +49,7 @@ def _gather(session: Session) -> dict[str, Any]:
         record = {"version": gateway_version(session)}
     if "credits" not in record:
         record["credits"] = data(session.api.get("/credits"))
-    return {**record, "base_urls": base_urls(session.settings.url())}
+    return {**record, "base_urls": base_urls(text.mask_keys(session.settings.url()))}
 
 
 def base_urls(url: str) -> dict[str, str]:
@@ -63,7 +63,7 @@ def base_urls(url: str) -> dict[str, str]:
 
 
 def _lines(session: Session, record: dict[str, Any]) -> list[str]:
-    url = session.settings.url()
+    url = text.mask_keys(session.settings.url())
     up = text.decimal(record.get("uptime_s"))
     uptime = f"   up {text.duration(float(up))}" if up is not None else ""
     version = record.get("version", "unknown")

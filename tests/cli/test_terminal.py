@@ -208,3 +208,12 @@ def test_errors_are_three_lines_and_red_only_in_colour(
     assert "\x1b[31merror:" in terminal("key", "show", "key_9")[1]
     lines = terminal("key", "show", "key_9", NO_COLOR="1")[1].splitlines()
     assert [line[:6] for line in lines] == ["error:", "  why:", "  do: "]
+
+
+def test_the_end_of_input_at_a_hidden_prompt_is_no_traceback(
+    terminal: Terminal, gateway: FakeGateway, home: Path
+) -> None:
+    code, seen = terminal("login", typed=(("not shown", "\x04"),))
+    assert code == 2
+    assert "no key was given; nothing was done" in seen
+    assert "Traceback" not in seen

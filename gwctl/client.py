@@ -1,6 +1,5 @@
 """The HTTP client: one request in, parsed JSON or a CommandError out; streams for chat."""
 
-import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -275,8 +274,9 @@ def quote(segment: str) -> str:
     """A name as one path segment; the slash of a model slug stays."""
     from urllib.parse import quote as percent_encode
 
-    if not segment or re.fullmatch(r"\.+", segment):
-        raise CommandError(f"{segment!r} is not a name", exit_code=2, code="usage")
+    # Clients and servers walk `.` and `..` as folders, so the request would reach another record.
+    if not segment or any(part in ("", ".", "..") for part in segment.split("/")):
+        raise usage(f"{segment!r} is not a name", do="give the name or id that `list` shows")
     return percent_encode(segment, safe="/~:@")
 
 

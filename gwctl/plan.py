@@ -177,7 +177,7 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
         if name in kind.fixed:
             raise usage(
                 f"{name} of {kind.word} {kind.name(entry)} cannot change (it is {before})",
-                do=f"delete it first: gwctl {kind.resource.noun} delete {kind.name(entry)}",
+                do=f"keep it as it is in the file, or write a new {kind.word} of another name",
             )
     return found
 
@@ -245,7 +245,7 @@ def lines(change: Change) -> list[str]:
                 f"{head}   {name}.{part} {_shown(f'{name}.', part, before.get(part))}"
                 f" -> {_shown(f'{name}.', part, value)}"
                 for part, value in after.items()
-                if not same(before.get(part), value)
+                if not same(before.get(part), value, price=True)
             ]
         else:
             result.append(

@@ -150,10 +150,14 @@ def existing(session: Session, resource: Resource, name: str) -> dict[str, Any] 
         raise
 
 
-def same(one: Any, two: Any) -> bool:
-    """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets."""
+def same(one: Any, two: Any, *, price: bool = False) -> bool:
+    """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets.
+
+    Two texts are numbers only in a `price`: a key called 007 is not the one called 7.
+    """
     first, second = text.decimal(one), text.decimal(two)
-    if first is not None and second is not None:
+    texts = isinstance(one, str) and isinstance(two, str) and not price
+    if first is not None and second is not None and not texts:
         return first == second
     moment, other = text.parse_time(one), text.parse_time(two)
     if moment is not None and other is not None:
@@ -161,5 +165,5 @@ def same(one: Any, two: Any) -> bool:
     if isinstance(one, list) and isinstance(two, list):
         return sorted(map(str, one)) == sorted(map(str, two))
     if isinstance(two, Mapping) and isinstance(one, Mapping):
-        return all(same(one.get(name), value) for name, value in two.items())
+        return all(same(one.get(name), value, price=True) for name, value in two.items())
     return bool(one == two)

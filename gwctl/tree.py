@@ -29,6 +29,9 @@ _LIMIT = Annotated[
 _ALL = Annotated[bool, typer.Option("--all", help="Every record, however many there are.")]
 
 
+_TAKES_AWAY = {"delete", "remove", "revoke", "disable", "refund", "retire", "logout"}
+
+
 class Noun:
     """A noun of the command line; its verbs are functions whose first parameter is the Session."""
 
@@ -117,6 +120,9 @@ class Group(TyperGroup):
 
 def misspelt(path: str, name: str, known: Sequence[str]) -> Exception:
     nearest = get_close_matches(name, known, n=1, cutoff=0.5)
+    if nearest and nearest[0] in _TAKES_AWAY:
+        # Whoever wants to update must not be led to delete.
+        nearest = get_close_matches(name, nearest, cutoff=0.75)
     do = f"did you mean: {path} {nearest[0]}" if nearest else f"{path} --help lists the commands"
     return usage(f"{path} has no command {name}", do=do, code="unknown_command")
 

@@ -16,7 +16,7 @@ from gwctl.values import (
     expiry,
     flag,
     integer,
-    names,
+    models,
     one_of,
     opt,
     thresholds,
@@ -105,7 +105,7 @@ def create(
                 "name": name,
                 "limit": amount("--limit", limit),
                 "limit_reset": one_of("--reset", reset, RESETS),
-                "allowed_models": names(model),
+                "allowed_models": models(model),
                 "rate_limit_per_minute": integer("--rpm", rpm),
                 "expires_at": expiry(expires),
                 "workspace_id": workspace_id(session, workspace),
@@ -179,13 +179,13 @@ def update(
         "name": name,
         "limit": amount("--limit", limit),
         "limit_reset": one_of("--reset", reset, RESETS, clear=True),
-        "allowed_models": names(model),
+        "allowed_models": models(model),
         "rate_limit_per_minute": integer("--rpm", rpm),
         "expires_at": expiry(expires),
         "in_flight_cap": integer("--in-flight", in_flight),
         "strict": strict,
         "include_byok_in_limit": include_byok,
-        "alert_thresholds": thresholds(alerts),
+        "alert_thresholds": thresholds("--alerts", alerts),
     }
     update_record(session, KEYS, reference, body(changes))
 

@@ -220,7 +220,7 @@ def test_a_workspace_is_named_by_its_slug(run: Run, gateway: FakeGateway) -> Non
     gateway.collection("/workspaces", {"id": "ws_9", "slug": "web", "name": "Web"})
     run("key", "create", "ci", "--workspace", "web")
     assert gateway.sent("POST", "/keys").body["workspace_id"] == "ws_9"
-    assert run("key", "create", "ci", "--workspace", "wbe").code == 2
+    assert run("key", "create", "ci", "--workspace", "wbe").code == 3
 
 
 def test_a_team_is_one_command_workspace_invitation_and_key(run: Run, gateway: FakeGateway) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_group
@@ -114,8 +114,20 @@ app = typer.Typer(
 )
 
 
+def _version(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        from gwctl.client import own_version
+
+        ctx.obj.out.line(f"gwctl {own_version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
+    ] = False,
+) -> None:
     """The command line of a gwd gateway."""
 
 

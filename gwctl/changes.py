@@ -75,8 +75,12 @@ def print_secret(session: Session, resource: Resource, reply: Any, title: str) -
 
 def report(session: Session, record: Any, message: str) -> None:
     """After a change: the record with --json, its id with -q, else one line."""
-    if session.out.shape.machine or session.out.shape.quiet:
-        session.out.record(record if isinstance(record, dict) else {"data": record})
+    whole = record if isinstance(record, dict) else {"data": record}
+    if session.out.shape.machine:
+        session.out.data_once(whole)
+        return
+    if session.out.shape.quiet:
+        session.out.record(whole)
         return
     identity = record.get("id") if isinstance(record, dict) else None
     suffix = f"   id {identity}" if identity and str(identity) not in message else ""

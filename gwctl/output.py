@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gwctl import jsontext, tables, text
-from gwctl.errors import CommandError
+from gwctl.errors import CommandError, usage
 from gwctl.tables import Column, Record
 from gwctl.when import utc_now
 
@@ -229,11 +229,12 @@ class Output:
         if not self.shape.fields:
             return value
         rows = value if isinstance(value, list) else [value]
+        known = {key for row in rows if isinstance(row, Mapping) for key in row}
         for name in self.shape.fields:
-            if rows and all(tables.pick(row, name) is None for row in rows):
-                known = ", ".join(sorted({key for row in rows for key in row}))
-                if not any(name.split(".")[0] in row for row in rows):
-                    self.note(f"note: no field {name} here; fields: {known}")
+            if known and name not in known and name.split(".")[0] not in known:
+                raise usage(
+                    f"there is no field {name} here", do=f"fields: {', '.join(sorted(known))}"
+                )
         picked = [{name: tables.pick(row, name) for name in self.shape.fields} for row in rows]
         return picked if isinstance(value, list) else picked[0]
 

@@ -142,6 +142,7 @@ class Session:
     @cached_property
     def api(self) -> Gateway:
         """The gateway with the management key; exit 4 when there is none."""
+        self.settings.require_known_profile()
         key = self.settings.secret("key")
         if not key:
             raise CommandError(

@@ -79,6 +79,15 @@ def money(value: object) -> str:
     return f"{'-' if rounded < 0 else ''}${whole}.{fraction}"
 
 
+def exact_money(value: object) -> str:
+    """US dollars with every digit there is, never fewer than cents: $182.41, $9.999862."""
+    number = decimal(value)
+    if number is None:
+        return "-"
+    whole, _, fraction = f"{abs(number):,f}".partition(".")
+    return f"{'-' if number < 0 else ''}${whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
 def per_million(value: object) -> str:
     """A price per token, shown per million tokens as price lists do."""
     number = decimal(value)
@@ -96,8 +105,11 @@ def count(value: object) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """`1 change`, `2 changes`."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    """`1 change`, `2 changes`, `2 entries`."""
+    if number == 1:
+        return f"1 {word}"
+    many = f"{word[:-1]}ies" if word.endswith("y") and word[-2] not in "aeiou" else f"{word}s"
+    return f"{number:,} {many}"
 
 
 def percent(value: object) -> str:

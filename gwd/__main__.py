@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="gwd",
     help="A self-hosted model gateway with a prepaid, exact, auditable ledger.",
+    epilog="\b\nExamples:\n  $ gwd init --credit 25\n  $ gwd serve",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -294,7 +295,7 @@ def backup(
     from gwd.node import backup as copying
 
     made = copying.backup(settings.load(config, os.environ), file)
-    print(f"{made.path}  {made.size_bytes} bytes  {made.entries} ledger entries")
+    print(f"{made.path}  {made.size_bytes} bytes  {_entries(made.entries)}")
     print(f"sha256 {made.sha256}")
     if made.wrong:
         print(f"error: {made.wrong}", file=sys.stderr)
@@ -323,7 +324,7 @@ def restore(
     from gwd.node import backup as copying
 
     done = copying.restore(settings.load(config, os.environ), file, SystemClock())
-    print(f"restored {done.backup.path}  {done.backup.entries} ledger entries")
+    print(f"restored {done.backup.path}  {_entries(done.backup.entries)}")
     if done.replaced is not None:
         print(f"the replaced database is {done.replaced}")
     match done.lost_entries:
@@ -332,7 +333,8 @@ def restore(
         case 0:
             print("no ledger entry was lost")
         case lost:
-            print(f"{lost} later ledger entries are only in the replaced database")
+            verb = "is" if lost == 1 else "are"
+            print(f"{_entries(lost, 'later ledger')} {verb} only in the replaced database")
     print("Keys that were revoked after the backup work again: look through `gwctl key list`.")
 
 
@@ -375,6 +377,10 @@ def _or_another_key(config: Path) -> Iterator[None]:
             file=sys.stderr,
         )
         raise typer.Exit(1) from None
+
+
+def _entries(number: int, kind: str = "ledger") -> str:
+    return f"{number} {kind} {'entry' if number == 1 else 'entries'}"
 
 
 def _on_a_terminal() -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from gwctl import text
 from gwctl.changes import delete_record, patch_record, report, send
-from gwctl.errors import not_found, usage
+from gwctl.errors import FAILED, USAGE, CommandError, not_found, usage
 from gwctl.keys import KEYS, workspace_id
 from gwctl.records import Resource, data, fetch, find, same
 from gwctl.session import Session
@@ -173,7 +173,7 @@ def set_(
         and row.get("scope") == where["scope"]
         and (where["scope_id"] is None or row.get("scope_id") == where["scope_id"])
     }
-    _check_order({name: row["limit"] for name, row in before.items()} | limits)
+    _check_order(limits, {name: row["limit"] for name, row in before.items()})
     more = {"include_byok": include_byok, "alert_thresholds": [] if percents is CLEAR else percents}
     for interval in _order(limits, before):
         policy = body({"limit": limits[interval], **more})
@@ -197,16 +197,18 @@ def _limit(target: str, interval: str, usd: str) -> Decimal:
     return limit
 
 
-def _check_order(limits: dict[str, Any]) -> None:
+def _check_order(given: dict[str, Decimal], before: dict[str, Any]) -> None:
     """Refuse what the gateway would refuse half way: limits shrink as their windows narrow."""
+    limits = before | given
     there = [(name, text.decimal(limits[name])) for name in INTERVALS if name in limits]
     for (wide, more), (narrow, less) in pairwise(there):
         if more is not None and less is not None and more <= less:
-            raise usage(
+            raise CommandError(
                 f"the {wide} limit ({text.money(more)}) must be larger than the {narrow} limit"
                 f" ({text.money(less)})",
-                do=f"raise --{wide} or lower --{narrow}; nothing was done",
+                exit_code=USAGE if {wide, narrow} <= given.keys() else FAILED,
                 code="budget_order_violation",
+                do=f"raise --{wide} or lower --{narrow}; nothing was done",
             )
 
 

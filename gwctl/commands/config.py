@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gwctl import profile
+from gwctl.commands.login import TEMPORARY
 from gwctl.errors import NOT_FOUND, CommandError, usage
 from gwctl.profile import SECRETS, SETTINGS, normal_url
 from gwctl.secret_input import read_secret
@@ -91,7 +92,10 @@ def set_(
         session.found_changes = True
         session.out.line(f"would set {target} to {shown} in {session.settings.path}")
         return
-    profile.change_file(session.settings.path, session.settings.profile, {name: value or None})
+    changes: dict[str, str | None] = {name: value or None}
+    if name == "inference_key":
+        changes |= TEMPORARY
+    profile.change_file(session.settings.path, session.settings.profile, changes)
     session.out.note(f"{target} is now {shown or 'not set'}")
 
 

@@ -12,6 +12,12 @@ from gwctl.text import mask, mask_keys
 from gwctl.tree import Noun
 from gwctl.values import flag, opt
 
+# What is written beside an inference key that was made for an hour.
+TEMPORARY: dict[str, str | None] = {
+    "inference_key_expires_at": None,
+    "inference_key_made_for": None,
+}
+
 top = Noun("", "Log in and out.")
 NOUNS = [top]
 
@@ -60,6 +66,8 @@ def login(
         changes |= {"key": None, "key_command": key_command}
     else:
         changes[name] = secret
+    if name == "inference_key":
+        changes |= TEMPORARY
     profile.change_file(settings.path, settings.profile, changes)
     if not settings.file.get("current"):
         profile.choose_profile(settings.path, settings.profile)
@@ -77,6 +85,7 @@ def logout(session: Session) -> None:
     """Forget the keys of a profile; the address stays."""
     session.settings.require_known_profile()
     removed: dict[str, str | None] = {"key": None, "key_command": None, "inference_key": None}
+    removed |= TEMPORARY
     if session.settings.path.exists():
         profile.change_file(session.settings.path, session.settings.profile, removed)
     session.out.line(f"profile {session.settings.profile} holds no key any more")

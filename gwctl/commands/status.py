@@ -16,6 +16,7 @@ top = Noun("", "The gateway on one page.")
 NOUNS = [top]
 
 SHOWN = 5
+LONGEST_S = 86_400
 
 
 @top.verb("status", "gwctl status", "gwctl status --watch")
@@ -35,7 +36,7 @@ def status(
             session.out.block("\n".join(_lines(session, record)) + "\n")
         if not watch:
             return
-        time.sleep(max(interval, 1))
+        time.sleep(min(max(interval, 1), LONGEST_S))
 
 
 def _gather(session: Session) -> dict[str, Any]:
@@ -95,13 +96,16 @@ def _traffic(record: dict[str, Any]) -> list[str]:
 
 def _money(record: dict[str, Any]) -> str:
     credit, holds = record["credits"], record.get("holds") or {}
-    parts = [text.money(credit.get("balance")), f"available {text.money(credit.get('available'))}"]
+    parts = [
+        text.exact_money(credit.get("balance")),
+        f"available {text.exact_money(credit.get('available'))}",
+    ]
     if record.get("spent_today") is not None:
         parts.append(f"spent today {text.money(record['spent_today'])}")
     held = holds.get("amount", credit.get("reserved"))
     count = holds.get("requests")
     suffix = "" if count is None else f" in {text.counted(int(count), 'request')}"
-    return f"balance     {'   '.join([*parts, f'holds {text.money(held)}{suffix}'])}"
+    return f"balance     {'   '.join([*parts, f'holds {text.exact_money(held)}{suffix}'])}"
 
 
 def _endpoints(record: dict[str, Any]) -> list[str]:

@@ -102,7 +102,7 @@ def test_budgets_are_not_half_written(run: Run, node: FakeGateway) -> None:
     assert "the monthly limit ($250.00) must be larger than the daily limit ($300.00)" in err
     assert run("budget", "set", "workspace:web", "--monthly", "250", "--daily", "100").code == 0
     made = node.writes()
-    assert run("budget", "set", "workspace:web", "--weekly", "250", "--daily", "20").code == 2
+    assert run("budget", "set", "workspace:web", "--weekly", "250", "--daily", "20").code == 1
     assert run("budget", "set", "workspace:web", "--weekly", "0").code == 2
     assert node.writes() == made
     code, _, err = run("budget", "set", "workspace:web", "--monthly", "none")

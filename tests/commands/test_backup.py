@@ -41,7 +41,7 @@ def test_a_copy_is_one_private_file_that_proves_itself(gwd, copy, tmp_path):
     done = gwd("backup", "again.db", "--config", "node")
     digest = hashlib.sha256((tmp_path / "again.db").read_bytes()).hexdigest()
     assert f"sha256 {digest}" in done.out
-    assert "1 ledger entries" in done.out
+    assert "1 ledger entry" in done.out
 
 
 def test_an_existing_file_is_never_overwritten(gwd, copy):
@@ -80,7 +80,7 @@ def test_lost_ledger_entries_are_counted(gwd, made, tmp_path):
     assert gwd("backup", "empty.db", "--config", other["config"]).code == 0
     done = gwd("restore", "empty.db", "--config", "node", "--yes")
     assert done.code == 0
-    assert "1 later ledger entries are only in the replaced database" in done.out
+    assert "1 later ledger entry is only in the replaced database" in done.out
 
 
 def test_a_lost_database_comes_back(gwd, made, copy, tmp_path):
@@ -174,7 +174,7 @@ def test_without_its_ring_a_copy_is_kept_and_the_ring_is_named(gwd, made, tmp_pa
     done = gwd("backup", "copy.db", "--config", "node")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert f"{ring} is missing" in done.err
-    assert "1 ledger entries" in done.out
+    assert "1 ledger entry" in done.out
     elsewhere = {"GWD_STORE_KEYRING": str(tmp_path / "ring")}
     done = gwd("restore", "copy.db", "--config", "node", "--yes")
     assert (done.code, "GWD_STORE_KEYRING" in done.err) == (1, True)

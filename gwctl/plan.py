@@ -14,6 +14,7 @@ from gwctl.tables import Record
 from gwctl.when import utc_now
 
 Action = Literal["add", "change", "delete", "leave"]
+_IDS = {"workspace": "ws_", "key": "key_"}
 _SIGNS: Mapping[Action, str] = {"add": "+", "change": "~", "delete": "-", "leave": "-"}
 
 
@@ -46,6 +47,8 @@ class Names:
         return self.known[scope]
 
     def id(self, scope: str, name: str) -> str:
+        if name.startswith(_IDS[scope]):
+            return name  # as `export` writes what no living name leads to
         if name not in self._all(scope):
             self.known.pop(scope)  # it may have been made a moment ago by this very run
         if name not in self._all(scope):

@@ -1,11 +1,14 @@
 """The three streams of the process, made fit for use before anything is done, and emptied at the end."""
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
 
 from gwctl.errors import FAILED, CommandError, usage
+
+_OF_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
 def prepare(words: Sequence[str]) -> None:
@@ -50,12 +53,14 @@ def give_up_output() -> None:
 
 def failed(error: OSError) -> CommandError:
     """The machine said no: a full disk behind standard output, a port that is taken."""
-    return CommandError(
-        f"{error.filename or 'output or connection'}: {error.strerror or error}",
-        code="machine",
-        why="the operating system refused it",
-        do="check where the output goes and whether its disk is full",
-    )
+    said = error.strerror or str(error)
+    what, do = f"{error.filename or 'this machine'}: {said}", "check that path, port or limit"
+    if error.errno == errno.EADDRINUSE:
+        what, do = "the port is in use", "choose another with --port; 0 takes a free one"
+    elif error.filename is None and error.errno in _OF_OUTPUT:
+        what = f"the output could not be written: {said}"
+        do = "make room where it goes; what was changed stays changed"
+    return CommandError(what, code="machine", why="the operating system refused it", do=do)
 
 
 def undecodable(error: UnicodeError) -> CommandError:

@@ -21,7 +21,8 @@ and with exact values. Scripts read names, not titles:
 
   --json              the API's own JSON; a list is one array, a record one object; a new secret
                       stands in its record
-  --json id,name      only these fields; dots reach inside (pricing.prompt)
+  --json id,name      only these fields; dots reach inside (pricing.prompt); an unknown one is an
+                      error that names those there are
   --jsonl             one record a line
   --jq EXPR           filter the JSON; text results are printed without quotes
   -q                  ids only; after create and rotate the new secret alone

@@ -399,6 +399,12 @@ def test_what_cannot_be_applied_is_named_with_its_place(
     assert node.writes() == []
 
 
+def test_a_budget_may_name_an_id(run: Run, node: FakeGateway) -> None:
+    text = '[[budgets]]\nscope = "key:key_old"\ninterval = "daily"\nlimit = 5\n'
+    assert run("apply", "-f", "-", stdin=text).code == 0
+    assert node.sent("POST", "/budgets").body["scope_id"] == "key_old"
+
+
 def test_apply_reads_standard_input(run: Run, node: FakeGateway) -> None:
     assert run("apply", "-f", "-", stdin='[[keys]]\nname = "ci"\n').code == 0
     assert node.writes() == [("POST", "/keys")]

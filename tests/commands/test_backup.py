@@ -182,6 +182,13 @@ def test_without_its_ring_a_copy_is_kept_and_the_ring_is_named(gwd, made, tmp_pa
     assert gwd("check", "--config", "node", environ=elsewhere).code == 0
 
 
+def test_a_ring_that_cannot_be_read_leaves_the_copy_too(gwd, made, tmp_path):
+    nowhere = {"GWD_STORE_KEYRING": str(tmp_path / "node" / "gwd.toml" / "ring")}
+    done = gwd("backup", "copy.db", "--config", "node", environ=nowhere)
+    assert (done.code, "cannot be read: Not a directory" in done.err) == (1, True)
+    assert (tmp_path / "copy.db").is_file()
+
+
 def test_the_lines_of_the_readme_leave_a_node_whose_commands_work(gwd, made, tmp_path):
     node, ring = tmp_path / "node", tmp_path / "ring.json"
     (node / "keyring.json").rename(ring)

@@ -47,10 +47,10 @@ class Names:
         return self.known[scope]
 
     def id(self, scope: str, name: str) -> str:
-        if name.startswith(_IDS[scope]):
-            return name  # as `export` writes what no living name leads to
         if name not in self._all(scope):
             self.known.pop(scope)  # it may have been made a moment ago by this very run
+        if name not in self._all(scope) and name.startswith(_IDS[scope]):
+            return name  # as `export` writes what no living name leads to
         if name not in self._all(scope):
             raise not_found(scope, name, do=f"gwctl {scope} create {name}")
         return self._all(scope)[name]

@@ -6,7 +6,7 @@ from typing import Any
 
 from gwctl.changes import report, send
 from gwctl.commands.member import INVITATIONS, MEMBERS
-from gwctl.errors import usage
+from gwctl.errors import CommandError, usage
 from gwctl.keys import KEYS, is_live
 from gwctl.records import called, data
 from gwctl.session import Session
@@ -46,6 +46,13 @@ def create(session: Session, record: Record | None, wanted: Record, team: Team) 
     finally:
         if session.out.shape.machine and made and not session.dry_run:
             session.out.data_once(made)
+    if any(name in made and not made[name] for name in ("accept_url", "key")):
+        raise CommandError(
+            "the link or key was already shown",
+            code="secret_not_shown",
+            why="the same request was made before; secrets are shown once and not stored",
+            do="gwctl key rotate NAME makes a new key, gwctl member revoke EMAIL room for a new link",
+        )
     if not session.dry_run and not session.out.shape.machine and not session.out.shape.quiet:
         report(session, workspace, f"workspace {wanted['slug']} is ready")
 
@@ -105,10 +112,10 @@ def _key(session: Session, workspace: Record, slug: str, team: Team) -> dict[str
 
 def _show_once(session: Session, title: str, secret: Any) -> None:
     """Alone on its line with -q; JSON has it in the whole."""
-    if session.out.shape.machine:
+    if session.out.shape.machine or not secret:
         return
     if session.out.shape.quiet:
-        session.out.line(str(secret or ""))
+        session.out.line(str(secret))
     else:
         session.out.line(f"{title} (shown once):\n\n  {secret}\n")
     session.out.flush()

@@ -76,3 +76,11 @@ def test_a_bad_address_is_refused_before_anything_is_made(
 ) -> None:
     assert run("workspace", "create", "web", "--lead", address).code == 2
     assert node.writes() == []
+
+
+def test_what_was_shown_before_is_no_empty_line(run: Run, node: FakeGateway) -> None:
+    reply = {"key": None, "data": {"id": "key_1", "name": "web"}}
+    node.on("POST", "/keys", Answer(reply, 201))
+    code, out, err = run("workspace", "create", "web", "--key-limit", "5", "-q")
+    assert (code, out) == (1, "")
+    assert "was already shown" in err

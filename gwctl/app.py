@@ -1,15 +1,15 @@
 """The entry point: parses the line, runs the command and turns failures into exit codes."""
 
-import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_group
 
-from gwctl.errors import DONE, FAILED, INTERRUPTED, USAGE, CommandError, usage
+from gwctl import streams
+from gwctl.errors import DONE, INTERRUPTED, USAGE, CommandError, usage
 from gwctl.session import Flags, Session, split_flags
 from gwctl.tree import SETTINGS, Root, misspelt
 
@@ -114,8 +114,20 @@ app = typer.Typer(
 )
 
 
+def _version(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        from gwctl.client import own_version
+
+        ctx.obj.out.line(f"gwctl {own_version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
+    ] = False,
+) -> None:
     """The command line of a gwd gateway."""
 
 
@@ -124,31 +136,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words and "GWCTL_COMPLETE" in os.environ:
         return _complete(os.environ["GWCTL_COMPLETE"])
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that knows only ASCII gets question marks rather than a traceback.
-            stream.reconfigure(errors="replace")
     session = Session(Flags(json=any(word.startswith("--json") for word in words)))
     try:
-        session = _parsed(words)
-        code = _run(session, words)
-        sys.stdout.flush()
-    except CommandError as error:
-        session.out.error(error)
-        code = error.exit_code
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        if session.flags.debug:
-            raise
-        session.out.error(_not_understood(error))
-        code = FAILED
+        try:
+            streams.prepare(words)
+            session = _parsed(words)
+            return _run(session, words)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         session.out.note("")
-        code = INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader (head, a closed pager) has seen enough: not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = DONE
-    return code
+        streams.give_up_output()
+        return DONE
+    except Exception as error:
+        found = _explained(error)
+        if found is None or (session.flags.debug and not isinstance(error, CommandError | OSError)):
+            raise
+        if isinstance(error, OSError):
+            streams.give_up_output()
+        session.out.error(found)
+        return found.exit_code
+
+
+def _explained(error: Exception) -> CommandError | None:
+    """What a person is told; None for what should never happen."""
+    match error:
+        case CommandError():
+            return error
+        case UnicodeError():
+            return streams.undecodable(error)
+        case OSError():
+            return streams.failed(error)
+        case LookupError() | TypeError() | AttributeError() | ValueError() | ArithmeticError():
+            return _not_understood(error)
+        case _:
+            return None
 
 
 def print_help(session: Session, words: Sequence[str]) -> None:

@@ -75,8 +75,12 @@ def print_secret(session: Session, resource: Resource, reply: Any, title: str) -
 
 def report(session: Session, record: Any, message: str) -> None:
     """After a change: the record with --json, its id with -q, else one line."""
-    if session.out.shape.machine or session.out.shape.quiet:
-        session.out.record(record if isinstance(record, dict) else {"data": record})
+    whole = record if isinstance(record, dict) else {"data": record}
+    if session.out.shape.machine:
+        session.out.data_once(whole)
+        return
+    if session.out.shape.quiet:
+        session.out.record(whole)
         return
     identity = record.get("id") if isinstance(record, dict) else None
     suffix = f"   id {identity}" if identity and str(identity) not in message else ""
@@ -112,10 +116,8 @@ def patch_record(
         if not same(before.get(name), value)
     ]
     path = resource.path if named else address(resource, before)
-    if session.dry_run and not lines:
-        session.out.note(f"{resource.noun} {title} is already so; nothing would change")
-        if session.out.shape.machine:
-            session.out.data({"dry_run": True, "method": "PATCH", "path": path, "body": {}})
+    if not lines:
+        unchanged(session, f"{resource.noun} {title}", path, before)
         return
     if session.dry_run and not session.out.shape.machine:
         session.found_changes = True
@@ -129,6 +131,18 @@ def patch_record(
     if not session.out.shape.machine and not session.out.shape.quiet:
         for line in lines:
             session.out.line(line)
+
+
+def unchanged(session: Session, what: str, path: str, record: Record) -> None:
+    """Nothing differs, so nothing is written and nothing found; the record is printed as after a change."""
+    would = "would change" if session.dry_run else "was changed"
+    session.out.note(f"{what} is already so; nothing {would}")
+    if not session.out.shape.machine and not session.out.shape.quiet:
+        return
+    if session.dry_run and session.out.shape.machine:
+        session.out.data({"dry_run": True, "method": "PATCH", "path": path, "body": {}})
+    elif not session.dry_run:
+        session.out.record(record)
 
 
 def delete_record(

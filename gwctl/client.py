@@ -1,6 +1,5 @@
 """The HTTP client: one request in, parsed JSON or a CommandError out; streams for chat."""
 
-import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gwctl import jsontext
-from gwctl.errors import NOT_ALLOWED, UNREACHABLE, CommandError, from_reply
+from gwctl.errors import NOT_ALLOWED, UNREACHABLE, CommandError, from_reply, usage
 from gwctl.text import mask, mask_keys
 from gwctl.waiting import waiting
 
@@ -166,9 +165,15 @@ class Gateway:
         params = {k: _query_text(v) for k, v in (query or {}).items() if v is not None}
         url = f"{self.url}{path}" if path.startswith("/") else path
         timeout = self._timeout(max(self.timeout_s, patience_s))
-        request = self._open().build_request(
-            method, url, params=params, content=content, headers=headers, timeout=timeout
-        )
+        try:
+            request = self._open().build_request(
+                method, url, params=params, content=content, headers=headers, timeout=timeout
+            )
+        except (_httpx().InvalidURL, ValueError) as error:
+            raise usage(
+                f"{mask_keys(self.url)} is not an address: {mask_keys(str(error))}",
+                do="gwctl config list --show-origin tells where it comes from",
+            ) from None
         if self.debug is not None:
             self.debug(f"> {method} {mask_keys(str(request.url))}")
             for name, value in request.headers.items():
@@ -215,7 +220,7 @@ class Gateway:
 
     def _unreachable(self, error: Exception) -> CommandError:
         return CommandError(
-            f"the gateway at {self.url} cannot be reached",
+            f"the gateway at {mask_keys(self.url)} cannot be reached",
             exit_code=UNREACHABLE,
             code="unreachable",
             why=f"{type(error).__name__}: {mask_keys(str(error)) or 'no details'}",
@@ -269,8 +274,9 @@ def quote(segment: str) -> str:
     """A name as one path segment; the slash of a model slug stays."""
     from urllib.parse import quote as percent_encode
 
-    if not segment or re.fullmatch(r"\.+", segment):
-        raise CommandError(f"{segment!r} is not a name", exit_code=2, code="usage")
+    # Clients and servers walk `.` and `..` as folders, so the request would reach another record.
+    if not segment or any(part in ("", ".", "..") for part in segment.split("/")):
+        raise usage(f"{segment!r} is not a name", do="give the name or id that `list` shows")
     return percent_encode(segment, safe="/~:@")
 
 

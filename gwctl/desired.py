@@ -1,6 +1,7 @@
 """gw.toml: which tables it may hold, how each is read, and how the gateway's records look in it."""
 
 import difflib
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from gwctl import when
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
-from gwctl.commands.budget import BUDGETS
+from gwctl.commands.budget import BUDGETS, SCOPES
 from gwctl.commands.webhook import DESTINATIONS, name_of
 from gwctl.errors import CommandError, usage
 from gwctl.keys import KEYS, is_live
@@ -158,16 +159,28 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
+def origin(path: Path) -> str:
+    """How messages call the file; `-` is standard input."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
 def read(path: Path) -> dict[str, list[Entry]]:
     """The file's tables; what is wrong is named with its table, number and field."""
+    name = origin(path)
     try:
-        with path.open("rb") as file:
-            document = tomllib.load(file, parse_float=Decimal)
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        document = tomllib.loads(text, parse_float=Decimal)
     except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}", code="file") from None
+        raise CommandError(
+            f"cannot read {name}: {error.strerror}", code="file", do="check the path after -f"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} is not valid TOML: {error}", code="file") from None
-    return parse(document, str(path))
+        raise CommandError(
+            f"{name} is not valid TOML: {error}",
+            code="file",
+            do="mend that place; nothing was done",
+        ) from None
+    return parse(document, name)
 
 
 def parse(document: Mapping[str, Any], origin: str) -> dict[str, list[Entry]]:
@@ -202,9 +215,18 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
         raise usage(f"{at}: {missing[0]} is missing", do=f"add {missing[0]} = …")
     if kind.table == "budgets":
         read.setdefault("kind", "hard")
+        _check_scope(read["scope"], at)
     if kind.table == "webhooks":
         read.setdefault("name", name_of(str(read["url"])))
     return read
+
+
+def _check_scope(value: Any, at: str) -> None:
+    scope, _, name = str(value).partition(":")
+    if scope not in SCOPES or (scope == "organization") != (not name):
+        raise usage(
+            f"{at}: scope {value} is not known", do="organization, workspace:SLUG or key:NAME"
+        )
 
 
 def _reference(value: Any, at: str) -> str:
@@ -223,11 +245,13 @@ def _value(value: Any, at: str) -> Any:
             if value.tzinfo is None:
                 raise usage(f"{at} has no offset", do="add Z for UTC")
             return when.iso(value)
+        case Decimal() if not value.is_finite():
+            raise usage(f"{at} is {value}, which is no number", do="write a number such as 50")
         case dict():
             prices = at.endswith("pricing")
             return {
                 name: plain(Decimal(item))
-                if prices and isinstance(item, int | Decimal)
+                if prices and isinstance(item, int | Decimal) and Decimal(item).is_finite()
                 else _value(item, f"{at}.{name}")
                 for name, item in value.items()
             }

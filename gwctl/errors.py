@@ -69,12 +69,31 @@ _REMEDIES = {
     "gwctl org settings forward_retired_models=true",
     "model_not_allowed": "gwctl key update NAME --model SLUG",
     "no_eligible_endpoints": "gwctl route explain MODEL tells why each endpoint was left out",
-    "already_exists": "gwctl … update changes the existing one; --if-absent accepts it",
     "already_rotated": "gwctl key list shows the newer key; rotate that one",
     "idempotency_conflict": "use a new --idempotency-key for a different request",
     "ledger_quarantined": "gwctl ledger verify lists the differences",
     "draining": "the gateway is shutting down; try again in a moment",
     "internal_error": "the gateway's log names this request id",
+    "conflict": "look at the record as it is now with `show`, then try again",
+    "upstream_error": "gwctl endpoint health and gwctl provider test SLUG show who fails and why",
+    "upstream_unavailable": "gwctl endpoint health and gwctl provider test SLUG show who fails",
+    "no_available_endpoint": "gwctl endpoint health shows when one is back; --fallback MODEL helps",
+    "overloaded": "wait, then try again",
+    "too_many_in_flight": "wait for the others, or gwctl key update NAME --in-flight N",
+    "storage_unavailable": "gwctl doctor, then the node's disk and its log",
+    "organization_suspended": "ask the operator of the gateway",
+}
+
+# What takes the place of a second record of that kind.
+_INSTEAD = {
+    "/workspaces": "gwctl workspace update changes it; workspace create --if-absent accepts it",
+    "/catalog/models": "gwctl model update changes it; model add --if-absent accepts it",
+    "/catalog/providers": "gwctl provider list shows it",
+    "/catalog/endpoints": "gwctl endpoint list shows it; another one needs another --tag",
+    "/organization/invitations": "gwctl member list and gwctl member invitations show who is in; "
+    "gwctl member revoke EMAIL ends an open invitation",
+    "/budgets": "gwctl budget set changes it",
+    "/organizations": "gwctl org list shows it",
 }
 
 
@@ -193,6 +212,9 @@ def _remedy(code: str, message: str, metadata: Mapping[str, Any], method: str, p
         return f"gwctl budget set {target} --{interval} AMOUNT; gwctl budget list shows them all"
     if code in _REMEDIES:
         return _REMEDIES[code]
-    if code == "not_found" and "endpoint" in message:
+    if code == "already_exists":
+        taken = "that one is taken; choose another"
+        return _INSTEAD.get(path, taken) if method == "POST" else taken
+    if code == "not_found" and "base path" in message:
         return f"if {method} {path} should exist, this gateway is older than gwctl: gwctl version"
     return ""

@@ -5,10 +5,10 @@ from decimal import Decimal
 from typing import Any
 
 from gwctl.desired import KINDS, Entry, Kind
-from gwctl.errors import usage
-from gwctl.plan import Names, in_file_shape
-from gwctl.records import fetch
+from gwctl.errors import NOT_FOUND, CommandError, usage
+from gwctl.plan import Names, in_file_shape, managed
 from gwctl.session import Session
+from gwctl.tables import Record
 from gwctl.text import plain
 
 _HEAD = """\
@@ -29,11 +29,37 @@ def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
     for kind in KINDS:
         if only and kind.table not in only:
             continue
-        rows, _ = fetch(session, kind.resource.path, kind.resource.lookup, everything=True)
-        result[kind.table] = [
-            _trimmed(kind, in_file_shape(kind, row, names)) for row in rows if kind.managed(row)
-        ]
+        rows = _rows(session, kind)
+        if rows is not None:
+            shapes = [in_file_shape(kind, row, names) for row in rows]
+            result[kind.table] = [
+                _trimmed(kind, shape) for shape in _one_of_each(session, kind, shapes)
+            ]
     return result
+
+
+def _rows(session: Session, kind: Kind) -> list[Record] | None:
+    """The records of one table; None where the gateway has no such list."""
+    try:
+        return managed(session, kind)
+    except CommandError as error:
+        if error.exit_code != NOT_FOUND:
+            raise
+        path = kind.resource.path
+        session.out.note(f"note: this gateway has no {path}; [[{kind.table}]] is left out")
+        return None
+
+
+def _one_of_each(session: Session, kind: Kind, shapes: Sequence[Entry]) -> list[Entry]:
+    """An entry stands for every record it could mean, so that `apply` takes the file."""
+    kept: list[Entry] = []
+    for shape in shapes:
+        if any(kind.same(shape, other) for other in kept):
+            name = f"{kind.word} {kind.name(shape)}"
+            session.out.note(f"note: several records are called {name}; one of them is written")
+        else:
+            kept.append(shape)
+    return kept
 
 
 def _trimmed(kind: Kind, entry: Entry) -> Entry:

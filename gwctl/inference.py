@@ -17,8 +17,9 @@ WHOLE_ANSWER_S = 920  # the gateway itself gives up after 900
 
 def inference_key(session: Session) -> str:
     """The key of the environment or the profile; else an offer to make one for an hour."""
+    session.settings.require_known_profile()
     key = session.settings.secret("inference_key")
-    if key and not _expired(session):
+    if key and not _outlived(session):
         return key
     session.agree(
         "There is no inference key. Make one for an hour with a limit of 1 USD?",
@@ -34,23 +35,40 @@ def inference_key(session: Session) -> str:
     wanted = {"name": "gwctl-chat", "limit": Decimal(1), "expires_at": expires}
     key = str(session.api.post("/keys", wanted)["key"])
     session.out.note(f"made a key for an hour with a limit of 1 USD ({text.mask(key)})")
-    if session.interactive and not session.flags.yes:
-        # Whoever agreed on a terminal should not be asked again for every line of a chat.
-        changes: dict[str, str | None] = {
-            "inference_key": key,
-            "inference_key_expires_at": expires,
-        }
-        change_file(session.settings.path, session.settings.profile, changes)
-        session.out.note(f"kept in profile {session.settings.profile} until it expires")
+    _keep(session, key, expires)
     return key
 
 
-def _expired(session: Session) -> bool:
-    """Whether the profile's key is one that was made for an hour, and the hour is over."""
+def _keep(session: Session, key: str, expires: str) -> None:
+    """Keep it for its hour: neither a person is asked again for every line, nor a script makes a hundred keys."""
+    changes: dict[str, str | None] = {
+        "inference_key": key,
+        "inference_key_expires_at": expires,
+        "inference_key_made_for": _made_for(session),
+    }
+    try:
+        change_file(session.settings.path, session.settings.profile, changes)
+    except CommandError as error:
+        session.out.note(f"note: not kept for the next time: {error.what}")
+        return
+    session.out.note(f"kept in profile {session.settings.profile} until it expires")
+
+
+def _outlived(session: Session) -> bool:
+    """Whether the profile's key is one that was made for an hour, and the hour is over or it is another's."""
     if not session.settings.get("inference_key").origin.startswith("profile"):
         return False
-    ends = text.parse_time(session.settings.values.get("inference_key_expires_at"))
-    return ends is not None and ends <= when.utc_now()
+    values = session.settings.values
+    ends = text.parse_time(values.get("inference_key_expires_at"))
+    if ends is None:
+        return False
+    return ends <= when.utc_now() or values.get("inference_key_made_for") != _made_for(session)
+
+
+def _made_for(session: Session) -> str:
+    """The gateway and the management key that made it; another one's key would spend another's money."""
+    key = session.settings.get("key").value
+    return f"{session.settings.url()} {text.mask(key) if key else ''}".strip()
 
 
 def call(session: Session, path: str, body: Mapping[str, Any], *, receipt: bool = False) -> Any:

@@ -24,8 +24,12 @@ _TOKEN = re.compile(
 
 def run(expression: str, value: object) -> list[Any]:
     """Every output of the expression for one input."""
-    outputs = _Parser(_tokens(expression), expression).parse()
-    return list(outputs(value))
+    return list(parsed(expression)(value))
+
+
+def parsed(expression: str) -> Filter:
+    """The expression as a filter; raises a usage error that names the place it cannot read."""
+    return _Parser(_tokens(expression), expression).parse()
 
 
 _LEVELS: tuple[tuple[str, ...], ...] = (

@@ -9,7 +9,11 @@ from gwctl.text import plain
 
 def loads(data: bytes | str) -> Any:
     """Parse JSON; every number with a fraction or exponent becomes an exact Decimal."""
-    return json.loads(data, parse_float=Decimal)
+    return json.loads(data, parse_float=Decimal, parse_constant=_no_number)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number in JSON")
 
 
 def dumps(value: object, *, indent: int | None = None) -> str:

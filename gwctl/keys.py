@@ -3,7 +3,7 @@
 from typing import Any
 
 from gwctl import text, when
-from gwctl.errors import usage
+from gwctl.errors import not_found
 from gwctl.records import Resource, fetch
 from gwctl.session import Session
 from gwctl.tables import Column, Record
@@ -96,6 +96,4 @@ def workspace_id(session: Session, reference: str | None) -> str | None:
     for row in rows:
         if reference in (row.get("slug"), row.get("name")):
             return str(row["id"])
-    raise usage(
-        f"no workspace is called {reference}", do="gwctl workspace list", code="unknown_workspace"
-    )
+    raise not_found("workspace", reference)

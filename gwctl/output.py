@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from gwctl import jsontext, tables, text
-from gwctl.errors import CommandError
+from gwctl.errors import CommandError, usage
 from gwctl.tables import Column, Record
 from gwctl.when import utc_now
 
@@ -117,7 +118,7 @@ class Output:
     def secret(self, title: str, name: str, secret: str, record: Record, summary: str = "") -> None:
         """A new secret, shown this once: alone on stdout with -q, in the record with --json."""
         if self.shape.machine:
-            self.data({name: secret, **record})
+            self.data_once({name: secret, **record})
         elif self.shape.quiet:
             self._write(f"{text.clean_line(secret)}\n")
         else:
@@ -125,6 +126,24 @@ class Output:
             self._write(f"  {text.clean_line(secret)}\n\n")
             if summary:
                 self.line(summary)
+        self.flush()
+
+    def check(self) -> None:
+        """Refuse a --jq that cannot be read before anything is done."""
+        if self.shape.jq is not None:
+            from gwctl import jq
+
+            jq.parsed(self.shape.jq)
+
+    def data_once(self, value: Any) -> None:
+        """JSON that may hold a secret: shown whole where the fields or --jq asked for do not fit."""
+        try:
+            self.data(value)
+        except CommandError:
+            self._write(f"{jsontext.dumps(value, indent=2)}\n")
+            raise
+        finally:
+            self.flush()
 
     def data(self, value: Any) -> None:
         """A value as JSON, after field picks and --jq."""
@@ -160,10 +179,15 @@ class Output:
     def note(self, message: str) -> None:
         """A hint or progress on stderr, so that pipes stay clean."""
         if not (self.shape.quiet and self.shape.machine):
-            print(text.clean(message), file=sys.stderr)
+            self._say(text.clean(message))
 
     def debug(self, line: str) -> None:
-        print(text.clean(line), file=sys.stderr)
+        self._say(text.clean(line))
+
+    def _say(self, line: str) -> None:
+        # Where nobody can be told, the work goes on all the same.
+        with suppress(OSError):
+            print(line, file=sys.stderr)
 
     def error(self, error: CommandError) -> None:
         """Three lines: what, why, what to do; or one JSON object with --json."""
@@ -177,15 +201,15 @@ class Output:
                 "hint": do,
                 "request_id": error.request_id or None,
             }
-            print(jsontext.dumps(body), file=sys.stderr)
+            self._say(jsontext.dumps(body))
             return
         red, reset = ("\x1b[31m", "\x1b[0m") if self.color(sys.stderr) else ("", "")
-        print(f"{red}error:{reset} {what}", file=sys.stderr)
+        self._say(f"{red}error:{reset} {what}")
         request = f"   (request {text.clean_line(error.request_id)})" if error.request_id else ""
         if why:
-            print(f"  why: {why}{'' if do else request}", file=sys.stderr)
+            self._say(f"  why: {why}{'' if do else request}")
         if do:
-            print(f"  do:  {do}{request}", file=sys.stderr)
+            self._say(f"  do:  {do}{request}")
 
     def ask(self, question: str) -> str:
         """A visible question on stderr, answered on the terminal."""
@@ -197,15 +221,20 @@ class Output:
         if self.terminal and self.environment.get("TERM") != "dumb":
             self._write("\x1b[H\x1b[2J")
 
+    def flush(self) -> None:
+        """What was printed is out, whatever happens next."""
+        sys.stdout.flush()
+
     def _picked(self, value: Any) -> Any:
         if not self.shape.fields:
             return value
         rows = value if isinstance(value, list) else [value]
+        known = {key for row in rows if isinstance(row, Mapping) for key in row}
         for name in self.shape.fields:
-            if rows and all(tables.pick(row, name) is None for row in rows):
-                known = ", ".join(sorted({key for row in rows for key in row}))
-                if not any(name.split(".")[0] in row for row in rows):
-                    self.note(f"note: no field {name} here; fields: {known}")
+            if known and name not in known and name.split(".")[0] not in known:
+                raise usage(
+                    f"there is no field {name} here", do=f"fields: {', '.join(sorted(known))}"
+                )
         picked = [{name: tables.pick(row, name) for name in self.shape.fields} for row in rows]
         return picked if isinstance(value, list) else picked[0]
 
@@ -216,7 +245,7 @@ class Output:
         """Long tables go through the pager, on a terminal only."""
         command = self.pager()
         height = shutil.get_terminal_size().lines
-        if written.count("\n") < height or command in ("", "cat") or not sys.stdin.isatty():
+        if written.count("\n") < height or command.strip() in ("", "cat") or not sys.stdin.isatty():
             self._write(written)
             return
         try:

@@ -1,18 +1,20 @@
 """What would change to make the gateway match a file, and making it so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gwctl import tables
 from gwctl.desired import KINDS, Entry, Kind
-from gwctl.errors import usage
+from gwctl.errors import CommandError, not_found, usage
 from gwctl.records import address, data, fetch, same
 from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.when import utc_now
 
 Action = Literal["add", "change", "delete", "leave"]
+_IDS = {"workspace": "ws_", "key": "key_"}
 _SIGNS: Mapping[Action, str] = {"add": "+", "change": "~", "delete": "-", "leave": "-"}
 
 
@@ -27,6 +29,8 @@ class Change:
     record: Record = field(default_factory=dict)
     fields: list[tuple[str, Any, Any]] = field(default_factory=list)
     """Field, before, after."""
+    at: str = ""
+    """Where the file speaks of it."""
 
 
 class Names:
@@ -45,8 +49,10 @@ class Names:
     def id(self, scope: str, name: str) -> str:
         if name not in self._all(scope):
             self.known.pop(scope)  # it may have been made a moment ago by this very run
+        if name not in self._all(scope) and name.startswith(_IDS[scope]):
+            return name  # as `export` writes what no living name leads to
         if name not in self._all(scope):
-            raise usage(f"no {scope} is called {name}", do=f"gwctl {scope} create {name}")
+            raise not_found(scope, name, do=f"gwctl {scope} create {name}")
         return self._all(scope)[name]
 
     def name(self, scope: str, identity: Any) -> str | None:
@@ -86,26 +92,33 @@ def make(
     *,
     prune: bool = False,
     only_missing: bool = False,
+    origin: str = "",
 ) -> list[Change]:
-    """Compare the file with the gateway, table by table in the order they depend on each other."""
+    """Compare the file with the gateway, table by table in the order they depend on each other.
+
+    `origin` is the file's name for messages.
+    """
     names = Names(session)
     changes: list[Change] = []
     for kind in KINDS:
         if kind.table not in wanted:
             continue
-        rows, _ = fetch(session, kind.resource.path, kind.resource.lookup, everything=True)
-        actual = [(in_file_shape(kind, r, names), r) for r in rows if kind.managed(r)]
+        actual = [(in_file_shape(kind, r, names), r) for r in managed(session, kind)]
         claimed: list[Record] = []
         for entry in _ordered(kind, wanted[kind.table]):
-            found = next((pair for pair in actual if kind.same(entry, pair[0])), None)
-            if found is None:
-                changes.append(Change("add", kind, kind.name(entry), entry=entry))
+            # Of several records of one name the live one is changed, and none of them is pruned.
+            meant = [pair for pair in actual if kind.same(entry, pair[0])]
+            at = _place(origin, kind, wanted[kind.table], entry)
+            if not meant:
+                changes.append(Change("add", kind, kind.name(entry), entry=entry, at=at))
                 continue
-            claimed.append(found[1])
-            fields = [] if only_missing else _differences(kind, entry, found[0])
+            claimed += [record for _, record in meant]
+            shape, record = meant[0]
+            with _named(at):
+                fields = [] if only_missing else _differences(kind, entry, shape)
             if fields:
                 changes.append(
-                    Change("change", kind, kind.name(entry), entry, found[1], fields=fields)
+                    Change("change", kind, kind.name(entry), entry, record, fields=fields, at=at)
                 )
         if only_missing:
             continue
@@ -114,6 +127,28 @@ def make(
                 action: Action = "delete" if prune else "leave"
                 changes.append(Change(action, kind, kind.name(shape), record=record))
     return changes
+
+
+def managed(session: Session, kind: Kind) -> list[Record]:
+    """The gateway's records of one table, those that a name means first."""
+    rows, _ = fetch(session, kind.resource.path, kind.resource.lookup, everything=True)
+    return sorted(filter(kind.managed, rows), key=kind.resource.rank, reverse=True)
+
+
+def _place(origin: str, kind: Kind, entries: Sequence[Entry], entry: Entry) -> str:
+    """`gw.toml: [[keys]] number 2`; nothing for what no file of the user's says."""
+    number = next(n for n, one in enumerate(entries, start=1) if one is entry)
+    return f"{origin}: [[{kind.table}]] number {number}" if origin else ""
+
+
+@contextmanager
+def _named(at: str) -> Iterator[None]:
+    """A refusal says which record of the file it is about."""
+    try:
+        yield
+    except CommandError as error:
+        error.what = f"{at}: {error.what}" if at else error.what
+        raise
 
 
 def _ordered(kind: Kind, entries: Sequence[Entry]) -> list[Entry]:
@@ -145,7 +180,7 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
         if name in kind.fixed:
             raise usage(
                 f"{name} of {kind.word} {kind.name(entry)} cannot change (it is {before})",
-                do=f"delete it first: gwctl {kind.resource.noun} delete {kind.name(entry)}",
+                do=f"keep it as it is in the file, or write a new {kind.word} of another name",
             )
     return found
 
@@ -156,36 +191,37 @@ def _same(before: Any, after: Any) -> bool:
     return (before in empty and after in empty) or same(before, after)
 
 
-def apply(session: Session, changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Make the changes: additions in order, deletions in reverse. Returns one description each."""
+def apply(session: Session, changes: Sequence[Change]) -> Iterator[tuple[Change, dict[str, Any]]]:
+    """Make the changes: additions in order, deletions in reverse. Gives each back as it is made."""
     names = Names(session)
-    results = []
     deletions = [change for change in changes if change.action == "delete"]
     for change in [*(c for c in changes if c.action != "delete"), *reversed(deletions)]:
-        described = as_json(change)
-        match change.action:
-            case "add":
-                reply = session.api.post(
-                    change.kind.resource.path,
-                    _wire(change.kind, change.entry, names),
-                    idempotency_key=session.next_idempotency_key(),
-                )
-                once = change.kind.resource.shown_once
-                described["id"] = data(reply).get("id")
-                if once and reply.get(once):
-                    described[once] = reply[once]
-            case "change":
-                session.api.request(
-                    "PATCH",
-                    address(change.kind.resource, change.record),
-                    body=_patch(change),
-                )
-            case "delete":
-                session.api.request("DELETE", address(change.kind.resource, change.record))
-            case "leave":
-                pass
-        results.append(described)
-    return results
+        with _named(change.at):
+            described = _make(session, change, names)
+        yield change, described
+
+
+def _make(session: Session, change: Change, names: Names) -> dict[str, Any]:
+    """Make one change; its description holds the secret that is shown once."""
+    described, resource = as_json(change), change.kind.resource
+    match change.action:
+        case "add":
+            reply = session.api.post(
+                resource.path,
+                _wire(change.kind, change.entry, names),
+                idempotency_key=session.next_idempotency_key(),
+            )
+            once = resource.shown_once
+            described["id"] = data(reply).get("id")
+            if once and reply.get(once):
+                described[once] = reply[once]
+        case "change":
+            session.api.request("PATCH", address(resource, change.record), body=_patch(change))
+        case "delete":
+            session.api.request("DELETE", address(resource, change.record))
+        case "leave":
+            pass
+    return described
 
 
 def _patch(change: Change) -> dict[str, Any]:
@@ -212,7 +248,7 @@ def lines(change: Change) -> list[str]:
                 f"{head}   {name}.{part} {_shown(f'{name}.', part, before.get(part))}"
                 f" -> {_shown(f'{name}.', part, value)}"
                 for part, value in after.items()
-                if not same(before.get(part), value)
+                if not same(before.get(part), value, price=True)
             ]
         else:
             result.append(

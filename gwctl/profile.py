@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gwctl.errors import NOT_ALLOWED, CommandError, usage
+from gwctl.streams import is_text
+from gwctl.text import mask_keys
 
 DEFAULT_URL = "http://127.0.0.1:8080/api/v1"
 DEFAULT_PROFILE = "default"
@@ -47,9 +49,15 @@ class Setting:
 
 def config_path(environment: Mapping[str, str] | None = None) -> Path:
     environment = os.environ if environment is None else environment
-    if environment.get("GWCTL_CONFIG"):
-        return Path(environment["GWCTL_CONFIG"]).expanduser()
-    home = environment.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    try:
+        if environment.get("GWCTL_CONFIG"):
+            return Path(environment["GWCTL_CONFIG"]).expanduser()
+        home = environment.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    except RuntimeError as error:
+        raise usage(
+            f"the profile file cannot be found: {error}",
+            do="set GWCTL_CONFIG to the path of a file, without ~",
+        ) from None
     return Path(home) / "gwctl" / "config.toml"
 
 
@@ -77,6 +85,8 @@ class Settings:
         if flag is not None:
             return Setting(name, flag, f"flag --{name}")
         if variable and self.environment.get(variable):
+            if not is_text(self.environment[variable]):
+                raise usage(f"{variable} is not valid UTF-8", do=f"set {variable} again")
             return Setting(name, self.environment[variable], f"environment {variable}")
         if name in self.values:
             return Setting(name, str(self.values[name]), f"profile {self.profile} in {self.path}")
@@ -91,16 +101,7 @@ class Settings:
 
     def timeout_s(self) -> float:
         setting = self.get("timeout")
-        try:
-            seconds = float(setting.value)
-        except ValueError:
-            seconds = 0.0
-        if not 0 < seconds < 86_400:
-            raise usage(
-                f"timeout {setting.value!r} ({setting.origin}) is not a number of seconds",
-                do="gwctl config set timeout 30",
-            )
-        return seconds
+        return seconds_of(setting.value, setting.origin)
 
     def secret(self, name: str) -> str:
         """The management or inference key; empty when there is none."""
@@ -137,12 +138,49 @@ class Settings:
         )
 
 
+def seconds_of(value: str, origin: str) -> float:
+    """A timeout: more than nothing and less than a day."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 86_400:
+        raise usage(
+            f"timeout {value!r} ({origin}) is not a number of seconds below a day",
+            do="gwctl config set timeout 30",
+        )
+    return seconds
+
+
 def normal_url(url: str) -> str:
     """The base address without a trailing slash; a bare host gets the API's path."""
-    if not url.startswith(("http://", "https://")):
-        raise usage(f"{url!r} is not an http or https address", do=f"for example {DEFAULT_URL}")
+    if wrong := _wrong_with(url):
+        raise usage(
+            f"{mask_keys(url)!r} is not an address: {wrong}", do=f"for example {DEFAULT_URL}"
+        )
     url = url.rstrip("/")
     return url if "/" in url.split("://", 1)[1] else f"{url}/api/v1"
+
+
+def _wrong_with(url: str) -> str:
+    """Why requests cannot be sent to this address; empty when they can."""
+    from urllib.parse import urlsplit
+
+    if not url.startswith(("http://", "https://")):
+        return "it must begin with http:// or https://"
+    if not url.isprintable() or " " in url:
+        return "it holds blanks or control characters"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+        (host or "").encode("idna")
+    except ValueError as error:
+        return str(error)
+    if not host or port == 0:
+        return "it names no host" if not host else "port 0 cannot be reached"
+    if parts.query or parts.fragment:
+        return "it must end with the path, without ? and #"
+    return ""
 
 
 def run_key_command(command: str, *, timeout_s: float) -> str:
@@ -178,7 +216,7 @@ def read_file(path: Path) -> dict[str, Any]:
                     why="it may hold keys and a key_command",
                     do=f"chmod 600 {path}",
                 )
-            return tomllib.load(file)
+            return _in_shape(path, tomllib.load(file))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -187,6 +225,26 @@ def read_file(path: Path) -> dict[str, Any]:
         raise CommandError(
             f"{path} is not valid TOML: {error}", code="config_file", do=f"edit {path}"
         ) from None
+
+
+def _in_shape(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The file as it was read, when every value is of the kind that is expected there."""
+    wrong = "current" if not isinstance(document.get("current", ""), str) else ""
+    profiles = document.get("profile", {})
+    if not isinstance(profiles, dict) or not all(isinstance(p, dict) for p in profiles.values()):
+        wrong, profiles = "profile; write [profile.NAME]", {}
+    for profile, values in profiles.items():
+        for name, value in values.items():
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                wrong = f"[profile.{profile}] {name}; write a text"
+    if wrong:
+        raise CommandError(
+            f"{path}: the value of {wrong.partition(';')[0]} is of the wrong kind",
+            code="config_file",
+            why="a text is expected there" if ";" not in wrong else wrong.partition("; ")[2],
+            do=f"edit {path}",
+        )
+    return document
 
 
 def change_file(path: Path, profile: str, changes: Mapping[str, str | None]) -> None:

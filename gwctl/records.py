@@ -84,11 +84,7 @@ def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]
     is_hash = len(reference) == 64 and all(c in "0123456789abcdef" for c in reference)
     if resource.by_path or is_id or is_hash:
         return _get(session, resource, reference)
-    query = {**resource.lookup, **({resource.lookup_by: reference} if resource.lookup_by else {})}
-    rows, _ = fetch(session, resource.path, query, everything=True)
-    matches = [row for row in rows if _matches(resource, row, reference)]
-    best = max((resource.rank(row) for row in matches), default=0)
-    matches = [row for row in matches if resource.rank(row) == best]
+    matches = called(session, resource, reference)
     if not matches:
         raise not_found(resource.noun, reference)
     if len(matches) > 1:
@@ -99,6 +95,15 @@ def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]
             code="ambiguous",
         )
     return dict(matches[0])
+
+
+def called(session: Session, resource: Resource, reference: str) -> list[Any]:
+    """The records of that name; where some are alive and others not, those alive."""
+    query = {**resource.lookup, **({resource.lookup_by: reference} if resource.lookup_by else {})}
+    rows, _ = fetch(session, resource.path, query, everything=True)
+    matches = [row for row in rows if _matches(resource, row, reference)]
+    best = max((resource.rank(row) for row in matches), default=0)
+    return [row for row in matches if resource.rank(row) == best]
 
 
 def _get(session: Session, resource: Resource, identity: str) -> dict[str, Any]:
@@ -145,10 +150,14 @@ def existing(session: Session, resource: Resource, name: str) -> dict[str, Any] 
         raise
 
 
-def same(one: Any, two: Any) -> bool:
-    """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets."""
+def same(one: Any, two: Any, *, price: bool = False) -> bool:
+    """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets.
+
+    Two texts are numbers only in a `price`: a key called 007 is not the one called 7.
+    """
     first, second = text.decimal(one), text.decimal(two)
-    if first is not None and second is not None:
+    texts = isinstance(one, str) and isinstance(two, str) and not price
+    if first is not None and second is not None and not texts:
         return first == second
     moment, other = text.parse_time(one), text.parse_time(two)
     if moment is not None and other is not None:
@@ -156,5 +165,5 @@ def same(one: Any, two: Any) -> bool:
     if isinstance(one, list) and isinstance(two, list):
         return sorted(map(str, one)) == sorted(map(str, two))
     if isinstance(two, Mapping) and isinstance(one, Mapping):
-        return all(same(one.get(name), value) for name, value in two.items())
+        return all(same(one.get(name), value, price=True) for name, value in two.items())
     return bool(one == two)

@@ -11,7 +11,7 @@ def read_secret(what: str, *, stdin: bool = False, file: Path | None = None) -> 
     if stdin and file is not None:
         raise usage("--secret-stdin and --secret-file exclude each other", do="give one of them")
     if stdin:
-        return _checked(sys.stdin.read(), what, "standard input")
+        return _checked(_piped(what), what, "standard input")
     if file is not None:
         try:
             return _checked(file.read_text(encoding="utf-8"), what, str(file))
@@ -25,10 +25,24 @@ def read_secret(what: str, *, stdin: bool = False, file: Path | None = None) -> 
     return _checked(_ask_hidden(what), what, "the prompt")
 
 
+def _piped(what: str) -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise usage(
+            f"{what} from standard input is not valid UTF-8", do="check what is piped in"
+        ) from None
+
+
 def _ask_hidden(what: str) -> str:
     import getpass
 
-    return getpass.getpass(f"{what} (not shown): ", stream=sys.stderr)
+    try:
+        return getpass.getpass(f"{what} (not shown): ", stream=sys.stderr)
+    except EOFError:
+        raise usage(
+            f"no {what} was given; nothing was done", do="type it, or use --secret-stdin"
+        ) from None
 
 
 def _checked(text: str, what: str, origin: str) -> str:

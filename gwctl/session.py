@@ -10,6 +10,7 @@ from gwctl.client import Gateway
 from gwctl.errors import CHANGES, NOT_ALLOWED, CommandError, usage
 from gwctl.output import Output, Shape
 from gwctl.profile import Settings
+from gwctl.text import mask_keys
 
 # Options that may stand anywhere on the line. Value options name their destination.
 _SWITCHES = {
@@ -96,6 +97,10 @@ def _following_fields(flags: Flags, words: list[str], rest: list[str], take_doub
     return words.pop(0)
 
 
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
 class Session:
     """What a command works with."""
 
@@ -137,6 +142,7 @@ class Session:
     @cached_property
     def api(self) -> Gateway:
         """The gateway with the management key; exit 4 when there is none."""
+        self.settings.require_known_profile()
         key = self.settings.secret("key")
         if not key:
             raise CommandError(
@@ -168,7 +174,7 @@ class Session:
         """Before destroying: the name must be typed, or --yes given; exit 2 otherwise."""
         if self.flags.yes:
             return
-        where = f"profile {self.settings.profile}, {self.settings.url()}"
+        where = f"profile {self.settings.profile}, {mask_keys(self.settings.url())}"
         if not self.interactive:
             raise usage(
                 f"{what} {name} needs a confirmation and there is no terminal to ask on",
@@ -188,6 +194,16 @@ class Session:
         answer = self.out.ask(f"{question} (profile {self.settings.profile}) [y/N] ")
         if answer.lower() not in ("y", "yes"):
             raise refused
+
+    def check(self) -> None:
+        """Refuse shared options that cannot work before anything is done."""
+        self.out.check()
+        key = self.idempotency_key
+        if key is not None and not (key.strip() == key and 0 < len(key) <= 240 and _is_plain(key)):
+            raise usage(
+                f"--idempotency-key {key!r} cannot be sent",
+                do="1 to 240 letters, digits and signs of ASCII, without blanks around them",
+            )
 
     def next_idempotency_key(self) -> str | None:
         """The given key for the first POST of a run, the key with a number for the others."""

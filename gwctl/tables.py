@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from gwctl import jsontext, text
 
+NARROWEST = 30
+GAP = 3
+
 Record = Mapping[str, Any]
 Kind = Literal[
     "text",
@@ -167,14 +170,14 @@ def drawn(
     from rich.text import Text
 
     table = Table(
-        box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold" if color else ""
+        box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold" if color else ""
     )
     rows = [[cell(c.value(record), c.kind, now) for c in columns] for record in records]
-    for index, column in enumerate(columns):
-        longest = max([len(column.title), *(len(row[index]) for row in rows)])
-        room = min(longest, 12) if column.kind == "id" else min(longest, 40)
+    natural = [max([len(c.title), *(len(row[n]) for row in rows)]) for n, c in enumerate(columns)]
+    room = max(width, NARROWEST) - GAP * (len(columns) - 1)
+    for column, wide in zip(columns, _fitted(natural, columns, room), strict=True):
         table.add_column(
-            column.title, no_wrap=True, overflow="ellipsis", min_width=room, justify="left"
+            column.title, no_wrap=True, overflow="ellipsis", width=wide, justify="left"
         )
     for row in rows:
         table.add_row(
@@ -186,7 +189,7 @@ def drawn(
     out = StringIO()
     console = Console(
         file=out,
-        width=max(width, 60),
+        width=max(width, NARROWEST),
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,
@@ -196,6 +199,21 @@ def drawn(
     )
     console.print(table)
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def _fitted(natural: Sequence[int], columns: Sequence[Column], room: int) -> list[int]:
+    """Widths that fit: ids are shortened first, then the widest, so that what is cut shows its `…`."""
+    widths = list(natural)
+    floors = [
+        12 if column.kind == "id" else wide for column, wide in zip(columns, widths, strict=True)
+    ]
+    for lowest in (floors, [4] * len(widths)):
+        while sum(widths) > room:
+            spare = [(wide, n) for n, wide in enumerate(widths) if wide > lowest[n]]
+            if not spare:
+                break
+            widths[max(spare)[1]] -= 1
+    return widths
 
 
 def described(record: Record, *, now: datetime) -> str:

@@ -15,6 +15,8 @@ _ESCAPE_SEQUENCE = re.compile(
 _UNPRINTABLE = re.compile(f"[{_FORBIDDEN}\U000e0000-\U000e007f]")
 _GATEWAY_KEY = re.compile(r"\b(gw[im]_[0-9A-Za-z]{4})[0-9A-Za-z]{8,}([0-9A-Za-z]{4})\b")
 
+_PASSWORD = re.compile(r"(://[^\s/?#@:]*:)[^\s/?#]*@")
+
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -40,8 +42,8 @@ def mask(secret: str) -> str:
 
 
 def mask_keys(text: str) -> str:
-    """The text with every gateway key in it masked."""
-    return _GATEWAY_KEY.sub(r"\1…\2", text)
+    """The text with every gateway key in it masked, and the password of every address."""
+    return _PASSWORD.sub(r"\1…@", _GATEWAY_KEY.sub(r"\1…\2", text))
 
 
 def decimal(value: object) -> Decimal | None:
@@ -56,7 +58,9 @@ def decimal(value: object) -> Decimal | None:
 
 
 def plain(number: Decimal) -> str:
-    """The number without an exponent and without loss."""
+    """The number without an exponent and without loss; one that would fill a page keeps its exponent."""
+    if abs(number.adjusted()) > 1_000:
+        return str(number)
     text = format(number, "f")
     return text if text != "-0" else "0"
 
@@ -73,6 +77,15 @@ def money(value: object) -> str:
     whole, _, fraction = f"{abs(rounded):,f}".partition(".")
     fraction = fraction.rstrip("0").ljust(2, "0")
     return f"{'-' if rounded < 0 else ''}${whole}.{fraction}"
+
+
+def exact_money(value: object) -> str:
+    """US dollars with every digit there is, never fewer than cents: $182.41, $9.999862."""
+    number = decimal(value)
+    if number is None:
+        return "-"
+    whole, _, fraction = f"{abs(number):,f}".partition(".")
+    return f"{'-' if number < 0 else ''}${whole}.{fraction.rstrip('0').ljust(2, '0')}"
 
 
 def per_million(value: object) -> str:
@@ -92,8 +105,11 @@ def count(value: object) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """`1 change`, `2 changes`."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    """`1 change`, `2 changes`, `2 entries`."""
+    if number == 1:
+        return f"1 {word}"
+    many = f"{word[:-1]}ies" if word.endswith("y") and word[-2] not in "aeiou" else f"{word}s"
+    return f"{number:,} {many}"
 
 
 def percent(value: object) -> str:

@@ -29,6 +29,19 @@ _LIMIT = Annotated[
 _ALL = Annotated[bool, typer.Option("--all", help="Every record, however many there are.")]
 
 
+_TAKES_AWAY = {"delete", "remove", "revoke", "disable", "refund", "retire", "logout"}
+
+
+# What needs the node itself, where people look for it here.
+_ELSEWHERE = {
+    ("gwctl server", "backup"): "on the node: gwd backup FILE (also while it serves)",
+    ("gwctl server", "restore"): "on the stopped node: gwd restore FILE",
+    ("gwctl server", "logs"): "on the node: journalctl -u gwd, or where its stderr goes",
+    ("gwctl server", "secrets"): "on the stopped node: gwd check proves the key ring; "
+    "gwctl provider secret replaces a vendor's key",
+}
+
+
 class Noun:
     """A noun of the command line; its verbs are functions whose first parameter is the Session."""
 
@@ -54,11 +67,17 @@ class Noun:
 
         def declare(run: Callable[..., None]) -> Callable[..., None]:
             self.examples[name] = examples
+            self.app.info.epilog = _epilog(self._two_examples())
             command = _with_session(run, writes=writes, lists=lists)
             self.app.command(name, epilog=_epilog(examples), context_settings=SETTINGS)(command)
             return run
 
         return declare
+
+    def _two_examples(self) -> list[str]:
+        """The first examples of the first two verbs; both of a noun's only one."""
+        shown = [examples[0] for examples in self.examples.values()][:2]
+        return shown if len(shown) == 2 else list(next(iter(self.examples.values())))[:2]
 
     def group(self, noun: "Noun") -> None:
         """Hang a noun below this one (`model price …`)."""
@@ -88,6 +107,7 @@ def _with_session(run: Callable[..., None], *, writes: bool, lists: bool) -> Cal
         session: Session = ctx.obj
         for name, _, _ in shared:
             setattr(session, name, arguments.pop(name))
+        session.check()
         run(session, **arguments)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -116,6 +136,11 @@ class Group(TyperGroup):
 
 def misspelt(path: str, name: str, known: Sequence[str]) -> Exception:
     nearest = get_close_matches(name, known, n=1, cutoff=0.5)
+    if nearest and nearest[0] in _TAKES_AWAY:
+        # Whoever wants to update must not be led to delete.
+        nearest = get_close_matches(name, nearest, cutoff=0.75)
+    if found := _ELSEWHERE.get((path, name)):
+        return usage(f"{path} has no command {name}", do=found, code="unknown_command")
     do = f"did you mean: {path} {nearest[0]}" if nearest else f"{path} --help lists the commands"
     return usage(f"{path} has no command {name}", do=do, code="unknown_command")
 

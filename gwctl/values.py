@@ -13,6 +13,8 @@ from gwctl.text import decimal
 CLEAR = object()
 """Stands for null in a PATCH: `none` on the command line clears a field."""
 
+_LARGEST = 18  # powers of ten between one dollar and anything that is meant
+
 RESETS = ("daily", "weekly", "monthly")
 INTERVALS = ("lifetime", "monthly", "weekly", "daily")
 
@@ -47,8 +49,19 @@ def amount(name: str, text: str | None) -> Any:
     if text.lower() == "none":
         return CLEAR
     number = decimal(text.strip().removeprefix("$").replace(",", ""))
-    if number is None or number < 0:
+    if number is None or number < 0 or abs(number.adjusted()) > _LARGEST:
         raise usage(f"{name} {text!r} is not an amount in US dollars", do=f"for example {name} 50")
+    return number
+
+
+def dollars(name: str, text: str) -> Decimal:
+    """An amount that has to be there."""
+    number = amount(name, text)
+    if number is CLEAR:
+        raise usage(
+            f"{name} {text!r} is not an amount in US dollars", do="write a number such as 50"
+        )
+    assert isinstance(number, Decimal)
     return number
 
 
@@ -88,6 +101,17 @@ def names(values: Sequence[str] | None) -> Any:
     return [part for value in values for part in value.split(",") if part]
 
 
+def models(values: Sequence[str] | None) -> Any:
+    """Models, aliases or vendor/*; what can be none of them is refused."""
+    found = names(values)
+    for model in found if isinstance(found, list) else []:
+        if not model.isprintable() or any(c.isspace() for c in model):
+            raise usage(f"--model {model!r} is no model", do="for example --model 'openai/*'")
+    if found == []:
+        raise usage("--model names no model", do="for example --model 'openai/*'")
+    return found
+
+
 def integer(name: str, text: str | None) -> Any:
     if text is None:
         return None
@@ -114,7 +138,16 @@ def assignments(words: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def thresholds(words: str | None) -> list[int] | None:
+def thresholds(option: str, words: str | None) -> Any:
+    """Percentages such as `50,80,100`; `none` goes back to the default."""
     if words is None:
         return None
-    return [integer("--alerts", word.strip().removesuffix("%")) for word in words.split(",")]
+    if words.strip().lower() == "none":
+        return CLEAR
+    texts = [word.strip().removesuffix("%").strip() for word in words.split(",")]
+    if not all(word.isascii() and word.isdigit() and 1 <= int(word[:4]) <= 100 for word in texts):
+        raise usage(
+            f"{option} {words!r} are not percentages",
+            do=f"whole numbers from 1 to 100, for example {option} 50,80,100",
+        )
+    return [int(word) for word in texts]

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from gwctl.errors import usage
+from gwctl.errors import CommandError, usage
 
 _SPAN = re.compile(r"(\d+)\s*(s|sec|m|min|h|d|w)")
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -18,7 +18,15 @@ def span(text: str) -> timedelta:
     match = _SPAN.fullmatch(text.strip().lower())
     if match is None:
         raise usage(f"{text!r} is not a length of time", do="write 30m, 24h, 7d or 2w")
-    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    try:
+        return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    except (OverflowError, ValueError):
+        raise _too_far(text) from None
+
+
+def _too_far(text: str) -> CommandError:
+    shown = text if len(text) < 40 else f"{text[:40]}…"
+    return usage(f"{shown!r} is too far away", do="write a time between the years 1 and 9999 (UTC)")
 
 
 def past(text: str, now: datetime | None = None) -> str:
@@ -33,7 +41,10 @@ def future(text: str, now: datetime | None = None) -> str:
 
 def iso(moment: datetime) -> str:
     """The API's form: UTC with a Z, to the second."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OverflowError:
+        raise _too_far(moment.isoformat()) from None
 
 
 def _moment(text: str, now: datetime, direction: int) -> str:
@@ -45,7 +56,10 @@ def _moment(text: str, now: datetime, direction: int) -> str:
     if word.lower() in days:
         return iso(midnight + timedelta(days=days[word.lower()]))
     if _SPAN.fullmatch(word.lower()):
-        return iso(now + direction * span(word))
+        try:
+            return iso(now + direction * span(word))
+        except OverflowError:
+            raise _too_far(text) from None
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:

@@ -10,15 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from gwd.node.init import InitializedNode
 
 # Everything else is imported by the command that needs it, so that `gwd --help` answers at once.
 
 app = typer.Typer(
     name="gwd",
     help="A self-hosted model gateway with a prepaid, exact, auditable ledger.",
+    epilog="\b\nExamples:\n  $ gwd init --credit 25\n  $ gwd serve",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,18 +32,81 @@ app = typer.Typer(
 
 DEFAULT_DIRECTORY = Path("gwd-data")
 
+
+def _path(text: str | Path) -> Path:
+    if not str(text).strip():
+        raise typer.BadParameter("it is empty; name a directory, or . for this one")
+    return Path(text)
+
+
 Config = Annotated[
     Path,
     typer.Option(
-        "--config", envvar="GWD_CONFIG", help="The node's gwd.toml, or the directory it lies in."
+        "--config",
+        envvar="GWD_CONFIG",
+        parser=_path,
+        metavar="PATH",
+        help="The node's gwd.toml, or the directory it lies in.",
     ),
 ]
 
 
 def main() -> None:
     """The entry point `gwd`."""
+    _refuse_what_cannot_work()
     with _mistakes_in_one_line():
-        app()
+        try:
+            app()
+        finally:
+            _print_all()
+
+
+def _refuse_what_cannot_work() -> None:
+    """Before anything is done: words that are no text, and nowhere to print a key that is shown once."""
+    if sys.stderr is None:
+        # Printing to None would print to standard output.
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    wrong = ""
+    if any(not _is_text(word) for word in (*sys.argv, os.environ.get("GWD_CONFIG", ""))):
+        wrong = "an argument or GWD_CONFIG is not valid UTF-8; nothing was done"
+    elif sys.stdout is None:
+        wrong = "standard output is closed; nothing was done. Write >/dev/null to see nothing"
+    if wrong:
+        print(f"error: {wrong}", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def _is_text(word: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in word)
+
+
+def _print_all() -> None:
+    """What was printed has arrived; else the failure is the command's own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # The interpreter would try again at its end, and complain in its own words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        from gwd import __version__
+
+        print(f"gwd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """A self-hosted model gateway with a prepaid, exact, auditable ledger."""
 
 
 def _usd(text: str) -> Decimal:
@@ -53,7 +120,13 @@ def _usd(text: str) -> Decimal:
 def init(
     *,
     directory: Annotated[
-        Path, typer.Option("--dir", help="Where the node shall live; absent or empty.")
+        Path,
+        typer.Option(
+            "--dir",
+            parser=_path,
+            metavar="PATH",
+            help="Where the node shall live; absent or empty.",
+        ),
     ] = DEFAULT_DIRECTORY,
     organization: Annotated[
         str, typer.Option("--org", help="Name of the first organization.")
@@ -86,14 +159,22 @@ def init(
     new = NewNode(organization=organization, owner_email=email, credit_usd=credit)
     node = initialize(directory, new, SystemClock())
     made = node.created
-    if as_json:
-        answer = {
-            "management_key": made.management_key,
-            "organization_id": made.organization_id,
-            "config": str(node.config),
-        }
-        print(json.dumps(answer))
-        return
+    with _or_another_key(node.config):
+        if as_json:
+            answer = {
+                "management_key": made.management_key,
+                "organization_id": made.organization_id,
+                "config": str(node.config),
+            }
+            print(json.dumps(answer))
+        else:
+            _introduce(node)
+        _print_all()
+
+
+def _introduce(node: "InitializedNode") -> None:
+    """What a person needs to know of the node they have just made."""
+    made = node.created
     print(f"The node lies in {node.config.parent}.\n")
     print("Operator key, shown once; keep it now:\n")
     print(f"  {made.management_key}\n")
@@ -113,6 +194,8 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
 ) -> None:
     """Serve until SIGTERM; running requests finish first.
+
+    gwd serve
 
     gwd serve --config /var/lib/gwd/gwd.toml --port 8080
     """
@@ -136,6 +219,10 @@ def demo(
     """Serve a throw-away gateway with a simulated vendor, 10 USD and a key, ready to paste into curl and SDKs.
 
     Real vendors join for each of OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY that is set.
+
+    gwd demo --once
+
+    OPENAI_API_KEY=… gwd demo --port 9000
     """
     from gwd.node import demo as trial
 
@@ -147,6 +234,10 @@ def check(config: Config = DEFAULT_DIRECTORY) -> None:
     """Look over a stopped node: key ring, schema, file, and the whole ledger recomputed.
 
     Exits 1 if anything is wrong. While the node serves, `gwctl ledger verify` does the ledger's part.
+
+    gwd check
+
+    gwd check --config /var/lib/gwd
     """
     from gwd import settings
     from gwd.node import check as looking
@@ -168,7 +259,12 @@ def migrate(
         bool, typer.Option("--dry-run", help="Say what would be applied; change nothing.")
     ] = False,
 ) -> None:
-    """Bring a stopped node's database up to this version; a copy of the file is made first."""
+    """Bring a stopped node's database up to this version; a copy of the file is made first.
+
+    gwd migrate --dry-run
+
+    gwd migrate --config /var/lib/gwd
+    """
     from gwd import settings
     from gwd.core.clock import SystemClock
     from gwd.node import check as looking
@@ -190,12 +286,16 @@ def backup(
     """Copy the database, also while the node serves, and prove the copy. The key ring is not in it.
 
     Exits 1 if the copy is not a whole node; it is kept all the same.
+
+    gwd backup gwd-monday.db
+
+    gwd backup /backup/gwd.db --config /var/lib/gwd
     """
     from gwd import settings
     from gwd.node import backup as copying
 
     made = copying.backup(settings.load(config, os.environ), file)
-    print(f"{made.path}  {made.size_bytes} bytes  {made.entries} ledger entries")
+    print(f"{made.path}  {made.size_bytes} bytes  {_entries(made.entries)}")
     print(f"sha256 {made.sha256}")
     if made.wrong:
         print(f"error: {made.wrong}", file=sys.stderr)
@@ -212,6 +312,10 @@ def restore(
     """Put a backup in place of a stopped node's database; the present file is kept under another name.
 
     Keys that were revoked after the backup work again, and what was charged after it is forgotten.
+
+    gwd restore gwd-monday.db
+
+    gwd restore /backup/gwd.db --config /var/lib/gwd --yes
     """
     if not yes and not (_on_a_terminal() and typer.confirm("Replace the present database?")):
         raise typer.BadParameter("nothing was done; --yes replaces the database")
@@ -220,7 +324,7 @@ def restore(
     from gwd.node import backup as copying
 
     done = copying.restore(settings.load(config, os.environ), file, SystemClock())
-    print(f"restored {done.backup.path}  {done.backup.entries} ledger entries")
+    print(f"restored {done.backup.path}  {_entries(done.backup.entries)}")
     if done.replaced is not None:
         print(f"the replaced database is {done.replaced}")
     match done.lost_entries:
@@ -229,7 +333,8 @@ def restore(
         case 0:
             print("no ledger entry was lost")
         case lost:
-            print(f"{lost} later ledger entries are only in the replaced database")
+            verb = "is" if lost == 1 else "are"
+            print(f"{_entries(lost, 'later ledger')} {verb} only in the replaced database")
     print("Keys that were revoked after the backup work again: look through `gwctl key list`.")
 
 
@@ -239,17 +344,43 @@ def operator_key(
     config: Config = DEFAULT_DIRECTORY,
     new: Annotated[bool, typer.Option("--new", help="Issue one; needed.")] = False,
 ) -> None:
-    """Issue a new operator key on a stopped node, for whoever lost theirs. It is printed once, alone."""
+    """Issue a new operator key on a stopped node, for whoever lost theirs. It is printed once, alone.
+
+    gwd operator-key --new
+
+    KEY=$(gwd operator-key --new --config /var/lib/gwd)
+    """
     if not new:
         raise typer.BadParameter("keys are never shown again; --new issues another one")
     from gwd import settings
     from gwd.core.clock import SystemClock
     from gwd.node import check as looking
 
-    print(looking.new_operator_key(settings.load(config, os.environ), SystemClock()))
+    read = settings.load(config, os.environ)
+    with _or_another_key(read.config):
+        print(looking.new_operator_key(read, SystemClock()))
+        _print_all()
     print(
         "The old operator key still works; delete it with gwctl if it was stolen.", file=sys.stderr
     )
+
+
+@contextmanager
+def _or_another_key(config: Path) -> Iterator[None]:
+    """A key that could not be printed is lost, and whoever made it must know how to get one."""
+    try:
+        yield
+    except OSError as error:
+        print(
+            f"error: the key could not be printed ({error.strerror}); "
+            f"issue another: gwd operator-key --new --config {config}",
+            file=sys.stderr,
+        )
+        raise typer.Exit(1) from None
+
+
+def _entries(number: int, kind: str = "ledger") -> str:
+    return f"{number} {kind} {'entry' if number == 1 else 'entries'}"
 
 
 def _on_a_terminal() -> bool:

@@ -51,6 +51,7 @@ from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Connection, Store
 from gwd.store.ballast import Ballast
+from gwd.store.connection import require
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
@@ -158,6 +159,7 @@ class RunningNode:
 
     async def _start(self) -> None:
         settings, clock = self.settings, self._clock
+        require(settings.database)
         self._lock = InstanceLock(settings.directory / "gwd.lock")
         ring = keyring.read(settings.keyring)
         migrate(str(settings.database), clock)

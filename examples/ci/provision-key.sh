@@ -44,6 +44,13 @@ ask() {
     done
 }
 
+# A secret is shown once: without a place to keep it, no key is made.
+if ! (umask 077 && : >"$key_file.new") 2>/dev/null; then
+    echo "$key_file cannot be written; nothing was done" >&2
+    exit 1
+fi
+rm -f "$key_file.new"
+
 set -f                                                  # openai/* is for the gateway, not the shell
 set -- "$name" --limit "$limit" --reset "$reset" --rpm "$rpm"
 for model in $models; do

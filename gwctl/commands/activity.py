@@ -140,7 +140,7 @@ def tail(
                 continue
             seen.add(str(row["id"]))
             session.out.following(row, COLUMNS)
-        time.sleep(max(interval, 1))
+        time.sleep(min(max(interval, 1), 86_400))
 
 
 @activity.verb(

@@ -83,7 +83,7 @@ def settings(
     changes = body(
         {
             "enabled": enable,
-            "thresholds": thresholds(percents),
+            "thresholds": thresholds("--thresholds", percents),
             "channels": channels,
             "email_roles": names(email),
         }

@@ -1,17 +1,18 @@
 """`gwctl budget`: what an organization, workspace or key may spend, and when it runs out."""
 
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Any
 
 from gwctl import text
 from gwctl.changes import delete_record, patch_record, report, send
-from gwctl.errors import not_found, usage
+from gwctl.errors import FAILED, USAGE, CommandError, not_found, usage
 from gwctl.keys import KEYS, workspace_id
 from gwctl.records import Resource, data, fetch, find, same
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.values import INTERVALS, amount, arg, body, flag, one_of, opt, thresholds
+from gwctl.values import CLEAR, INTERVALS, arg, body, dollars, flag, one_of, opt, thresholds
 
 SCOPES = ("organization", "workspace", "key")
 
@@ -157,9 +158,10 @@ def set_(
 ) -> None:
     """Create or change budgets: repeating the command changes nothing."""
     given = {"lifetime": lifetime, "monthly": monthly, "weekly": weekly, "daily": daily}
-    limits = {name: amount(f"--{name}", usd) for name, usd in given.items() if usd is not None}
-    if not limits or not all(isinstance(limit, Decimal) for limit in limits.values()):
+    limits = {name: _limit(target, name, usd) for name, usd in given.items() if usd is not None}
+    if not limits:
         raise usage("no limit was given", do="add --daily, --weekly, --monthly or --lifetime USD")
+    percents = thresholds("--alerts", alerts)
     where = scope_of(session, target)
     kind = "soft" if soft else "hard"
     rows, _ = fetch(session, BUDGETS.path, {**where, "kind": kind}, everything=True)
@@ -171,7 +173,8 @@ def set_(
         and row.get("scope") == where["scope"]
         and (where["scope_id"] is None or row.get("scope_id") == where["scope_id"])
     }
-    more = {"include_byok": include_byok, "alert_thresholds": thresholds(alerts)}
+    _check_order(limits, {name: row["limit"] for name, row in before.items()})
+    more = {"include_byok": include_byok, "alert_thresholds": [] if percents is CLEAR else percents}
     for interval in _order(limits, before):
         policy = body({"limit": limits[interval], **more})
         if interval not in before:
@@ -180,6 +183,33 @@ def set_(
             session.out.note(f"{target} {interval}: {text.money(limits[interval])} already")
         else:
             patch_record(session, BUDGETS, {**before[interval], "scope_name": target}, policy)
+
+
+def _limit(target: str, interval: str, usd: str) -> Decimal:
+    if usd.lower() == "none":
+        raise usage(
+            f"--{interval} none sets no limit",
+            do=f"gwctl budget delete {target} --interval {interval}",
+        )
+    limit = dollars(f"--{interval}", usd)
+    if limit == 0:
+        raise usage(f"--{interval} must be more than 0", do="disable the key to stop all spending")
+    return limit
+
+
+def _check_order(given: dict[str, Decimal], before: dict[str, Any]) -> None:
+    """Refuse what the gateway would refuse half way: limits shrink as their windows narrow."""
+    limits = before | given
+    there = [(name, text.decimal(limits[name])) for name in INTERVALS if name in limits]
+    for (wide, more), (narrow, less) in pairwise(there):
+        if more is not None and less is not None and more <= less:
+            raise CommandError(
+                f"the {wide} limit ({text.money(more)}) must be larger than the {narrow} limit"
+                f" ({text.money(less)})",
+                exit_code=USAGE if {wide, narrow} <= given.keys() else FAILED,
+                code="budget_order_violation",
+                do=f"raise --{wide} or lower --{narrow}; nothing was done",
+            )
 
 
 def _order(limits: dict[str, Any], before: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from gwctl.errors import usage
 from gwctl.inference import call, receipt_lines, stream_chat
 from gwctl.session import Session
+from gwctl.streams import is_text
 from gwctl.tables import exact
 from gwctl.tree import Noun
 from gwctl.values import arg, body, flag, opt
@@ -111,6 +112,8 @@ def _given(session: Session, given: str | None, question: str) -> str:
         given = session.out.ask(question)
     if not given.strip():
         raise usage("there is no text to send", do="give it as an argument or on standard input")
+    if not is_text(given):
+        raise usage("the text is not valid UTF-8", do="check what is piped in")
     return given
 
 

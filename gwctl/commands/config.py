@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gwctl import profile
+from gwctl.commands.login import TEMPORARY
 from gwctl.errors import NOT_FOUND, CommandError, usage
 from gwctl.profile import SECRETS, SETTINGS, normal_url
 from gwctl.secret_input import read_secret
@@ -48,7 +49,7 @@ def get(session: Session, name: Annotated[str, _NAME]) -> None:
     """Print one setting; keys are masked."""
     _known(name)
     setting = session.settings.get(name)
-    value = mask(setting.value) if name in SECRETS and setting.value else setting.value
+    value = mask(setting.value) if name in SECRETS and setting.value else mask_keys(setting.value)
     if session.out.shape.machine:
         session.out.data({"name": name, "value": value, "origin": setting.origin})
     else:
@@ -83,13 +84,18 @@ def set_(
         raise usage(f"a value for {name} is missing", do=f"gwctl config set {name} VALUE")
     if name == "url" and value:
         value = normal_url(value)
-    shown = mask(value) if name in SECRETS else value
+    if name == "timeout" and value:
+        profile.seconds_of(value, "the new value")
+    shown = mask(value) if name in SECRETS else mask_keys(value)
     target = f"{name} of profile {session.settings.profile}"
     if session.dry_run:
         session.found_changes = True
         session.out.line(f"would set {target} to {shown} in {session.settings.path}")
         return
-    profile.change_file(session.settings.path, session.settings.profile, {name: value or None})
+    changes: dict[str, str | None] = {name: value or None}
+    if name == "inference_key":
+        changes |= TEMPORARY
+    profile.change_file(session.settings.path, session.settings.profile, changes)
     session.out.note(f"{target} is now {shown or 'not set'}")
 
 

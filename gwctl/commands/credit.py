@@ -8,7 +8,7 @@ from gwctl.commands.org import change_at
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
-from gwctl.values import amount, arg, body, expiry, flag, one_of, opt
+from gwctl.values import amount, arg, body, dollars, expiry, flag, one_of, opt
 
 credit = Noun("credit", "The balance: grants, purchases, refunds and automatic top-up.")
 NOUNS = [credit]
@@ -63,7 +63,7 @@ def grant(
     """Give credit (operator)."""
     wanted = {
         "kind": one_of("--kind", kind, ("promotional", "granted", "purchased")),
-        "amount": amount("USD", usd),
+        "amount": dollars("USD", usd),
         "expires_at": expiry(expires),
         "note": note,
         "reference": reference,
@@ -84,7 +84,7 @@ def purchase(
     reference: Annotated[str | None, _REFERENCE] = None,
 ) -> None:
     """Record a purchase of credit; purchased credit is the only refundable kind."""
-    wanted = {"amount": amount("USD", usd), "note": note, "reference": reference}
+    wanted = {"amount": dollars("USD", usd), "note": note, "reference": reference}
     _move(session, "/credits/purchases", wanted, f"purchase {usd} USD", "purchased")
 
 
@@ -102,7 +102,7 @@ def refund(
     """Take purchased credit back out of the balance."""
     if not session.dry_run:
         session.confirm_name("refund", usd)
-    wanted = {"amount": amount("USD", usd), "note": note}
+    wanted = {"amount": dollars("USD", usd), "note": note}
     _move(session, "/credits/refunds", wanted, f"refund {usd} USD", "refunded")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from gwctl import desired, plan
 from gwctl.plan import Change
@@ -33,7 +33,7 @@ def apply(
 
     Only the kinds of record whose tables stand in the file are touched. New keys are printed once.
     """
-    changes = plan.make(session, desired.read(file), prune=prune)
+    changes = _compared(session, file, prune=prune)
     todo = [change for change in changes if change.action != "leave"]
     if session.dry_run:
         _show(session, changes, ending="Nothing was done.")
@@ -42,23 +42,39 @@ def apply(
     if deleted:
         session.out.note(f"--prune deletes: {', '.join(deleted)}")
         session.confirm_name("delete what is not in the file, type", "prune")
-    results = plan.apply(session, changes)
-    if session.out.shape.machine:
-        session.out.data(results)
-        return
-    for result in results:
-        for once in ("key", "signing_secret"):
-            if once not in result:
-                continue
-            if session.out.shape.quiet:
-                session.out.line(result[once])
-            else:
-                title = f"{result['kind'].capitalize()} {result['name']} created."
-                session.out.secret(title, once, result[once], {})
-    if not session.out.shape.quiet:
-        _print(session, changes)
-        left = len(changes) - len(todo)
-        session.out.line(f"{counted(len(todo), 'change')} made, {left} left alone.")
+    _make(session, changes)
+
+
+def _compared(session: Session, file: Path, *, prune: bool) -> list[Change]:
+    return plan.make(session, desired.read(file), prune=prune, origin=desired.origin(file))
+
+
+def _make(session: Session, changes: Sequence[Change]) -> None:
+    """Make the changes, printing each secret at once: a later failure must not take it along."""
+    made: list[Change] = []
+    results: list[dict[str, Any]] = []
+    try:
+        for change, result in plan.apply(session, changes):
+            made.append(change)
+            results.append(result)
+            _show_secret(session, result)
+    finally:
+        if session.out.shape.machine:
+            if results or not changes:
+                session.out.data_once(results)
+        elif not session.out.shape.quiet:
+            _print(session, made)
+            done = sum(1 for change in made if change.action != "leave")
+            rest = len(changes) - len(made)
+            ending = f"{rest} not done." if rest else f"{len(made) - done} left alone."
+            session.out.line(f"{counted(done, 'change')} made, {ending}")
+
+
+def _show_secret(session: Session, result: dict[str, Any]) -> None:
+    once = next((name for name in ("key", "signing_secret") if name in result), None)
+    if once is not None and not session.out.shape.machine:
+        title = f"{result['kind'].capitalize()} {result['name']} created."
+        session.out.secret(title, once, result[once], {})
 
 
 @top.verb("diff", "gwctl diff -f gw.toml", "gwctl diff -f gw.toml --json", writes=False)
@@ -68,7 +84,7 @@ def diff(
     prune: Annotated[bool, _PRUNE] = False,
 ) -> None:
     """Show what apply would change, field by field; exit 8 when there is something."""
-    _show(session, plan.make(session, desired.read(file), prune=prune), ending="")
+    _show(session, _compared(session, file, prune=prune), ending="")
 
 
 def _show(session: Session, changes: Sequence[Change], *, ending: str) -> None:

@@ -8,6 +8,7 @@ from gwctl.errors import EXIT_CODES, NOT_ALLOWED, NOT_FOUND, CommandError, usage
 from gwctl.profile import ENVIRONMENT, config_path
 from gwctl.records import data
 from gwctl.session import Session
+from gwctl.text import mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg
 
@@ -20,7 +21,8 @@ and with exact values. Scripts read names, not titles:
 
   --json              the API's own JSON; a list is one array, a record one object; a new secret
                       stands in its record
-  --json id,name      only these fields; dots reach inside (pricing.prompt)
+  --json id,name      only these fields; dots reach inside (pricing.prompt); an unknown one is an
+                      error that names those there are
   --jsonl             one record a line
   --jq EXPR           filter the JSON; text results are printed without quotes
   -q                  ids only; after create and rotate the new secret alone
@@ -84,7 +86,7 @@ def help_(
 @top.verb("version", "gwctl version", "gwctl version --json")
 def version(session: Session) -> None:
     """Versions of gwctl and, if it can be reached, of the gateway."""
-    record = {"gwctl": own_version(), "gateway": None, "url": session.settings.url()}
+    record = {"gwctl": own_version(), "gateway": None, "url": mask_keys(session.settings.url())}
     try:
         record["gateway"] = gateway_version(session)
     except CommandError as error:

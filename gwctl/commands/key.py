@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from gwctl.changes import create_record, print_secret, send, update_record
 from gwctl.keys import KEYS, is_live, summary, workspace_id
-from gwctl.records import address, existing, find, list_records
+from gwctl.records import address, called, find, list_records
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import (
@@ -16,7 +16,7 @@ from gwctl.values import (
     expiry,
     flag,
     integer,
-    names,
+    models,
     one_of,
     opt,
     thresholds,
@@ -105,7 +105,7 @@ def create(
                 "name": name,
                 "limit": amount("--limit", limit),
                 "limit_reset": one_of("--reset", reset, RESETS),
-                "allowed_models": names(model),
+                "allowed_models": models(model),
                 "rate_limit_per_minute": integer("--rpm", rpm),
                 "expires_at": expiry(expires),
                 "workspace_id": workspace_id(session, workspace),
@@ -123,10 +123,15 @@ def create(
 
 def _present(session: Session, name: str) -> bool:
     """Whether --if-absent has nothing to do; prints the key that is there."""
-    record = existing(session, KEYS, name)
-    if record is None or not is_live(record):
+    live = [record for record in called(session, KEYS, name) if is_live(record)]
+    if not live:
         return False
-    hint = f"gwctl key rotate {name} makes a new secret"
+    record = live[0]
+    if len(live) > 1:
+        found = ", ".join(str(one.get("id")) for one in live)
+        session.out.note(f"{len(live)} live keys are called {name} ({found})")
+    reference = name if len(live) == 1 else record.get("id")
+    hint = f"gwctl key rotate {reference} makes a new secret"
     session.out.note(f"key {name} exists; its secret was shown once ({hint})")
     if session.out.shape.machine:
         session.out.record(record)
@@ -174,13 +179,13 @@ def update(
         "name": name,
         "limit": amount("--limit", limit),
         "limit_reset": one_of("--reset", reset, RESETS, clear=True),
-        "allowed_models": names(model),
+        "allowed_models": models(model),
         "rate_limit_per_minute": integer("--rpm", rpm),
         "expires_at": expiry(expires),
         "in_flight_cap": integer("--in-flight", in_flight),
         "strict": strict,
         "include_byok_in_limit": include_byok,
-        "alert_thresholds": thresholds(alerts),
+        "alert_thresholds": thresholds("--alerts", alerts),
     }
     update_record(session, KEYS, reference, body(changes))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from gwctl.errors import CommandError, usage
 from gwctl.inference import inference_key
 from gwctl.session import Session
-from gwctl.text import mask
+from gwctl.text import mask, mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg, flag, opt
 
@@ -39,8 +39,8 @@ def launch(
     command = [agent, *own, *(arguments or [])]
     if show:
         for name, value in environment.items():
-            session.out.line(f"{name}={mask(value) if value == key else value}")
-        session.out.line(" ".join(command))
+            session.out.line(f"{name}={mask(value) if value == key else mask_keys(value)}")
+        session.out.line(mask_keys(" ".join(command)))
         return
     if shutil.which(agent) is None:
         raise CommandError(

@@ -91,7 +91,9 @@ def verify(session: Session) -> None:
         if rows:
             session.out.records(rows, columns, noun="difference")
         else:
-            session.out.line(f"{text.count(result.get('checked'))} entries checked, all add up")
+            session.out.line(
+                f"{text.counted(int(result.get('checked') or 0), 'entry')} checked, all add up"
+            )
     if not sound:
         raise CommandError(
             f"the ledger does not add up: {text.counted(len(differences), 'difference')}",

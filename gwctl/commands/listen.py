@@ -49,11 +49,16 @@ def listen(
 
 def verdict(secret: str, timestamp: str, body: bytes, signature: str, now: float) -> str:
     """Empty when the delivery is genuine and fresh, else what is wrong with it."""
-    if not timestamp.isdigit() or abs(now - int(timestamp)) > TOLERANCE_S:
+    if not (timestamp.isascii() and timestamp.isdigit()) or abs(now - int(timestamp)) > TOLERANCE_S:
         return "the timestamp is missing or older than five minutes"
     signed = f"{timestamp}.".encode() + body
     expected = "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     return "" if hmac.compare_digest(expected.encode(), signature.encode()) else "wrong signature"
+
+
+def _length(text: str) -> int:
+    """The length a sender announced; more than is ever read where it is no number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else MAX_BODY + 1
 
 
 def _handler(session: Session, secret: str) -> type[BaseHTTPRequestHandler]:
@@ -61,7 +66,7 @@ def _handler(session: Session, secret: str) -> type[BaseHTTPRequestHandler]:
         timeout = 10
 
         def do_POST(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
+            length = _length(self.headers.get("content-length") or "0")
             if length > MAX_BODY:
                 self._answer(413)
                 return
@@ -95,6 +100,9 @@ def _print(session: Session, body: bytes) -> None:
         event = jsontext.loads(body)
     except ValueError:
         session.out.note("refused: the body is not JSON")
+        return
+    if not isinstance(event, dict):
+        session.out.note("refused: the body is no event")
         return
     if session.out.shape.machine:
         session.out.data(event)

@@ -8,9 +8,15 @@ from gwctl.errors import NOT_ALLOWED, CommandError, usage
 from gwctl.records import data
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
-from gwctl.text import mask
+from gwctl.text import mask, mask_keys
 from gwctl.tree import Noun
 from gwctl.values import flag, opt
+
+# What is written beside an inference key that was made for an hour.
+TEMPORARY: dict[str, str | None] = {
+    "inference_key_expires_at": None,
+    "inference_key_made_for": None,
+}
 
 top = Noun("", "Log in and out.")
 NOUNS = [top]
@@ -60,14 +66,18 @@ def login(
         changes |= {"key": None, "key_command": key_command}
     else:
         changes[name] = secret
+    if name == "inference_key":
+        changes |= TEMPORARY
     profile.change_file(settings.path, settings.profile, changes)
     if not settings.file.get("current"):
         profile.choose_profile(settings.path, settings.profile)
     if session.out.shape.machine:
-        session.out.record({"profile": settings.profile, "url": url, **record})
+        session.out.record({"profile": settings.profile, "url": mask_keys(url), **record})
         return
     who = record.get("name") or mask(secret)
-    session.out.line(f"logged in to {url} as {who}, profile {settings.profile} ({settings.path})")
+    session.out.line(
+        f"logged in to {mask_keys(url)} as {who}, profile {settings.profile} ({settings.path})"
+    )
 
 
 @top.verb("logout", "gwctl logout", "gwctl logout -P prod")
@@ -75,6 +85,7 @@ def logout(session: Session) -> None:
     """Forget the keys of a profile; the address stays."""
     session.settings.require_known_profile()
     removed: dict[str, str | None] = {"key": None, "key_command": None, "inference_key": None}
+    removed |= TEMPORARY
     if session.settings.path.exists():
         profile.change_file(session.settings.path, session.settings.profile, removed)
     session.out.line(f"profile {session.settings.profile} holds no key any more")
@@ -92,6 +103,6 @@ def whoami(session: Session) -> None:
         return
     shown = ("name", "label", "type", "role", "id", "organization_id", "workspace_id", "expires_at")
     session.out.record(
-        {"profile": session.settings.profile, "url": session.settings.url()}
+        {"profile": session.settings.profile, "url": mask_keys(session.settings.url())}
         | {name: record[name] for name in shown if record.get(name) is not None}
     )

@@ -10,6 +10,7 @@ from gwctl.records import Resource, data, list_records
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
 from gwctl.tables import Column, Record
+from gwctl.text import mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg, body, flag, one_of, opt
 from gwctl.verbs import add_list
@@ -171,7 +172,7 @@ def accept(
         "management_key",
         str(reply.get("management_key") or ""),
         record,
-        f"{summary}   keep it with: gwctl login --url {session.settings.url()}",
+        f"{summary}   keep it with: gwctl login --url {mask_keys(session.settings.url())}",
     )
 
 

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any
 
-from gwctl.changes import create_record, report, send
-from gwctl.records import Resource, data, find
+from gwctl.changes import create_record, report, send, unchanged
+from gwctl.errors import usage
+from gwctl.records import Resource, data, find, same
 from gwctl.session import Session
 from gwctl.tables import Column, field_kind
 from gwctl.tables import cell as shown
@@ -71,6 +72,8 @@ def update(
     slug: Annotated[str | None, opt("--slug", "SLUG", "New short name.")] = None,
 ) -> None:
     """Rename your organization."""
+    if name is None and slug is None:
+        raise usage("nothing to change was given", do="add --name or --slug")
     change_at(session, "/organization", body({"name": name, "slug": slug}), what="organization")
 
 
@@ -97,6 +100,9 @@ def settings(
 def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> Any:
     """PATCH a record that has no id in its path, and say what changed; returns the reply."""
     before = data(session.api.get(path))
+    if all(name in before and same(before[name], value) for name, value in changes.items()):
+        unchanged(session, what, path, before)
+        return None
     reply = send(session, "PATCH", path, changes, what=f"change {what}")
     if reply is None:
         return None

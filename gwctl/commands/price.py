@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from gwctl import when
 from gwctl.catalog import MODELS, PRICES, pricing_body
-from gwctl.changes import update_record
+from gwctl.changes import patch_record
 from gwctl.errors import usage
-from gwctl.records import find
+from gwctl.records import find, same
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
@@ -95,12 +95,12 @@ def set_(
     if not given:
         raise usage("no price was given", do="gwctl model price set --help")
     model = find(session, MODELS, model_id)
-    if effective is None:
-        changes: dict[str, Any] = {"pricing": {**(model.get("pricing") or {}), **given}}
-    else:
-        at = when.future(effective)
-        changes = {"pricing": {**_in_force(model, at), **given}, "effective_at": at}
-    update_record(session, MODELS, model_id, changes)
+    at = None if effective is None else when.future(effective)
+    before = (model.get("pricing") or {}) if at is None else _in_force(model, at)
+    changes: dict[str, Any] = {"pricing": {**before, **given}}
+    if at is not None and not same(before, changes["pricing"]):
+        changes["effective_at"] = at
+    patch_record(session, MODELS, {**model, "pricing": before}, changes)
 
 
 def _in_force(model: dict[str, Any], at: str) -> dict[str, Any]:

@@ -62,4 +62,4 @@ def apply(
         return
     wanted = {"accept": accept} if accept else {}
     reply = send(session, "POST", "/catalog/prices/apply", wanted, what="apply the price book")
-    report(session, data(reply), f"{text.count(len(rows))} prices compared and applied")
+    report(session, data(reply), f"{text.counted(len(rows), 'price')} compared and applied")

@@ -9,8 +9,9 @@ from gwctl.changes import CALL_OUT_S, report, send
 from gwctl.commands.byok import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.desired import Entry
 from gwctl.errors import usage
-from gwctl.records import address, data, existing, fetch, find
+from gwctl.records import address, data, fetch, find
 from gwctl.session import Session
+from gwctl.tables import Record
 from gwctl.text import counted
 from gwctl.tree import Noun
 from gwctl.values import arg, body, opt
@@ -61,21 +62,55 @@ def add(
         tables = {"providers": [entry]}
     elif base_url is not None:
         tables["providers"] = [{**entry, "base_url": base_url} for entry in tables["providers"]]
+    present = {row["slug"]: row for row in fetch(session, PROVIDERS.path, everything=True)[0]}
+    for entry in tables["providers"]:
+        _refuse_another(entry, present.get(entry["slug"]), adapter=adapter, base_url=base_url)
+    without_key = [
+        entry["slug"] for entry in tables["providers"] if not _keys(session, entry["slug"])
+    ]
     given = secret_stdin or secret_file is not None or key_ref is not None
     secret: dict[str, str] = {}
-    if given or not (session.dry_run or _has_credential(session, slug)):
+    if without_key and (given or not session.dry_run):
         # Asked for before anything is made, so that a missing key leaves nothing half done.
         secret = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
-    _make(session, slug, tables, secret)
+    for entry in tables["providers"]:
+        if given and entry["slug"] not in without_key:
+            do = f"gwctl provider secret {entry['slug']} replaces it"
+            session.out.note(f"{entry['slug']} has a key, which stays as it is; {do}")
+    _make(session, slug, tables, secret, without_key)
 
 
-def _has_credential(session: Session, slug: str) -> bool:
+def _refuse_another(
+    entry: Entry, record: Record | None, *, adapter: str | None, base_url: str | None
+) -> None:
+    """What exists stays as it is; whoever names something else must hear of it."""
+    if record is None:
+        return
+    for option, field, wanted in (
+        ("--adapter", "adapter", adapter),
+        ("--base-url", "base_url", base_url),
+    ):
+        there = str(record.get(field))
+        if wanted is not None and wanted.rstrip("/") != there.rstrip("/"):
+            raise usage(
+                f"provider {entry['slug']} exists with {option} {there}",
+                do="leave the option out to keep it, or add a provider under another slug",
+                code="already_exists",
+            )
+
+
+def _keys(session: Session, slug: str) -> list[Any]:
+    """The credentials a provider has."""
     rows, _ = fetch(session, CREDENTIALS.path, {"provider": slug}, everything=True)
-    return any(row.get("provider") == slug for row in rows)
+    return [row for row in rows if row.get("provider") == slug]
 
 
 def _make(
-    session: Session, slug: str, tables: dict[str, list[Entry]], secret: dict[str, str]
+    session: Session,
+    slug: str,
+    tables: dict[str, list[Entry]],
+    secret: dict[str, str],
+    without_key: list[str],
 ) -> None:
     changes = plan.make(session, tables, only_missing=True)
     if session.dry_run:
@@ -88,11 +123,12 @@ def _make(
         session.out.note("Nothing was done.")
         return
     # Providers first, then their keys, then what is served with them.
-    results = plan.apply(session, [c for c in changes if c.kind.table == "providers"])
+    results = _made(session, [c for c in changes if c.kind.table == "providers"])
     if secret:
-        for entry in tables["providers"]:
-            set_credential(session, entry["slug"], secret)
-    results += plan.apply(session, [c for c in changes if c.kind.table != "providers"])
+        for name in without_key:
+            wanted = {"provider": name, **secret}
+            send(session, "POST", CREDENTIALS.path, wanted, what=f"add the key of {name}")
+    results += _made(session, [c for c in changes if c.kind.table != "providers"])
     if session.out.shape.machine:
         session.out.data(results)
         return
@@ -105,10 +141,13 @@ def _make(
     session.out.note(f"try it: gwctl provider test {slug}")
 
 
+def _made(session: Session, changes: list[plan.Change]) -> list[dict[str, Any]]:
+    return [result for _, result in plan.apply(session, changes)]
+
+
 def set_credential(session: Session, slug: str, secret: dict[str, str]) -> Any:
     """Give a provider its key: replace the one it has, or make the first."""
-    rows, _ = fetch(session, CREDENTIALS.path, {"provider": slug}, everything=True)
-    mine = [row for row in rows if row.get("provider") == slug]
+    mine = _keys(session, slug)
     if len(mine) > 1:
         listed = ", ".join(str(row.get("name") or row.get("id")) for row in mine)
         raise usage(f"{slug} has several credentials ({listed})", do="gwctl provider secret --name")
@@ -153,8 +192,8 @@ def secret(
     given = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
     if name is None:
         reply = set_credential(session, slug, given)
-    elif (record := existing(session, CREDENTIALS, name)) is not None:
-        path = address(CREDENTIALS, record)
+    elif mine := [row for row in _keys(session, slug) if row.get("name") == name]:
+        path = address(CREDENTIALS, mine[0])
         reply = send(session, "PATCH", path, given, what=f"replace key {name} of {slug}")
     else:
         wanted = body({"provider": slug, "name": name, **given})

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from gwctl import text
 from gwctl.client import quote
-from gwctl.errors import usage
+from gwctl.errors import NOT_ALLOWED, NOT_FOUND, CommandError, usage
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column, Record
@@ -16,6 +16,11 @@ route = Noun("route", "Which endpoints would serve a model.")
 NOUNS = [route]
 
 _SORTS = ("price", "throughput", "latency")
+_NEVER_TRIED = {
+    "disabled": "disabled",
+    "no_price": "no complete price",
+    "no_credential": "no usable credential",
+}
 _COLUMNS = (
     Column("", "rank"),
     Column("ENDPOINT", "tag"),
@@ -55,9 +60,15 @@ def explain(
     gateway = session.api if session.settings.secret("key") else session.anonymous
     record = data(gateway.get(f"/models/{quote(name)}"))
     found = data(gateway.get(f"/models/{quote(str(record['id']))}/endpoints"))
+    live = _standing(session, str(record["id"]))
     needs = {"tools": tools, "structured_outputs": schema, "reasoning": reasoning}
     rows = [
-        _judged(endpoint, {n for n, wanted in needs.items() if wanted}, prompt_tokens, max_tokens)
+        _judged(
+            {**endpoint, "live": live.get(endpoint.get("tag"), {})},
+            {n for n, wanted in needs.items() if wanted},
+            prompt_tokens,
+            max_tokens,
+        )
         for endpoint in found["endpoints"]
     ]
     rows.sort(key=lambda row: (not row["eligible"], *_order(row, by)))
@@ -75,8 +86,22 @@ def explain(
         session.out.note(_hold(eligible, prompt_tokens, max_tokens))
 
 
+def _standing(session: Session, model: str) -> dict[str, Record]:
+    """How each endpoint of the model stands now, by tag, as far as the key may see it."""
+    if not session.settings.secret("key"):
+        return {}
+    try:
+        rows = data(session.api.get("/operator/status")).get("endpoints")
+    except CommandError as error:
+        if error.exit_code not in (NOT_ALLOWED, NOT_FOUND):
+            raise
+        session.out.note("note: an operator's key also shows which endpoints lack a credential")
+        return {}
+    return {str(row["tag"]): row for row in rows or () if row.get("model") == model}
+
+
 def _judged(
-    endpoint: Record, needs: set[str], prompt_tokens: int, max_tokens: int | None
+    endpoint: dict[str, Any], needs: set[str], prompt_tokens: int, max_tokens: int | None
 ) -> dict[str, Any]:
     """The endpoint with whether this request could go there, and why not."""
     reasons = [
@@ -85,15 +110,16 @@ def _judged(
     context = endpoint.get("context_length")
     if context is not None and prompt_tokens + (max_tokens or 0) > context:
         reasons.append(f"context {context:,}")
-    state = _state(endpoint)
-    if state == "disabled":
-        reasons.append("disabled")
+    live = endpoint.pop("live")
+    state = str(live.get("status") or _state(endpoint))
+    if state in _NEVER_TRIED:
+        reasons.append(str(live.get("reason") or _NEVER_TRIED[state]))
     return {
         **endpoint,
         "tag": endpoint.get("tag") or endpoint.get("provider_name"),
         "rank": "-",
         "state": state,
-        "p50": endpoint.get("p50_ttft_ms"),
+        "p50": live.get("p50_ttft_ms", endpoint.get("p50_ttft_ms")),
         "eligible": not reasons,
         "why": f"left out: {', '.join(reasons)}" if reasons else "",
     }

@@ -4,6 +4,7 @@ import stat
 import sys
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from gwctl import profile
 from gwctl.changes import report, send
@@ -13,7 +14,7 @@ from gwctl.errors import CommandError
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column
-from gwctl.text import counted
+from gwctl.text import counted, mask_keys
 from gwctl.tree import Noun
 from gwctl.values import flag
 
@@ -96,13 +97,13 @@ def _profile_checks(session: Session) -> list[dict[str, Any]]:
         state = "failed" if mode & 0o077 else "ok"
         rows.append(_row("profile file", state, f"{path} has mode {mode:04o}"))
     url = session.settings.url()
-    host = url.partition("://")[2].partition("/")[0].rpartition(":")[0].strip("[]")
-    exposed = url.startswith("http://") and host not in ("127.0.0.1", "localhost", "::1", "")
+    parts = urlsplit(url)
+    exposed = parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1")
     rows.append(
         _row(
             "address",
             "warning" if exposed else "ok",
-            f"{url}, keys travel unencrypted" if exposed else url,
+            f"{mask_keys(url)}, keys travel unencrypted" if exposed else mask_keys(url),
             "use https" if exposed else "",
         )
     )

@@ -16,6 +16,7 @@ top = Noun("", "The gateway on one page.")
 NOUNS = [top]
 
 SHOWN = 5
+LONGEST_S = 86_400
 
 
 @top.verb("status", "gwctl status", "gwctl status --watch")
@@ -35,7 +36,7 @@ def status(
             session.out.block("\n".join(_lines(session, record)) + "\n")
         if not watch:
             return
-        time.sleep(max(interval, 1))
+        time.sleep(min(max(interval, 1), LONGEST_S))
 
 
 def _gather(session: Session) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def _gather(session: Session) -> dict[str, Any]:
         record = {"version": gateway_version(session)}
     if "credits" not in record:
         record["credits"] = data(session.api.get("/credits"))
-    return {**record, "base_urls": base_urls(session.settings.url())}
+    return {**record, "base_urls": base_urls(text.mask_keys(session.settings.url()))}
 
 
 def base_urls(url: str) -> dict[str, str]:
@@ -63,7 +64,7 @@ def base_urls(url: str) -> dict[str, str]:
 
 
 def _lines(session: Session, record: dict[str, Any]) -> list[str]:
-    url = session.settings.url()
+    url = text.mask_keys(session.settings.url())
     up = text.decimal(record.get("uptime_s"))
     uptime = f"   up {text.duration(float(up))}" if up is not None else ""
     version = record.get("version", "unknown")
@@ -95,13 +96,16 @@ def _traffic(record: dict[str, Any]) -> list[str]:
 
 def _money(record: dict[str, Any]) -> str:
     credit, holds = record["credits"], record.get("holds") or {}
-    parts = [text.money(credit.get("balance")), f"available {text.money(credit.get('available'))}"]
+    parts = [
+        text.exact_money(credit.get("balance")),
+        f"available {text.exact_money(credit.get('available'))}",
+    ]
     if record.get("spent_today") is not None:
         parts.append(f"spent today {text.money(record['spent_today'])}")
     held = holds.get("amount", credit.get("reserved"))
     count = holds.get("requests")
     suffix = "" if count is None else f" in {text.counted(int(count), 'request')}"
-    return f"balance     {'   '.join([*parts, f'holds {text.money(held)}{suffix}'])}"
+    return f"balance     {'   '.join([*parts, f'holds {text.exact_money(held)}{suffix}'])}"
 
 
 def _endpoints(record: dict[str, Any]) -> list[str]:

@@ -3,9 +3,9 @@
 import re
 from typing import Annotated
 
-from gwctl.changes import create_record, report, send, update_record
-from gwctl.keys import KEYS
-from gwctl.records import Resource, data, existing, find
+from gwctl import team
+from gwctl.changes import create_record, update_record
+from gwctl.records import Resource, existing, find
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
@@ -56,11 +56,11 @@ def create(
 ) -> None:
     """Create a workspace; with --lead and --key-limit a whole team.
 
-    The invitation link and the key are shown once. Everything that exists already is kept, so the
-    command can be repeated after a failure with --if-absent.
+    The invitation link and the key are shown once, each alone on its line with -q. Everything that
+    exists already is kept, so the command can be repeated after a failure with --if-absent.
     """
     wanted = body({"name": name, "slug": slug or slug_of(name), "description": description})
-    limit = amount("--key-limit", key_limit)
+    limit, lead = amount("--key-limit", key_limit), team.lead_address(lead)
     window = one_of("--reset", reset, RESETS)
     record: Record | None = None
     if if_absent:
@@ -73,52 +73,7 @@ def create(
         elif session.out.shape.machine or session.out.shape.quiet:
             session.out.record(record)
         return
-    _create_team(session, record, wanted, lead=lead, limit=limit, window=window)
-
-
-def _create_team(
-    session: Session,
-    record: Record | None,
-    wanted: Record,
-    *,
-    lead: str | None,
-    limit: object,
-    window: str | None,
-) -> None:
-    """Workspace, invitation and key, in this order; what is shown once is printed at once."""
-    slug = wanted["slug"]
-    if record is None:
-        reply = send(session, "POST", "/workspaces", wanted, what=f"create workspace {slug}")
-        record = data(reply) if reply is not None else {"id": "(new)", "slug": slug}
-    team: dict[str, object] = {"workspace": record}
-    if lead is not None:
-        invitation = {"email": lead, "is_lead": True, "workspace_ids": [record["id"]]}
-        reply = send(
-            session, "POST", "/organization/invitations", invitation, what=f"invite {lead}"
-        )
-        if reply is not None:
-            team |= {"accept_url": reply.get("accept_url"), "invitation": data(reply)}
-            _say(session, f"{lead} can join with (shown once):\n\n  {reply.get('accept_url')}\n")
-    if limit is not None:
-        policy = {"name": slug, "limit": limit, "limit_reset": window, "workspace_id": record["id"]}
-        reply = send(session, "POST", "/keys", body(policy), what=f"create key {slug}")
-        if reply is not None:
-            team |= {"key": reply.get("key"), "key_record": data(reply)}
-            if session.out.shape.quiet and not session.out.shape.machine:
-                session.out.line(str(reply.get("key") or ""))
-            else:
-                _say(session, f"Its key (shown once):\n\n  {reply.get('key')}\n")
-                _say(session, KEYS.summary(data(reply)))
-    if not session.dry_run:
-        if session.out.shape.machine:
-            session.out.data(team)
-        elif not session.out.shape.quiet:
-            report(session, record, f"workspace {slug} is ready")
-
-
-def _say(session: Session, text: str) -> None:
-    if not session.out.shape.machine and not session.out.shape.quiet:
-        session.out.line(text)
+    team.create(session, record, wanted, team.Team(lead, limit, window, if_absent))
 
 
 def slug_of(name: str) -> str:

@@ -71,19 +71,24 @@ def read(path: Path) -> KeyRing:
         info = path.lstat()
     except FileNotFoundError:
         raise KeyRingError(
-            f"{path} is missing; restore it from your copy (without it no stored secret can be read)"
+            f"{path} is missing; restore it from your copy, or name its place with [store] keyring or "
+            "GWD_STORE_KEYRING (without it no stored secret can be read)"
         ) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
     if not stat.S_ISREG(info.st_mode):
         raise KeyRingError(f"{path} must be a regular file, not a link or a device")
     if _others_may_read(path, info):
         raise KeyRingError(f"{path} can be read by others; run: chmod 600 {path}")
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=_File)
+        text = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    try:
+        content = msgspec.json.decode(text, type=_File)
         ring = KeyRing(
             active=content.active,
-            keks={
-                name: base64.b64decode(text, validate=True) for name, text in content.keks.items()
-            },
+            keks={name: base64.b64decode(key, validate=True) for name, key in content.keks.items()},
             pepper=base64.b64decode(content.pepper, validate=True),
         )
     except (msgspec.DecodeError, ValueError):
@@ -93,6 +98,12 @@ def read(path: Path) -> KeyRing:
     ):
         raise KeyRingError(f"{path} is incomplete; restore it from your copy")
     return ring
+
+
+def _unreadable(path: Path, error: OSError) -> KeyRingError:
+    return KeyRingError(
+        f"{path} cannot be read: {error.strerror}; run this as its owner, or name another place with GWD_STORE_KEYRING"
+    )
 
 
 def _others_may_read(path: Path, info: os.stat_result) -> bool:

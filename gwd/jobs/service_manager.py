@@ -1,10 +1,13 @@
 """What the service manager is told: ready, stopping, and that the node still lives (sd_notify)."""
 
+import logging
 import os
 import socket
 from collections.abc import Mapping
 
 US_PER_S = 1_000_000
+
+log = logging.getLogger("gwd")
 
 
 def notify(environment: Mapping[str, str], state: str) -> None:
@@ -12,11 +15,16 @@ def notify(environment: Mapping[str, str], state: str) -> None:
     address = environment.get("NOTIFY_SOCKET")
     if not address:
         return
+    shown = address
     if address.startswith("@"):
         address = "\0" + address[1:]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-        sender.connect(address)
-        sender.sendall(state.encode())
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+            sender.connect(address)
+            sender.sendall(state.encode())
+    except OSError as error:
+        # A manager that does not listen is no reason to refuse requests.
+        log.warning("NOTIFY_SOCKET %s: %s was not told: %s", shown, state, error.strerror or error)
 
 
 def watchdog_gap_s(environment: Mapping[str, str]) -> float | None:

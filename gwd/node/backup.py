@@ -16,7 +16,7 @@ from gwd import ledger
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.credentials import keyring
 from gwd.management import setup
-from gwd.node.files import sync
+from gwd.node.files import give_to_owner_of, sync
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
 from gwd.store.connection import open_connection, transaction
@@ -76,6 +76,7 @@ def restore(settings: Settings, source: Path, clock: Clock) -> Restored:
                 raise BackupError(f"{source} was not restored: {proved.wrong}")
             entries = _entries_in(settings.database)
             replaced = _set_aside(settings.database, clock)
+            give_to_owner_of(settings.directory, copy)
             copy.rename(settings.database)
         sync(settings.directory)
     finally:
@@ -93,11 +94,15 @@ def _private_copy(source: Path, target: Path) -> Iterator[Path]:
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
-        reading = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        reading = _reading(source)
         writing = apsw.Connection(str(target))
         try:
             with writing.backup("main", reading, "main") as copying:
                 copying.step(-1)
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            raise BackupError(
+                f"{source} is damaged or no database ({error}); name a file that `gwd backup` made"
+            ) from None
         finally:
             writing.close()
             reading.close()
@@ -105,6 +110,13 @@ def _private_copy(source: Path, target: Path) -> Iterator[Path]:
     finally:
         for leftover in _with_logs(target):
             leftover.unlink(missing_ok=True)
+
+
+def _reading(source: Path) -> apsw.Connection:
+    try:
+        return apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.CantOpenError as error:
+        raise BackupError(f"{source} cannot be read ({error})") from None
 
 
 def _prove(path: Path, ring: Path) -> Backup:
@@ -139,11 +151,11 @@ def _verified(connection: Connection, ring: Path) -> tuple[int, str]:
     assert damage is not None
     if damage[0] != "ok":
         return 0, f"the file is damaged: {' '.join(damage[0].split())}"
+    found = ledger.verify(connection)
     try:
         setup.check_ring(connection, keyring.read(ring))
-    except setup.WrongKeyRingError as error:
-        return 0, str(error)
-    found = ledger.verify(connection)
+    except (keyring.KeyRingError, setup.WrongKeyRingError) as error:
+        return found.checked, str(error)
     return found.checked, "" if found.ok else found.differences[0].message
 
 

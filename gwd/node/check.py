@@ -13,14 +13,10 @@ from gwd.credentials import keyring
 from gwd.management import setup
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
-from gwd.store.connection import open_connection, transaction
+from gwd.store.connection import open_connection, require, transaction
 from gwd.store.lock import InstanceLock
 
 MAX_DAMAGE_LINES: Final = 20
-
-
-class NoDatabaseError(RuntimeError):
-    """There is no database where the settings say; the text names the place and the remedy."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +85,7 @@ def new_operator_key(settings: Settings, clock: Clock) -> str:
 @contextmanager
 def _held(settings: Settings) -> Iterator[None]:
     """The node's lock, so that no daemon starts or runs meanwhile."""
-    if not settings.database.is_file():
-        raise NoDatabaseError(
-            f"{settings.database} does not exist; run `gwd init` or restore a backup"
-        )
+    require(settings.database)
     lock = InstanceLock(settings.lock)
     try:
         yield

@@ -3,10 +3,10 @@
 import asyncio
 import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uvloop
 from rich.console import Console
@@ -26,6 +26,7 @@ from gwd.store.connection import open_connection, transaction
 CREDIT_USD: Final = Decimal(10)
 TOKENS_PER_SECOND: Final = 60.0
 DEFAULT_PORT: Final = 8080
+INTERRUPTED: Final = 130
 
 
 def run(port: int | None, *, once: bool, environ: Mapping[str, str]) -> int:
@@ -50,15 +51,30 @@ async def _run(port: int | None, *, once: bool, environ: Mapping[str, str]) -> i
             obey_signals(running)
             async with running:
                 if once:
-                    return await demo_request.send(
-                        console, running, key, node.created.organization_id
-                    )
+                    organization_id = node.created.organization_id
+                    sending = demo_request.send(console, running, key, organization_id)
+                    return await _unless_interrupted(running, sending)
                 text = demo_text.snippets(
                     read.server.base_url, key, node.created.management_key, list(real)
                 )
                 console.print(text, markup=False, soft_wrap=True)
                 await running.ended()
                 return 0 if running.failure is None else 1
+
+
+async def _unless_interrupted(
+    running: wiring.RunningNode, sending: Coroutine[Any, Any, int]
+) -> int:
+    """The request's own exit code, or 130 when somebody did not want to wait for it."""
+    request, ending = asyncio.ensure_future(sending), asyncio.ensure_future(running.ended())
+    await asyncio.wait({request, ending}, return_when=asyncio.FIRST_COMPLETED)
+    unfinished = [task for task in (request, ending) if not task.done()]
+    for task in unfinished:
+        task.cancel()
+    await asyncio.gather(*unfinished, return_exceptions=True)
+    if request not in unfinished:
+        return request.result()
+    return INTERRUPTED if running.failure is None else 1
 
 
 def _fill(

@@ -40,7 +40,6 @@ def initialize(directory: Path, new: NewNode, clock: Clock) -> InitializedNode:
         ring = keyring.create(building / files.keyring)
         database = building / files.database
         migrate(str(database), clock)
-        database.chmod(0o600)
         created = _fill(database, new, ring, clock)
         (building / CONFIG_NAME).write_text(as_toml(commented=True), "utf-8")
     return InitializedNode(

@@ -9,11 +9,10 @@ from gwd.credentials.keyring import KeyRingError
 from gwd.credentials.references import UnresolvedReferenceError
 from gwd.management.setup import WrongKeyRingError
 from gwd.node.backup import BackupError
-from gwd.node.check import NoDatabaseError
 from gwd.node.init import DirectoryTakenError
 from gwd.node.price_book import NoPriceBookError
 from gwd.settings import SettingsError
-from gwd.store.connection import OldSqliteError
+from gwd.store.connection import NoDatabaseError, OldSqliteError, ReadOnlyDatabaseError
 from gwd.store.lock import AlreadyRunningError
 from gwd.store.migrations import NewerSchemaError
 
@@ -26,6 +25,7 @@ _EXPLAINED = (
     NoDatabaseError,
     NoPriceBookError,
     OldSqliteError,
+    ReadOnlyDatabaseError,
     SettingsError,
     UnresolvedReferenceError,
     WrongKeyRingError,
@@ -41,6 +41,8 @@ def text_of(error: Exception) -> str | None:
             return str(error)
         case OSError(errno=errno.EADDRINUSE):
             return "the port is in use; choose another with --port"
+        case UnicodeEncodeError():
+            return f"{error.object!r} is not valid UTF-8; choose another name"
         case OSError():
             place = f"{error.filename}: " if error.filename else ""
             return f"{place}{error.strerror or error}"

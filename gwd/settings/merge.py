@@ -29,6 +29,18 @@ LOCK_NAME: Final = "gwd.lock"
 S = TypeVar("S", bound=Struct)
 
 
+class _Places(Struct, frozen=True):
+    """Where each setting was given, so that a mistake is looked for there and not in the file."""
+
+    config: Path
+    given: Mapping[str, Mapping[str, Given]]
+
+    def wrong(self, section: str, key: str, what: str) -> SettingsError:
+        if key in self.given[section]:
+            return SettingsError(f"{self.given[section][key].place}: {what}")
+        return SettingsError(f"{self.config}: [{section}] {key}: {what}")
+
+
 def load(
     config_path: Path, environ: Mapping[str, str], host: str | None = None, port: int | None = None
 ) -> Settings:
@@ -42,11 +54,12 @@ def load(
         if argument is not None:
             given["server"][key] = Given(f"--{key}", argument, text=False)
     made: dict[str, Any] = {name: section_of(name, given[name]) for name in SECTIONS}
-    made["server"] = _complete_server(made["server"], config)
-    _check_upstream(upstream := _absolute(made["upstream"], config, "ca_file"), config)
+    places = _Places(config, given)
+    made["server"] = _complete_server(made["server"], places)
+    _check_upstream(upstream := _absolute(made["upstream"], config, "ca_file"), places)
     made["upstream"] = upstream
-    _check_webhooks(made["webhooks"], config)
-    _check_smtp(made["smtp"], config)
+    _check_webhooks(made["webhooks"], places)
+    _check_smtp(made["smtp"], places)
     files: StoreFiles = made["store"]
     return Settings(
         config=config,
@@ -65,31 +78,36 @@ def smtp_password(settings: Settings, environ: Mapping[str, str]) -> str | None:
     try:
         return references.resolve(settings.smtp.password_ref, environ)
     except references.UnresolvedReferenceError as error:
-        raise _wrong(
-            settings.config, "smtp", "password_ref", f"{error}; set it or remove it"
-        ) from None
+        known = from_environment(environ).get(("smtp", "password_ref"))
+        place = known.place if known else f"{settings.config}: [smtp] password_ref"
+        raise SettingsError(f"{place}: {error}; set it or remove it") from None
 
 
-def _complete_server(server: Server, config: Path) -> Server:
-    server = _absolute(_absolute(server, config, "tls_cert"), config, "tls_key")
+def _complete_server(server: Server, places: _Places) -> Server:
+    server = _absolute(_absolute(server, places.config, "tls_cert"), places.config, "tls_key")
     if bool(server.tls_cert) != bool(server.tls_key):
         missing = "tls_key" if server.tls_cert else "tls_cert"
-        raise _wrong(config, "server", missing, "TLS needs both tls_cert and tls_key; set it too")
+        raise places.wrong("server", missing, "TLS needs both tls_cert and tls_key; set it too")
     for key in ("tls_cert", "tls_key"):
-        _check_file(config, "server", key, getattr(server, key))
+        _check_file(places, "server", key, getattr(server, key))
     if not (server.tls_cert or _is_loopback(server.host) or server.allow_plain_http):
-        raise _wrong(
-            config,
+        raise places.wrong(
             "server",
             "host",
             f"{server.host} is not a loopback address and there is no TLS; set tls_cert and tls_key, or "
             "allow_plain_http = true if a proxy in front adds TLS",
         )
+    if server.metrics_port == server.port and _overlap(server.host, server.metrics_host):
+        raise places.wrong(
+            "server",
+            "metrics_port",
+            f"{server.port} is the port of the API too; choose another, or 0 for no separate listener",
+        )
     base_url = server.base_url or _derived_url(server) + API_PATH
-    _check_url(config, "server", "base_url", base_url)
+    _check_url(places, "server", "base_url", base_url)
     parts = urlsplit(base_url)
     app_url = server.app_url or f"{parts.scheme}://{parts.netloc}"
-    _check_url(config, "server", "app_url", app_url)
+    _check_url(places, "server", "app_url", app_url)
     return msgspec.structs.replace(
         server, base_url=base_url.rstrip("/"), app_url=app_url.rstrip("/")
     )
@@ -101,6 +119,11 @@ def _derived_url(server: Server) -> str:
     return f"{'https' if server.tls_cert else 'http'}://{shown}:{server.port}"
 
 
+def _overlap(one: str, other: str) -> bool:
+    """Whether two listeners on one port would get in each other's way."""
+    return one == other or "localhost" in (one, other) or {"0.0.0.0", "::"} & {one, other} != set()  # noqa: S104
+
+
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
@@ -110,48 +133,44 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _check_upstream(upstream: Upstream, config: Path) -> None:
+def _check_upstream(upstream: Upstream, places: _Places) -> None:
     if upstream.proxy:
-        _check_url(config, "upstream", "proxy", upstream.proxy)
-    _check_file(config, "upstream", "ca_file", upstream.ca_file)
+        _check_url(places, "upstream", "proxy", upstream.proxy)
+    _check_file(places, "upstream", "ca_file", upstream.ca_file)
 
 
-def _check_webhooks(webhooks: Webhooks, config: Path) -> None:
+def _check_webhooks(webhooks: Webhooks, places: _Places) -> None:
     for network in webhooks.allow_networks:
         try:
             ipaddress.ip_network(network)
         except ValueError as error:
-            raise _wrong(
-                config, "webhooks", "allow_networks", f"{error}; write 10.0.0.0/8"
-            ) from None
+            raise places.wrong("webhooks", "allow_networks", f"{error}; write 10.0.0.0/8") from None
 
 
-def _check_smtp(smtp: Smtp, config: Path) -> None:
+def _check_smtp(smtp: Smtp, places: _Places) -> None:
     if smtp.password_ref:
         try:
             references.check(smtp.password_ref)
         except InvalidValue:
-            raise _wrong(
-                config, "smtp", "password_ref", "write env:NAME or file:/absolute/path"
+            raise places.wrong(
+                "smtp", "password_ref", "write env:NAME or file:/absolute/path"
             ) from None
     if bool(smtp.username) != bool(smtp.password_ref):
         missing = "password_ref" if smtp.username else "username"
-        raise _wrong(config, "smtp", missing, "a login needs username and password_ref; set it too")
+        raise places.wrong("smtp", missing, "a login needs username and password_ref; set it too")
     if smtp.host and "@" not in smtp.from_:
-        raise _wrong(config, "smtp", "from", "mail needs a sender; write gateway@example.com")
+        raise places.wrong("smtp", "from", "mail needs a sender; write gateway@example.com")
 
 
-def _check_url(config: Path, section: str, key: str, url: str) -> None:
+def _check_url(places: _Places, section: str, key: str, url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise _wrong(
-            config, section, key, f"{url!r} is no address; write https://host[:port][/path]"
-        )
+        raise places.wrong(section, key, f"{url!r} is no address; write https://host[:port][/path]")
 
 
-def _check_file(config: Path, section: str, key: str, path: str) -> None:
+def _check_file(places: _Places, section: str, key: str, path: str) -> None:
     if path and not Path(path).is_file():
-        raise _wrong(config, section, key, f"{path} is not a file; write the path of a PEM file")
+        raise places.wrong(section, key, f"{path} is not a file; write the path of a PEM file")
 
 
 def _absolute(section: S, config: Path, key: str) -> S:
@@ -164,7 +183,3 @@ def _keyring(path: Path, environ: Mapping[str, str]) -> Path:
     if credentials and (credential := Path(credentials) / KEYRING_CREDENTIAL).exists():
         return credential
     return path
-
-
-def _wrong(config: Path, section: str, key: str, what: str) -> SettingsError:
-    return SettingsError(f"{config}: [{section}] {key}: {what}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 import apsw
@@ -115,8 +116,22 @@ class Connection:
         return int(query.count(self._orm))
 
 
+class NoDatabaseError(RuntimeError):
+    """There is no database where the settings say; the text names the place and the remedy."""
+
+
+class ReadOnlyDatabaseError(RuntimeError):
+    """The database may not be written; the text names the file and the remedy."""
+
+
+def require(database: Path) -> None:
+    """Raises NoDatabaseError: what is missing is never made by the way."""
+    if not database.is_file():
+        raise NoDatabaseError(f"{database} does not exist; run `gwd init` or restore a backup")
+
+
 def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
-    """A connection with the house pragmas; readers cannot write. Raises OldSqliteError."""
+    """A connection with the house pragmas; readers cannot write. Raises OldSqliteError, ReadOnlyDatabaseError."""
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < MINIMUM_SQLITE:
         wanted = ".".join(map(str, MINIMUM_SQLITE))
@@ -126,6 +141,11 @@ def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
     readwrite = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     flags = readwrite if mode == "writer" else apsw.SQLITE_OPEN_READONLY
     raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENT_CACHE)
+    if mode == "writer" and raw.readonly("main"):
+        raw.close()
+        raise ReadOnlyDatabaseError(
+            f"{path} cannot be written; make it and its directory writable for the user that gwd runs as"
+        )
     raw.set_busy_timeout(BUSY_TIMEOUT_MS)
     for pragma in _PRAGMAS:
         raw.execute(pragma)

@@ -13,7 +13,11 @@ class InstanceLock:
     """Held for the life of the process; released by close or by the end of the process."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("a+")
+        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
+        if os.geteuid() == 0:
+            # A command that root runs leaves a lock that the node's own user can take.
+            owner = path.parent.stat()
+            os.fchown(self._file.fileno(), owner.st_uid, owner.st_gid)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -78,3 +78,13 @@ def test_a_busy_gateway_is_asked_again(provision: Provision, gateway: FakeGatewa
 
 def test_a_gateway_that_stays_away_is_7(provision: Provision) -> None:
     assert provision(GWCTL_URL="http://127.0.0.1:9/api/v1", ATTEMPTS="2").returncode == 7
+
+
+def test_without_a_place_for_the_secret_no_key_is_made(
+    shell: Any, gateway: FakeGateway, home: Path
+) -> None:
+    gateway.collection("/keys", prefix="key_", secret="key")
+    done = shell("sh", str(SCRIPT), "ci", "nowhere/ci.key", PAUSE="0")
+    assert done.returncode == 1
+    assert "nowhere/ci.key cannot be written; nothing was done" in done.stderr
+    assert gateway.requests == []

@@ -9,7 +9,7 @@ import pytest
 
 from gwctl import shipped
 from tests.cli.conftest import Run
-from tests.cli.gateway import SECRET, FakeGateway
+from tests.cli.gateway import SECRET, FakeGateway, error
 
 FILE = """
 # committed to the repository
@@ -307,3 +307,143 @@ def test_every_shipped_vendor_is_complete() -> None:
         assert tables is not None
         models = {entry["id"] for entry in tables["models"]}
         assert {entry["model"] for entry in tables["endpoints"]} <= models
+
+
+def test_a_table_the_gateway_does_not_have_is_left_out_with_a_note(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    run("apply", "-f", str(file))
+    del node.collections["/notifications/destinations"]
+    code, out, err = run("export")
+    assert code == 0
+    assert "[[webhooks]] is left out" in err
+    assert "webhooks" not in tomllib.loads(out)
+    assert "keys" in tomllib.loads(out)
+    node.on("GET", "/catalog/providers", error(403, "insufficient_role", "Operators only."))
+    assert run("export").code == 4
+
+
+def test_of_several_records_of_one_name_export_writes_the_live_one(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    node.collections["/keys"].rows += [
+        {"id": "key_7", "name": "ci", "limit": 1, "disabled": True},
+        {"id": "key_8", "name": "ci", "limit": 2},
+        {"id": "key_9", "name": "ci", "limit": 3},
+    ]
+    code, out, err = run("export", "--only", "keys")
+    assert code == 0
+    assert [entry["limit"] for entry in tomllib.loads(out)["keys"]] == [2]
+    assert err.count("several records are called key ci") == 2
+    file.write_text(out)
+    assert run("apply", "-f", str(file), "--prune", "--yes").code == 0
+    assert node.writes() == []
+
+
+@pytest.mark.parametrize("shape", [(), ("--json",), ("-q",)])
+def test_secrets_made_before_a_failure_are_printed(
+    run: Run, node: FakeGateway, home: Path, shape: tuple[str, ...]
+) -> None:
+    path = home / "keys.toml"
+    path.write_text('[[keys]]\nname = "a"\n[[keys]]\nname = "b"\n[[keys]]\nname = "c"\n')
+    keys = node.collections["/keys"]
+
+    def refuse_b(request: Any) -> Any:
+        if request.body["name"] == "b":
+            return error(400, "invalid_value", "No such luck.")
+        return keys.answer(request, "")
+
+    node.on("POST", "/keys", refuse_b)
+    code, out, err = run("apply", "-f", str(path), *shape)
+    assert code == 1
+    assert out.count(SECRET) == 1
+    assert f"{path}: [[keys]] number 2: No such luck" in err
+    if shape == ("--json",):
+        assert [row["name"] for row in json.loads(out)] == ["a"]
+    elif not shape:
+        assert out.endswith("+ key        a\n1 change made, 2 not done.\n")
+
+
+def test_a_filter_that_does_not_fit_loses_no_secret(run: Run, node: FakeGateway) -> None:
+    code, out, _ = run("key", "create", "ci", "--json", "--jq", ".[")
+    assert (code, out) == (2, "")
+    assert node.writes() == []
+    code, out, _ = run("key", "create", "ci", "--json", "--jq", ".name.deeper")
+    assert code == 1
+    assert SECRET in out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "named"),
+    [
+        ('[[keys]]\nname = "a"\n[[keys]]\nname = "b"\nlimit = nan', 2, "[[keys]] number 2: limit"),
+        ('[[keys]]\nname = "b"\nlimit = inf', 2, "is Infinity, which is no number"),
+        ('[[models]]\nid = "a/b"\npricing = { prompt = nan }', 2, "pricing.prompt is NaN"),
+        (
+            '[[budgets]]\nscope = "team:x"\ninterval = "daily"\nlimit = 5',
+            2,
+            "[[budgets]] number 1: scope team:x is not known",
+        ),
+        ('[[keys]]\nname = "a"\nworkspace = "nosuch"', 3, "[[keys]] number 1: no workspace"),
+    ],
+)
+def test_what_cannot_be_applied_is_named_with_its_place(
+    run: Run, node: FakeGateway, home: Path, text: str, code: int, named: str
+) -> None:
+    path = home / "bad.toml"
+    path.write_text(text)
+    found = run("apply", "-f", str(path))
+    assert found.code == code
+    assert f"{path}: " in found.err
+    assert named in found.err
+    assert node.writes() == []
+
+
+def test_a_budget_may_name_an_id(run: Run, node: FakeGateway) -> None:
+    text = '[[budgets]]\nscope = "key:key_old"\ninterval = "daily"\nlimit = 5\n'
+    assert run("apply", "-f", "-", stdin=text).code == 0
+    assert node.sent("POST", "/budgets").body["scope_id"] == "key_old"
+
+
+def test_apply_reads_standard_input(run: Run, node: FakeGateway) -> None:
+    assert run("apply", "-f", "-", stdin='[[keys]]\nname = "ci"\n').code == 0
+    assert node.writes() == [("POST", "/keys")]
+    assert "standard input is not valid TOML" in run("diff", "-f", "-", stdin="[[").err
+
+
+def test_adding_a_provider_again_leaves_its_key_and_address(run: Run, node: FakeGateway) -> None:
+    words = ["provider", "add", "local", "--adapter", "openai_chat"]
+    url = ["--base-url", "http://127.0.0.1:1/v1"]
+    assert run(*words, *url, "--key-ref", "env:GOOD").code == 0
+    before = len(node.writes())
+    code, _, err = run(*words, *url, "--key-ref", "env:BAD")
+    assert code == 0
+    assert "gwctl provider secret local" in err
+    for other in (
+        [*words, "--base-url", "http://127.0.0.1:2/v1"],
+        ["provider", "add", "local", "--adapter", "gemini", *url],
+    ):
+        code, _, err = run(*other, "--key-ref", "env:X")
+        assert code == 2
+        assert "provider local exists with --" in err
+    assert len(node.writes()) == before
+    assert node.collections["/catalog/credentials"].rows[0]["key_ref"] == "env:GOOD"
+
+
+def test_a_vendors_second_provider_gets_the_key_it_lacks(run: Run, node: FakeGateway) -> None:
+    node.collections["/catalog/credentials"].rows.append({"id": "c", "provider": "openai"})
+    assert run("provider", "add", "openai", "--key-ref", "env:K").code == 0
+    given = [
+        r.body["provider"] for r in node.requests if r.path == "/catalog/credentials" and r.text
+    ]
+    assert given
+    assert "openai" not in given
+
+
+def test_a_named_key_is_looked_for_at_its_own_provider(run: Run, node: FakeGateway) -> None:
+    node.collections["/catalog/providers"].rows += [{"slug": "a"}, {"slug": "b"}]
+    other = {"id": "cred_9", "provider": "a", "name": "second", "key_ref": "env:A"}
+    node.collections["/catalog/credentials"].rows.append(other)
+    assert run("provider", "secret", "b", "--name", "second", "--key-ref", "env:B").code == 0
+    assert other["key_ref"] == "env:A"
+    assert node.sent("POST", "/catalog/credentials").body["provider"] == "b"

@@ -220,7 +220,7 @@ def test_a_workspace_is_named_by_its_slug(run: Run, gateway: FakeGateway) -> Non
     gateway.collection("/workspaces", {"id": "ws_9", "slug": "web", "name": "Web"})
     run("key", "create", "ci", "--workspace", "web")
     assert gateway.sent("POST", "/keys").body["workspace_id"] == "ws_9"
-    assert run("key", "create", "ci", "--workspace", "wbe").code == 2
+    assert run("key", "create", "ci", "--workspace", "wbe").code == 3
 
 
 def test_a_team_is_one_command_workspace_invitation_and_key(run: Run, gateway: FakeGateway) -> None:
@@ -260,3 +260,11 @@ def test_a_team_is_one_command_workspace_invitation_and_key(run: Run, gateway: F
     code, out, _ = run(*words, "--dry-run")
     assert code == 8
     assert len(gateway.writes()) == 3
+
+
+def test_if_absent_is_content_with_two_live_keys(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/keys", {"id": "key_1", "name": "ci"}, {"id": "key_2", "name": "ci"})
+    code, out, err = run("key", "create", "ci", "--if-absent", "-q")
+    assert (code, out) == (0, "")
+    assert "key_1, key_2" in err
+    assert gateway.writes() == []

@@ -208,3 +208,23 @@ def test_errors_are_three_lines_and_red_only_in_colour(
     assert "\x1b[31merror:" in terminal("key", "show", "key_9")[1]
     lines = terminal("key", "show", "key_9", NO_COLOR="1")[1].splitlines()
     assert [line[:6] for line in lines] == ["error:", "  why:", "  do: "]
+
+
+def test_the_end_of_input_at_a_hidden_prompt_is_no_traceback(
+    terminal: Terminal, gateway: FakeGateway, home: Path
+) -> None:
+    code, seen = terminal("login", typed=(("not shown", "\x04"),))
+    assert code == 2
+    assert "no key was given; nothing was done" in seen
+    assert "Traceback" not in seen
+
+
+def test_what_is_cut_shows_that_it_is(terminal: Terminal, gateway: FakeGateway) -> None:
+    row = {"name": "a" * 30, "slug": "b" * 30, "id": "ws_" + "c" * 30, "description": "d" * 60}
+    gateway.collection("/workspaces", row)
+    for columns in (100, 70, 40):
+        _, seen = terminal("workspace", "list", NO_COLOR="1", COLUMNS=str(columns))
+        title, line = seen.splitlines()
+        assert max(len(title), len(line)) <= columns
+        assert line.count("…") >= 2
+        assert "CREATED" in title or "…" in title

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
 
 import apsw
 import httpx
@@ -11,6 +13,7 @@ import pytest
 from gwd.credentials import keyring
 from gwd.store.lock import InstanceLock
 from tests.cases.caserunner.ports import free_port
+from tests.commands.conftest import ROOT
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def test_a_copy_is_one_private_file_that_proves_itself(gwd, copy, tmp_path):
     done = gwd("backup", "again.db", "--config", "node")
     digest = hashlib.sha256((tmp_path / "again.db").read_bytes()).hexdigest()
     assert f"sha256 {digest}" in done.out
-    assert "1 ledger entries" in done.out
+    assert "1 ledger entry" in done.out
 
 
 def test_an_existing_file_is_never_overwritten(gwd, copy):
@@ -77,7 +80,7 @@ def test_lost_ledger_entries_are_counted(gwd, made, tmp_path):
     assert gwd("backup", "empty.db", "--config", other["config"]).code == 0
     done = gwd("restore", "empty.db", "--config", "node", "--yes")
     assert done.code == 0
-    assert "1 later ledger entries are only in the replaced database" in done.out
+    assert "1 later ledger entry is only in the replaced database" in done.out
 
 
 def test_a_lost_database_comes_back(gwd, made, copy, tmp_path):
@@ -163,3 +166,52 @@ def test_a_serving_node_is_backed_up(gwd, serve, made, tmp_path):
         assert (done.code, "2 ledger entries" in done.out) == (0, True)
     assert gwd("restore", "live.db", "--config", "node", "--yes").code == 0
     assert gwd("check", "--config", "node").code == 0
+
+
+def test_without_its_ring_a_copy_is_kept_and_the_ring_is_named(gwd, made, tmp_path):
+    ring = tmp_path / "node" / "keyring.json"
+    ring.rename(tmp_path / "ring")
+    done = gwd("backup", "copy.db", "--config", "node")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert f"{ring} is missing" in done.err
+    assert "1 ledger entry" in done.out
+    elsewhere = {"GWD_STORE_KEYRING": str(tmp_path / "ring")}
+    done = gwd("restore", "copy.db", "--config", "node", "--yes")
+    assert (done.code, "GWD_STORE_KEYRING" in done.err) == (1, True)
+    assert gwd("restore", "copy.db", "--config", "node", "--yes", environ=elsewhere).code == 0
+    assert gwd("check", "--config", "node", environ=elsewhere).code == 0
+
+
+def test_a_ring_that_cannot_be_read_leaves_the_copy_too(gwd, made, tmp_path):
+    nowhere = {"GWD_STORE_KEYRING": str(tmp_path / "node" / "gwd.toml" / "ring")}
+    done = gwd("backup", "copy.db", "--config", "node", environ=nowhere)
+    assert (done.code, "cannot be read: Not a directory" in done.err) == (1, True)
+    assert (tmp_path / "copy.db").is_file()
+
+
+def test_the_lines_of_the_readme_leave_a_node_whose_commands_work(gwd, made, tmp_path):
+    node, ring = tmp_path / "node", tmp_path / "ring.json"
+    (node / "keyring.json").rename(ring)
+    readme = (ROOT / "README.md").read_text()
+    line = next(line for line in readme.splitlines() if "sed -i" in line).removeprefix("sudo ")
+    line = line.replace("/etc/gwd/keyring.json", str(ring)).replace("/var/lib/gwd", str(node))
+    subprocess.run(["sh", "-c", line], check=True)
+    for words in (("check",), ("backup", "c.db"), ("restore", "c.db", "--yes")):
+        assert gwd(*words, "--config", "node").code == 0
+    assert gwd("operator-key", "--new", "--config", "node").code == 0
+
+
+def test_a_source_that_is_no_database_is_named(gwd, made, tmp_path):
+    (tmp_path / "notes").write_text("not a database, but long enough to be read as one")
+    done = gwd("restore", "notes", "--config", "node", "--yes")
+    assert done.code == 1
+    assert done.err.startswith(f"error: {tmp_path}/notes is damaged or no database")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_restores_belongs_to_the_nodes_user(gwd, made, copy, tmp_path):
+    node = tmp_path / "node"
+    for path in (node, *node.iterdir()):
+        os.chown(path, 65534, 65534)
+    assert gwd("restore", "copy.db", "--config", "node", "--yes").code == 0
+    assert {path.name for path in node.iterdir() if path.stat().st_uid != 65534} == set()

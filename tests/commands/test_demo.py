@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -145,3 +146,17 @@ def test_a_taken_port_is_one_line(gwd):
         done = gwd("demo", "--port", str(taken.getsockname()[1]))
     assert done.code == 1
     assert done.err == "error: the port is in use; choose another with --port\n"
+
+
+def test_an_interrupted_request_is_130_without_a_trace(tmp_path):
+    for wait_s in (0.4, 0.8, 1.2):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gwd", "demo", "--once"],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(wait_s)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert (process.returncode, err) in ((130, ""), (0, ""))  # 0: it was done before
+        assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """gwd init: a node made whole or not at all (design 7)."""
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gwd import ledger
+from gwd import __version__, ledger
 from gwd.audit.tables import AuditTable
 from gwd.core.clock import SystemClock
 from gwd.credentials import keyring
@@ -19,6 +20,7 @@ from gwd.management import setup
 from gwd.node import init as node_init
 from gwd.orgs import members, organizations, workspaces
 from gwd.store.connection import open_connection
+from tests.commands.conftest import ROOT
 
 USD = 1_000_000_000
 
@@ -210,3 +212,36 @@ def test_killed_at_any_moment_there_is_a_whole_node_or_none(tmp_path):
             setup.check_ring(connection, keyring.read(directory / "keyring.json"))
             connection.raw.close()
     assert finished < 8
+
+
+def test_a_key_that_could_not_be_printed_is_told_of(tmp_path):
+    command = [sys.executable, "-m", "gwd"]
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >/dev/full', "sh", *command, "init", "--dir", str(tmp_path / "node")],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"gwd operator-key --new --config {tmp_path}/node/gwd.toml" in done.stderr
+    assert done.stderr.count("\n") == 1
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command, "init", "--dir", str(tmp_path / "other")],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["", " ", b"\xff"])
+def test_a_directory_without_a_proper_name_is_refused(tmp_path, name):
+    done = subprocess.run(
+        [sys.executable, "-m", "gwd", "init", "--dir", name],
+        stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version_is_one_line(gwd):
+    assert gwd("--version").out == f"gwd {__version__}\n"

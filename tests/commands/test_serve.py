@@ -7,6 +7,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import apsw
 import httpx
 import pytest
 from cryptography import x509
@@ -15,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gwd.jobs.service_manager import watchdog_gap_s
+from gwd.node.mistakes import text_of
+from gwd.store.connection import ReadOnlyDatabaseError, open_connection
 from tests.cases.caserunner.ports import free_port
 
 
@@ -152,3 +155,49 @@ def test_mistakes_stop_the_start_with_one_line(gwd, made, tmp_path):
             assert done.err.count("\n") == 1
     (tmp_path / "node" / "keyring.json").chmod(0o640)
     assert "chmod 600" in gwd("serve", "--config", "node").err
+
+
+def test_a_missing_database_is_not_made_by_the_way(gwd, made, tmp_path):
+    (tmp_path / "node" / "gwd.db").unlink()
+    before = sorted(file.name for file in (tmp_path / "node").iterdir())
+    done = gwd("serve", "--config", "node", "--port", str(free_port()))
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "gwd.db does not exist; run `gwd init` or restore a backup" in done.err
+    assert sorted(file.name for file in (tmp_path / "node").iterdir()) == before
+
+
+def test_a_database_that_cannot_be_written_is_one_line(made, tmp_path, monkeypatch):
+    # Root may write whatever the mode says, so SQLite is told that it may not.
+    real = apsw.Connection
+    monkeypatch.setattr(
+        apsw,
+        "Connection",
+        lambda path, **more: real(path, **{**more, "flags": apsw.SQLITE_OPEN_READONLY}),
+    )
+    with pytest.raises(ReadOnlyDatabaseError, match="cannot be written") as caught:
+        open_connection(str(tmp_path / "node" / "gwd.db"), "writer")
+    assert text_of(caught.value) == str(caught.value)
+
+
+def test_a_manager_that_does_not_listen_is_only_a_warning(serve, tmp_path):
+    with serve(free_port(), NOTIFY_SOCKET=str(tmp_path / "nobody")) as process:
+        assert "READY=1 was not told" in wait_for_line(process, "NOTIFY_SOCKET")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "said"),
+    [
+        (("--host", "0.0.0.0"), {}, "error: --host: 0.0.0.0 is not a loopback address"),
+        ((), {"GWD_SERVER_HOST": "0.0.0.0"}, "error: GWD_SERVER_HOST: 0.0.0.0 is not a loopback"),
+        (
+            (),
+            {"GWD_SERVER_METRICS_PORT": "8080"},
+            "error: GWD_SERVER_METRICS_PORT: 8080 is the port",
+        ),
+        (("--config", ""), {}, "it is empty; name a directory"),
+    ],
+)
+def test_a_mistake_is_named_where_it_was_made(gwd, made, arguments, environ, said):
+    done = gwd("serve", "--config", "node", *arguments, environ=environ)
+    assert done.code in (1, 2)
+    assert said in done.err

@@ -44,6 +44,8 @@ def migrate(path: str, clock: Clock) -> list[str]:
 
     Returns the names applied. Raises NewerSchemaError for a file of a newer build.
     """
+    if not Path(path).exists():
+        Path(path).touch(mode=0o600)  # nobody else may read it, not even for a moment
     connection = open_connection(path, "writer")
     try:
         todo = _pending(connection)

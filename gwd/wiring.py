@@ -15,7 +15,6 @@ from gwd import ledger
 from gwd.activity import service as activity
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
-from gwd.api.http_guard import SWEEP_S as FRONT_SWEEP_S
 from gwd.api.http_guard import Front
 from gwd.api.listener import Listener
 from gwd.api.node import Node, NodeStatus
@@ -58,6 +57,7 @@ from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
+BODIES_SWEEP_S: Final = 1.0
 TOPUP_S: Final = 5.0
 FORGET_S: Final = 600.0
 SWEEP_SLACK_US: Final = 60 * US_PER_S
@@ -342,7 +342,7 @@ class RunningNode:
         listener = Listener(app, front)
         self._listeners.append(listener)
         await listener.open(host, port, tls)
-        self._spawn(every(FRONT_SWEEP_S, front.sweep, name="slow bodies"))
+        self._spawn(every(BODIES_SWEEP_S, front.arrivals.sweep, name="slow bodies"))
         return listener.port
 
     async def _drain(self) -> None:

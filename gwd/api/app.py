@@ -19,6 +19,7 @@ from sanic.handlers import ErrorHandler
 
 from gwd.api import count_tokens, inference, models, vital_routes
 from gwd.api import headers as response_headers
+from gwd.api.arrivals import BodiesFull
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.headers import JSON
 from gwd.api.http_guard import BadHead, HeadTooLarge
@@ -56,6 +57,7 @@ Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
 
 log = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"[^A-Za-z0-9]+")
+_NO_NAME: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z, ]+")  # not in a list of header names
 
 
 def build(
@@ -219,6 +221,7 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         wanted = request.headers.get(
             "access-control-request-headers", "authorization, content-type"
         )
+        wanted = _NO_NAME.sub("", wanted)
         return HTTPResponse(
             b"",
             204,
@@ -324,6 +327,10 @@ def _translated(exception: Exception) -> GatewayError:
             return errors.RequestTooLarge(str(exception))
         case PayloadTooLarge():
             return errors.RequestTooLarge("the body is too large; send less")
+        case BodiesFull():
+            return errors.Overloaded(
+                "too many large requests arrive at once; try again in a moment", retry_after_s=5
+            )
         case RequestTimeout():
             return errors.RequestTimeout(
                 "the request took too long to arrive: its head has 10 s, its body 1 KiB/s after that"

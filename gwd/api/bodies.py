@@ -36,7 +36,7 @@ def unpacked(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> byte
     encoding = headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         if len(body) > max_bytes:
-            raise _too_large(max_bytes)
+            raise too_large(max_bytes)
         return body
     if encoding not in _WINDOW:
         raise UnsupportedMediaType(
@@ -75,18 +75,19 @@ def strict(body: bytes, shape: type[T]) -> T:
         raise _invalid(str(error)) from None
 
 
+def too_large(max_bytes: int) -> RequestTooLarge:
+    """The 413 that says how much is taken."""
+    return RequestTooLarge(f"the body is larger than {max_bytes} bytes; send less")
+
+
 def _inflate(body: bytes, window: int, max_bytes: int) -> bytes:
     stream = zlib.decompressobj(window)
     data = stream.decompress(body, max_bytes + 1)
     if len(data) > max_bytes:
-        raise _too_large(max_bytes)
+        raise too_large(max_bytes)
     if not stream.eof:
         raise zlib.error("truncated")
     return data
-
-
-def _too_large(max_bytes: int) -> RequestTooLarge:
-    return RequestTooLarge(f"the body is larger than {max_bytes} bytes; send less")
 
 
 def _kind(content_type: str) -> str:

@@ -5,7 +5,6 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 """
 
 import asyncio
-import ipaddress
 import logging
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
@@ -18,6 +17,7 @@ from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
 from gwd.api.listener import Listener
 from gwd.api.node import Node, NodeStatus
+from gwd.api.outbound_rules import outbound_rules
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining
@@ -37,7 +37,6 @@ from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.management import setup
 from gwd.outbound import OutboundClient
-from gwd.outbound.guard import Rules
 from gwd.pipeline import recovery
 from gwd.pipeline.clients import client_for
 from gwd.pipeline.dispatch import Dispatcher
@@ -247,6 +246,7 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
+            outbound=outbound_rules(settings),
         )
 
     async def _seed_rate_windows(self) -> None:
@@ -275,12 +275,7 @@ class RunningNode:
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""
-        webhooks = self.settings.webhooks
-        rules = Rules(
-            allow_networks=tuple(ipaddress.ip_network(n) for n in webhooks.allow_networks),
-            allow_http=webhooks.allow_http,
-        )
-        client = OutboundClient(rules, user_agent="gwd-hooks/1")
+        client = OutboundClient(self.node.outbound, user_agent="gwd-hooks/1")
         return TopUpJob(
             self.store,
             client,

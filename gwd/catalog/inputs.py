@@ -26,6 +26,19 @@ _MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
 _TAG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CREDENTIAL_HEADERS: Final = frozenset(
+    (
+        *("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey"),
+        *("x-goog-api-key", "x-auth-token", "x-access-token", "ocp-apim-subscription-key"),
+    )
+)
+_FRAMING_HEADERS: Final = frozenset(
+    (
+        *("host", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer"),
+        *("transfer-encoding", "content-length", "content-encoding", "content-type", "expect"),
+        *("accept", "accept-encoding", "http2-settings"),
+    )
+)
 MAX_NAME: Final = 256
 LEAST_WEIGHT: Final = Decimal("0.000001")
 MAX_WEIGHT: Final = Decimal(1_000_000)
@@ -210,6 +223,18 @@ def check_headers(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not _HEADER.fullmatch(name) or not text.isascii() or not text.isprintable():
             raise InvalidValue(f"`headers`: {name!r} must be a plain ASCII header", param="headers")
+        if name.lower() in _CREDENTIAL_HEADERS:
+            raise InvalidValue(
+                f"`headers`: {name} is a credential, which is kept sealed; add it with POST /catalog/credentials",
+                param="headers",
+            )
+        if name.lower() in _FRAMING_HEADERS:
+            raise InvalidValue(
+                f"`headers`: {name} is set by the gateway for each call; leave it out",
+                param="headers",
+            )
+    if len({name.lower() for name in value}) != len(value):
+        raise InvalidValue("`headers`: a header is given twice", param="headers")
     return value
 
 

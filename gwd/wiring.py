@@ -188,7 +188,7 @@ class RunningNode:
     def _assemble(self, ring: keyring.KeyRing, status: NodeStatus, boot_id: str) -> Node:
         settings, clock, store = self.settings, self._clock, self.store
         counters = Counters()
-        vault, health = Vault(ring), Health(counters=counters)
+        vault, health = Vault(ring), Health(counters=counters, clock=clock)
         vitals = Vitals(writer_seen_s=clock.monotonic_s())
         self._disk = DiskWatch(settings.database.parent, vitals, self._ballast)
         self._disk.look()
@@ -290,8 +290,9 @@ class RunningNode:
             service_manager.notify(self._environment, "WATCHDOG=1")
 
     async def _checkpoint(self) -> None:
-        """Once a second: how far every running stream has come, and what the rate limit refused."""
+        """Once a second: how far every running stream has come, what was refused, and what vendors say of keys."""
         self.node.refusals.flush()
+        self.node.state.write_trouble()
         progress = [
             (generation_id, data)
             for generation_id, generation in list(self.node.line.live.items())
@@ -364,6 +365,7 @@ class RunningNode:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "node"):
             self.node.refusals.flush()
+        self.node.state.write_trouble()
         if self._upstream is not None:
             await self._upstream.close()
         if hasattr(self, "store"):

@@ -75,7 +75,11 @@ REFUSED: dict[str, tuple[bytes, int]] = {
     "101 lines": (head(HOST, *(b"X-%d: a" % number for number in range(101))), 413),
     "nine KiB": (head(HOST, b"X-A: " + b"a" * 9_000), 413),
     "a head without an end": (START + b"\r\nX-A: " + b"a" * 9_000, 413),
-    "a body above the limit": (post(b"Content-Length: 99999999") + b"hello", 413),
+    "a body above the limit": (
+        head(HOST, b"Content-Length: 99999999", start=b"POST /api/v1/keys HTTP/1.1") + b"hello",
+        413,
+    ),
+    "a body above the limit, and no key": (post(b"Content-Length: 99999999") + b"hello", 401),
 }
 
 

@@ -5,7 +5,6 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 """
 
 import asyncio
-import ipaddress
 import logging
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
@@ -15,10 +14,10 @@ from gwd import ledger
 from gwd.activity import service as activity
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
-from gwd.api.http_guard import SWEEP_S as FRONT_SWEEP_S
 from gwd.api.http_guard import Front
 from gwd.api.listener import Listener
 from gwd.api.node import Node, NodeStatus
+from gwd.api.outbound_rules import outbound_rules
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining
@@ -38,7 +37,6 @@ from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.management import setup
 from gwd.outbound import OutboundClient
-from gwd.outbound.guard import Rules
 from gwd.pipeline import recovery
 from gwd.pipeline.clients import client_for
 from gwd.pipeline.dispatch import Dispatcher
@@ -59,6 +57,7 @@ from gwd.vendors.base import Adapter
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
+BODIES_SWEEP_S: Final = 1.0
 TOPUP_S: Final = 5.0
 FORGET_S: Final = 600.0
 SWEEP_SLACK_US: Final = 60 * US_PER_S
@@ -191,7 +190,7 @@ class RunningNode:
     def _assemble(self, ring: keyring.KeyRing, status: NodeStatus, boot_id: str) -> Node:
         settings, clock, store = self.settings, self._clock, self.store
         counters = Counters()
-        vault, health = Vault(ring), Health(counters=counters)
+        vault, health = Vault(ring), Health(counters=counters, clock=clock)
         vitals = Vitals(writer_seen_s=clock.monotonic_s())
         self._disk = DiskWatch(settings.database.parent, vitals, self._ballast)
         self._disk.look()
@@ -249,6 +248,7 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
+            outbound=outbound_rules(settings),
         )
 
     async def _seed_rate_windows(self) -> None:
@@ -277,12 +277,7 @@ class RunningNode:
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""
-        webhooks = self.settings.webhooks
-        rules = Rules(
-            allow_networks=tuple(ipaddress.ip_network(n) for n in webhooks.allow_networks),
-            allow_http=webhooks.allow_http,
-        )
-        client = OutboundClient(rules, user_agent="gwd-hooks/1")
+        client = OutboundClient(self.node.outbound, user_agent="gwd-hooks/1")
         return TopUpJob(
             self.store,
             client,
@@ -297,8 +292,9 @@ class RunningNode:
             service_manager.notify(self._environment, "WATCHDOG=1")
 
     async def _checkpoint(self) -> None:
-        """Once a second: how far every running stream has come, and what the rate limit refused."""
+        """Once a second: how far every running stream has come, what was refused, and what vendors say of keys."""
         self.node.refusals.flush()
+        self.node.state.write_trouble()
         progress = [
             (generation_id, data)
             for generation_id, generation in list(self.node.line.live.items())
@@ -344,7 +340,7 @@ class RunningNode:
         listener = Listener(app, front)
         self._listeners.append(listener)
         await listener.open(host, port, tls)
-        self._spawn(every(FRONT_SWEEP_S, front.sweep, name="slow bodies"))
+        self._spawn(every(BODIES_SWEEP_S, front.arrivals.sweep, name="slow bodies"))
         return listener.port
 
     async def _drain(self) -> None:
@@ -371,6 +367,7 @@ class RunningNode:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "node"):
             self.node.refusals.flush()
+        self.node.state.write_trouble()
         if self._upstream is not None:
             await self._upstream.close()
         if hasattr(self, "store"):

@@ -1,10 +1,12 @@
 """One generation as it is written: the columns of the table, in their order."""
 
-from typing import Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
 Status = Literal["succeeded", "incomplete", "failed", "cancelled", "refused"]
+STATUSES: Final[tuple[str, ...]] = ("in_progress", *get_args(Status))
+"""Every word of the API; no record has the first, because one is written when its generation is settled."""
 
 
 class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):

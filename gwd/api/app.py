@@ -19,7 +19,9 @@ from sanic.handlers import ErrorHandler
 
 from gwd.api import count_tokens, inference, models, vital_routes
 from gwd.api import headers as response_headers
+from gwd.api.arrivals import BodiesFull
 from gwd.api.auth import check_access, count_auth_failure
+from gwd.api.bodies import too_large
 from gwd.api.headers import JSON
 from gwd.api.http_guard import BadHead, HeadTooLarge
 from gwd.api.node import Node
@@ -56,6 +58,7 @@ Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
 
 log = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"[^A-Za-z0-9]+")
+_NO_NAME: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z, ]+")  # not in a list of header names
 
 
 def build(
@@ -91,7 +94,7 @@ def build_vitals(node: Node, *, name: str) -> Sanic[Any, Any]:
 
 def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -> Sanic[Any, Any]:
     app: Sanic[Any, Any] = Sanic(
-        name, configure_logging=False, error_handler=_Errors(dialects), loads=_no_loads
+        name, configure_logging=False, error_handler=_Errors(node, dialects), loads=_no_loads
     )
     app.config.update(
         ACCESS_LOG=False,
@@ -219,6 +222,7 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         wanted = request.headers.get(
             "access-control-request-headers", "authorization, content-type"
         )
+        wanted = _NO_NAME.sub("", wanted)
         return HTTPResponse(
             b"",
             204,
@@ -291,9 +295,11 @@ def _is_public(path: str) -> bool:
 class _Errors(ErrorHandler):
     """Whatever the framework raises, in the envelope of the path's dialect."""
 
-    def __init__(self, dialects: dict[str, Dialect]) -> None:
+    def __init__(self, node: Node, dialects: dict[str, Dialect]) -> None:
         super().__init__()
+        self._node = node
         self._dialects = dialects
+        self.add(PayloadTooLarge, self._too_large)
 
     def default(self, request: Request | None, exception: Exception) -> HTTPResponse:
         request_id = mint("req_")
@@ -302,14 +308,28 @@ class _Errors(ErrorHandler):
             return HTTPResponse(b"", 499)  # the client has left; nobody reads this
         if isinstance(error, InternalError):
             log.error("unexpected error", exc_info=exception, extra={"request_id": request_id})
-        path = request.path if request is not None else ""
-        for base in BASE_PATHS:
-            path = path.removeprefix(base)
+        path = _without_base(request)
         for known, dialect in self._dialects.items():
             if path == known or path.startswith(f"{known}/"):
                 headers = response_headers.base(request_id) | response_headers.of_error(error)
                 return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
         return _failed(error, request_id)
+
+    async def _too_large(self, request: Request, exception: Exception) -> HTTPResponse | None:
+        """The framework stops at the head of a body that is too large; whose it is has to be known all the same."""
+        dialect = self._dialects.get(_without_base(request))
+        if dialect is None:
+            return self.default(request, exception)
+        error = too_large(self._node.settings.limits.request_body_max_bytes)
+        address = _address(request)
+        return await inference.serve(request, self._node, dialect, address, refusal=error)
+
+
+def _without_base(request: Request | None) -> str:
+    path = request.path if request is not None else ""
+    for base in BASE_PATHS:
+        path = path.removeprefix(base)
+    return path
 
 
 def _translated(exception: Exception) -> GatewayError:
@@ -324,6 +344,10 @@ def _translated(exception: Exception) -> GatewayError:
             return errors.RequestTooLarge(str(exception))
         case PayloadTooLarge():
             return errors.RequestTooLarge("the body is too large; send less")
+        case BodiesFull():
+            return errors.Overloaded(
+                "too many large requests arrive at once; try again in a moment", retry_after_s=5
+            )
         case RequestTimeout():
             return errors.RequestTimeout(
                 "the request took too long to arrive: its head has 10 s, its body 1 KiB/s after that"

@@ -3,7 +3,7 @@
 import json
 import zlib
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -21,6 +21,13 @@ from gwd.core.errors import (
 MAX_MANAGEMENT_BYTES: Final = 1024 * 1024
 _WINDOW: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _BOM: Final = b"\xef\xbb\xbf"
+_MAX_DIGITS: Final = 18  # what a column of the store and every calculation can hold
+_MAX_EXPONENT: Final = 30
+_NO_NUMBER: Final = Decimal("Infinity")  # stands for a number that was not even read
+
+_Place = tuple[
+    "_Place | None", str | int
+]  # the field that holds a field, and its name or index there
 
 T = TypeVar("T")
 
@@ -36,7 +43,7 @@ def unpacked(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> byte
     encoding = headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         if len(body) > max_bytes:
-            raise _too_large(max_bytes)
+            raise too_large(max_bytes)
         return body
     if encoding not in _WINDOW:
         raise UnsupportedMediaType(
@@ -61,10 +68,11 @@ def strict(body: bytes, shape: type[T]) -> T:
         value = json.loads(
             body.removeprefix(_BOM).decode("utf-8"),
             object_pairs_hook=_no_duplicates,
-            parse_float=Decimal,
+            parse_int=_whole,
+            parse_float=_decimal,
             parse_constant=_no_constants,
         )
-        _no_surrogates(value)
+        _check(value, None)
     except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
         raise InvalidJson(f"the body is not valid JSON: {_reason(error)}") from None
     if not isinstance(value, dict):
@@ -75,18 +83,19 @@ def strict(body: bytes, shape: type[T]) -> T:
         raise _invalid(str(error)) from None
 
 
+def too_large(max_bytes: int) -> RequestTooLarge:
+    """The 413 that says how much is taken."""
+    return RequestTooLarge(f"the body is larger than {max_bytes} bytes; send less")
+
+
 def _inflate(body: bytes, window: int, max_bytes: int) -> bytes:
     stream = zlib.decompressobj(window)
     data = stream.decompress(body, max_bytes + 1)
     if len(data) > max_bytes:
-        raise _too_large(max_bytes)
+        raise too_large(max_bytes)
     if not stream.eof:
         raise zlib.error("truncated")
     return data
-
-
-def _too_large(max_bytes: int) -> RequestTooLarge:
-    return RequestTooLarge(f"the body is larger than {max_bytes} bytes; send less")
 
 
 def _kind(content_type: str) -> str:
@@ -106,19 +115,46 @@ def _no_constants(name: str) -> Any:
     raise InvalidJson(f"the body is not valid JSON: {name} is not a JSON number")
 
 
-def _no_surrogates(value: Any) -> None:
+def _whole(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _MAX_DIGITS else _NO_NUMBER
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return _NO_NUMBER
+
+
+def _check(value: Any, place: _Place | None) -> None:
+    """Every text can be stored and every number counted with. Raises the error that names the field."""
     if isinstance(value, str):
         if not value.isascii():
             value.encode("utf-8")
         if "\0" in value:
-            raise InvalidValue("text must not contain the NUL character")
+            raise _odd(place, "text must not contain the NUL character")
     elif isinstance(value, dict):
         for name, each in value.items():
-            _no_surrogates(name)
-            _no_surrogates(each)
+            _check(name, place)
+            _check(each, (place, name))
     elif isinstance(value, list):
-        for each in value:
-            _no_surrogates(each)
+        for index, each in enumerate(value):
+            _check(each, (place, index))
+    elif isinstance(value, Decimal) and not _is_countable(value):
+        raise _odd(place, "the number is too large or too fine")
+
+
+def _is_countable(value: Decimal) -> bool:
+    return value.is_finite() and (not value or abs(value.adjusted()) <= _MAX_EXPONENT)
+
+
+def _odd(place: _Place | None, what: str) -> InvalidValue:
+    path = ""
+    while place is not None:
+        place, name = place
+        path = (f"[{name}]" if isinstance(name, int) else f".{name}") + path
+    path = path.lstrip(".")
+    return InvalidValue(f"`{path}`: {what}" if path else what, param=path or None)
 
 
 def _reason(error: Exception) -> str:

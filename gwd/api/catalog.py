@@ -3,6 +3,7 @@
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.catalog import endpoints, models, providers
 from gwd.credentials import service as credentials
+from gwd.orgs import rights
 from gwd.store import Connection
 
 
@@ -15,11 +16,12 @@ def create_provider(connection: Connection, call: Call) -> Answer:
 
 def list_providers(connection: Connection, call: Call) -> Answer:
     limit, offset = call.page()
-    return listed(*providers.list_(connection, limit=limit, offset=offset))
+    records, total = providers.list_(connection, limit=limit, offset=offset)
+    return listed([_shown(record, call) for record in records], total)
 
 
 def get_provider(connection: Connection, call: Call) -> Answer:
-    return one(providers.get(connection, call.path["slug"]))
+    return one(_shown(providers.get(connection, call.path["slug"]), call))
 
 
 def patch_provider(connection: Connection, call: Call) -> Answer:
@@ -38,6 +40,13 @@ def delete_provider(connection: Connection, call: Call) -> Answer:
     slug = call.path["slug"]
     providers.delete(connection, slug)
     return deleted("provider", slug)
+
+
+def _shown(provider: providers.Record, call: Call) -> providers.Record:
+    """What a header holds is told to those who may set it; the others see that there is one."""
+    if rights.allowed(call.caller, "catalog.write") == "all":
+        return provider
+    return {**provider, "headers": dict.fromkeys(provider["headers"], "***")}
 
 
 def create_model(connection: Connection, call: Call) -> Answer:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gwd.activity import service as activity
-from gwd.activity.row import GenerationRow
+from gwd.activity.row import STATUSES, GenerationRow
 from gwd.api.management import Answer, Call, listed, one
 from gwd.core.caller import Caller
 from gwd.core.errors import GenerationNotFound, MissingParameter
@@ -35,6 +35,7 @@ def get(connection: Connection, call: Call) -> Answer:
 def list_(connection: Connection, call: Call) -> Answer:
     limit, offset = call.page()
     filters: dict[str, Any] = {name: call.query[name] for name in FILTERS if name in call.query}
+    call.choice("status", STATUSES)
     for name in ("from", "to"):
         moment = call.moment(name)
         if moment is not None:

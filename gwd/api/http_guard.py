@@ -2,27 +2,27 @@
 
 The framework reads heads kindly and its timers start anew with every byte. Here the raw head is judged once, before
 the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first byte);
-a body has to keep up a least rate; and an address can hold only so many connections. It is a protocol of its own
-rather than listeners to the framework's signals, because those cost every request, and the framework rewrites itself
-to do without them when nobody listens.
+a body has to keep up a least rate (gwd.api.arrivals); an address can hold only so many connections; and values that
+are no UTF-8 are made text before anybody reads them. It is a protocol of its own rather than listeners to the
+framework's signals, because those cost every request, and the framework rewrites itself to do without them when
+nobody listens.
 """
 
 import asyncio
 import re
 from typing import Any, Final
 
-from sanic.exceptions import BadRequest, PayloadTooLarge, RequestTimeout
+from sanic.compat import Header
+from sanic.exceptions import BadRequest, PayloadTooLarge, RequestTimeout, SanicException
 from sanic.http import Http, Stage
 from sanic.server import HttpProtocol
 
+from gwd.api.arrivals import Arrival, Arrivals
 from gwd.core.counters import Counters
 
 HEAD_S: Final = 10.0
 HEAD_MAX_BYTES: Final = 8_192
 HEAD_MAX_LINES: Final = 100
-BODY_GRACE_S: Final = 10.0
-BODY_BYTES_PER_S: Final = 1_024
-SWEEP_S: Final = 1.0
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _START: Final = _TOKEN + rb"{1,32}+ /(?!/)[\x21-\x7e]{0,2047}+ HTTP/1\.[01]"
@@ -98,7 +98,7 @@ class Front:
         self.cap = cap
         self.cap_per_address = cap_per_address
         self.open = 0
-        self.receiving: set[GuardedProtocol] = set()
+        self.arrivals = Arrivals(counters)
         self._by_address: dict[str, int] = {}
 
     def admit(self, address: str) -> bool:
@@ -126,18 +126,6 @@ class Front:
         else:
             self._by_address.pop(address, None)
 
-    async def sweep(self) -> None:
-        """Once a second: end the requests whose bodies come too slowly."""
-        now_s = asyncio.get_running_loop().time()
-        for protocol in list(self.receiving):
-            received = protocol.body_received()
-            if received is None:
-                self.receiving.discard(protocol)
-            elif now_s - protocol.body_began_s > BODY_GRACE_S + received / BODY_BYTES_PER_S:
-                self.receiving.discard(protocol)
-                self.counters.connections_cut["slow_body"] += 1
-                protocol.end_slow_body()
-
 
 class GuardedHttp(Http):
     """The framework's reader of requests behind the check of their heads."""
@@ -153,15 +141,17 @@ class GuardedHttp(Http):
         if protocol.head_timer is not None:
             protocol.head_timer.cancel()
             protocol.head_timer = None
+        head = bytes(self.recv_buffer[:end])
         try:
-            check_head(bytes(self.recv_buffer[:end]))
+            check_head(head)
         except (BadHead, HeadTooLarge) as error:
             protocol.front.counters.heads_refused[error.reason] += 1
             raise
         await super().http1_request_header()  # type: ignore[no-untyped-call]
+        if not head.isascii():
+            self.request.headers = _as_text(self.request.headers)
         if self.request_bytes_left and self.request_bytes_left > len(self.recv_buffer):
-            protocol.body_began_s = protocol.loop.time()
-            protocol.front.receiving.add(protocol)
+            protocol.await_body(len(self.recv_buffer), self.request_bytes_left)
 
     async def _rest_of_head(self) -> int:
         """Wait for the end of the head, not longer than its deadline, nor for what can only be refused."""
@@ -183,7 +173,7 @@ class GuardedProtocol(HttpProtocol):
     """One connection. The application carries its listener's Front as `ctx.front`."""
 
     HTTP_CLASS = GuardedHttp
-    __slots__ = ("address", "body_began_s", "front", "head_timer", "is_counted")
+    __slots__ = ("address", "arrival", "front", "head_timer", "is_counted")
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -191,7 +181,7 @@ class GuardedProtocol(HttpProtocol):
         self.address = ""
         self.is_counted = False
         self.head_timer: asyncio.TimerHandle | None = None
-        self.body_began_s = 0.0
+        self.arrival: Arrival | None = None
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
@@ -207,13 +197,19 @@ class GuardedProtocol(HttpProtocol):
     def data_received(self, data: bytes) -> None:
         if self.is_counted:
             super().data_received(data)
+            arrival = self.arrival
+            if arrival is not None:
+                self.front.arrivals.grow(arrival, len(data))
+                if arrival.left <= 0:
+                    self.arrival = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.is_counted:
             return
         self.is_counted = False
         self.front.leave(self.address)
-        self.front.receiving.discard(self)
+        if self.arrival is not None:
+            self.front.arrivals.end(self.arrival)
         if self.head_timer is not None:
             self.head_timer.cancel()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
@@ -222,32 +218,45 @@ class GuardedProtocol(HttpProtocol):
         """From now on the head has its ten seconds."""
         self.head_timer = self.loop.call_later(HEAD_S, self._end_slow_head)
 
-    def body_received(self) -> int | None:
-        """How much of the running request's body is here; None when nothing more is awaited."""
-        http = self.http
-        if http is None or not http.request_body:
-            return None
-        missing = http.request_bytes_left - len(self.recv_buffer)
-        return None if missing <= 0 else http.request_bytes - missing
+    def await_body(self, here: int, length: int) -> None:
+        """A body of `length` bytes follows of which `here` are in the buffer."""
+        self.arrival = Arrival(here, length - here, self.loop.time(), self._end_body)
+        self.front.arrivals.begin(self.arrival)
 
-    def end_slow_body(self) -> None:
-        """Answer 408 if nothing was answered yet, and close without waiting for the rest."""
-        self._http.request_body = None
-        self._cancel("the body came too slowly; send at least 1 KiB/s")
+    def _end_body(self, error: SanicException) -> None:
+        """Answer with the error if nothing was answered yet, and close without waiting for the rest."""
+        self.arrival = None
+        if self.http is not None:
+            self.http.request_body = None
+        self._cancel(error)
 
     def _end_slow_head(self) -> None:
         self.head_timer = None
         self.front.counters.connections_cut["slow_head"] += 1
         http = self.http
         if http is not None and http.stage is Stage.REQUEST:
-            self._cancel("the head of the request did not arrive in time")
+            self._cancel(RequestTimeout("the head of the request did not arrive in time"))
         else:
             self.close()  # a connection on which nothing was ever said
 
-    def _cancel(self, message: str) -> None:
-        self._http.exception = RequestTimeout(message)
+    def _cancel(self, error: SanicException) -> None:
+        if self.http is not None:
+            self.http.exception = error
         if self._task is not None:
             self._task.cancel()
+
+
+def _as_text(headers: Header) -> Header:
+    """Values without the lone surrogates that bytes of no UTF-8 become: nothing could encode those again."""
+    return Header((name, _text(value)) for name, value in headers.items())
+
+
+def _text(value: str) -> str:
+    raw = value.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")  # what HTTP once said such bytes are
 
 
 def _is_loopback(address: str) -> bool:

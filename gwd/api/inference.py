@@ -22,7 +22,7 @@ from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text
 from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
-from gwd.keys.rate_limit import Refused
+from gwd.keys.rate_limit import Admitted, Refused, unusable_bucket
 from gwd.pipeline import inference as line
 from gwd.pipeline.inference import Generation, Head
 from gwd.pipeline.ticket import Ticket, ticket_for
@@ -30,9 +30,17 @@ from gwd.replay.items import KeyItems
 
 
 async def serve(
-    request: Request, node: Node, dialect: Dialect, address: str
+    request: Request,
+    node: Node,
+    dialect: Dialect,
+    address: str,
+    *,
+    refusal: GatewayError | None = None,
 ) -> HTTPResponse | None:
-    """One inference request, from its bytes to the last byte of its answer."""
+    """One inference request, from its bytes to the last byte of its answer.
+
+    `refusal` is what the framework has against the body: it is told and recorded when the key is good.
+    """
     request_id, generation_id = mint("req_"), mint_in_runs("gen-")
     headers = request.headers
     now_us = node.clock.now_us()
@@ -42,14 +50,13 @@ async def serve(
     try:
         row = await node.authenticator.find(headers, address)
         ticket = _ticket(row.caller, dialect, generation_id, request_id, headers, now_us)
-        caller = check_access(row, INFERENCE, now_us=now_us)
-        counted = node.limiter.admit(
-            caller.family_id, caller.rate_limit_per_minute, node.clock.monotonic_s()
-        )
+        counted, error = _counted(row, node, now_us)
         rate = rate_of(counted)
-        if isinstance(counted, Refused):
-            raise rate_limited(counted)
+        if error is not None:
+            raise error
         require_serving(node)
+        if refusal is not None:
+            raise refusal
         generation = _start(request, node, dialect, row, ticket)
         recorded = True  # from here on the line records what happens
         return await _answer(request, node, dialect, generation, rate, request_id)
@@ -59,6 +66,22 @@ async def serve(
             node.refusals.refuse(ticket, error, now_us)
         known = generation_id if ticket is not None else None
         return error_response(dialect, error, request_id, known, rate, now_us=now_us)
+
+
+def _counted(
+    row: KeyRow, node: Node, now_us: int
+) -> tuple[Admitted | Refused, GatewayError | None]:
+    """The request counted against the key's minute, and why it may not go on; also keys that may not act have one."""
+    caller = row.caller
+    bucket, error = caller.family_id, None
+    try:
+        check_access(row, INFERENCE, now_us=now_us)
+    except GatewayError as refusal:
+        bucket, error = unusable_bucket(caller.key_id), refusal
+    counted = node.limiter.admit(bucket, caller.rate_limit_per_minute, node.clock.monotonic_s())
+    if isinstance(counted, Refused):
+        error = rate_limited(counted)
+    return counted, error
 
 
 def _start(

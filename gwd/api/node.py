@@ -11,6 +11,7 @@ from gwd.core.vitals import Vitals
 from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
+from gwd.outbound.guard import Rules
 from gwd.pipeline.inference import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
@@ -49,6 +50,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     status: NodeStatus
     counters: Counters
     vitals: Vitals
+    outbound: Rules
 
     @property
     def app_url(self) -> str:

@@ -25,7 +25,12 @@ def patch(connection: Connection, call: Call) -> Answer:
     require_self_service(call)
     _check_scheme(call, body.hook_url)
     patched = use_cases.patch(
-        connection, call.node.vault, call.organization_id, body, now_us=call.now_us
+        connection,
+        call.node.vault,
+        call.organization_id,
+        body,
+        rules=call.node.outbound,
+        now_us=call.now_us,
     )
     shown: dict[str, Any] = {"data": topup.record(patched.settings)}
     if patched.signing_secret is not None:

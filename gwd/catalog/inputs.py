@@ -26,7 +26,23 @@ _MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
 _TAG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CREDENTIAL_HEADERS: Final = frozenset(
+    (
+        *("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey"),
+        *("x-goog-api-key", "x-auth-token", "x-access-token", "ocp-apim-subscription-key"),
+    )
+)
+_FRAMING_HEADERS: Final = frozenset(
+    (
+        *("host", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer"),
+        *("transfer-encoding", "content-length", "content-encoding", "content-type", "expect"),
+        *("accept", "accept-encoding", "http2-settings"),
+    )
+)
 MAX_NAME: Final = 256
+LEAST_WEIGHT: Final = Decimal("0.000001")
+MAX_WEIGHT: Final = Decimal(1_000_000)
+MAX_FIRST_EVENT_S: Final = 3_600
 Modality = Literal["text", "image", "file", "audio", "video", "embeddings"]
 
 
@@ -180,25 +196,45 @@ def check_positive(value: int, field: str, *, zero: bool = False) -> int:
 
 
 def check_weight(value: Decimal) -> float:
-    if not value.is_finite() or value <= 0:
-        raise InvalidValue("`weight` must be a number above 0", param="weight")
+    if not value.is_finite() or not LEAST_WEIGHT <= value <= MAX_WEIGHT:
+        raise InvalidValue(
+            f"`weight` must be from {LEAST_WEIGHT:f} to {MAX_WEIGHT:f}", param="weight"
+        )
     return float(value)
 
 
 def check_flags(value: dict[str, Any]) -> dict[str, Any]:
-    """Known flags of the right type only; the error names the nearest mistake."""
+    """Known flags of the right type only, as they are stored; the error names the nearest mistake."""
     try:
-        msgspec.convert(value, Flags)
+        flags = msgspec.convert(value, Flags)
     except msgspec.ValidationError as error:
         known = ", ".join(f.name for f in msgspec.structs.fields(Flags))
         raise InvalidValue(f"`flags`: {error}; known flags: {known}", param="flags") from None
-    return value
+    wait_s = flags.first_event_s
+    if wait_s is not None and not 0 < wait_s <= MAX_FIRST_EVENT_S:
+        raise InvalidValue(
+            f"`flags`: first_event_s must be above 0 and at most {MAX_FIRST_EVENT_S} seconds",
+            param="flags",
+        )
+    return {name: msgspec.to_builtins(getattr(flags, name)) for name in value}
 
 
 def check_headers(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not _HEADER.fullmatch(name) or not text.isascii() or not text.isprintable():
             raise InvalidValue(f"`headers`: {name!r} must be a plain ASCII header", param="headers")
+        if name.lower() in _CREDENTIAL_HEADERS:
+            raise InvalidValue(
+                f"`headers`: {name} is a credential, which is kept sealed; add it with POST /catalog/credentials",
+                param="headers",
+            )
+        if name.lower() in _FRAMING_HEADERS:
+            raise InvalidValue(
+                f"`headers`: {name} is set by the gateway for each call; leave it out",
+                param="headers",
+            )
+    if len({name.lower() for name in value}) != len(value):
+        raise InvalidValue("`headers`: a header is given twice", param="headers")
     return value
 
 

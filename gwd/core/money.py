@@ -3,7 +3,7 @@
 One rounding rule (design decision 1): a class of cost is rounded once, half up, to a nano; percentage fees round down.
 """
 
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Final
 
 import msgspec
@@ -15,6 +15,8 @@ MAX_NANO: Final = 9_000_000_000_000_000_000
 MAX_INPUT_USD: Final = 1_000_000
 MAX_PRICE_PER_TOKEN_USD: Final = 1
 BPS_PER_WHOLE: Final = 10_000
+_EXACT: Final = Context(prec=40, traps=[Inexact])
+"""Far more digits than an amount in range can have: what has to be rounded here is too fine."""
 
 
 class MoneyError(ValueError):
@@ -79,10 +81,13 @@ def _scaled(amount: Decimal | int, scale: int, decimals: int, ceiling: int, unit
         raise MoneyError("must not be negative")
     if value > ceiling:
         raise MoneyError(f"must be at most {ceiling} {unit}")
-    scaled = value * scale
-    if scaled != scaled.to_integral_value():
-        raise MoneyError(f"must have at most {decimals} decimals")
-    return int(scaled)
+    try:
+        scaled = _EXACT.multiply(value, Decimal(scale))
+        if scaled == scaled.to_integral_value():
+            return int(scaled)
+    except Inexact:
+        pass
+    raise MoneyError(f"must have at most {decimals} decimals")
 
 
 def _plain(value: int, decimals: int) -> str:

@@ -14,7 +14,7 @@ from gwd.core.ids import mint
 from gwd.credentials import references
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
-from gwd.store import Connection
+from gwd.store import Connection, keeps_facts
 
 Record = dict[str, Any]
 MAX_SECRET = 4_096
@@ -58,6 +58,7 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
     allowed_api_key_hashes: tuple[str, ...] | None
     allowed_user_ids: tuple[str, ...] | None
     updated_at_us: int
+    in_trouble: bool = False
 
     def __repr__(self) -> str:
         return f"VendorKey(id={self.id!r}, provider={self.provider!r})"
@@ -105,14 +106,17 @@ def list_(
 def patch(
     connection: Connection, vault: Vault, credential_id: str, body: CredentialPatch, *, now_us: int
 ) -> Record:
-    """`key` or `key_ref` replaces the secret in place and clears the last error."""
+    """`key` or `key_ref` replaces the secret in place. Any change gives the key a new chance: no last error is left."""
     row = _row(connection, credential_id)
-    changes: dict[str, Any] = {"updated_at": now_us}
+    changes: dict[str, Any] = {
+        "updated_at": now_us,
+        "last_error_at": None,
+        "last_error_reason": None,
+    }
     if body.key is not UNSET or body.key_ref is not UNSET:
         key = None if body.key is UNSET else body.key
         key_ref = None if body.key_ref is UNSET else body.key_ref
         changes |= _stored(vault, row.id, row.provider, key, key_ref)
-        changes |= {"last_error_at": None, "last_error_reason": None}
     if body.name is not UNSET:
         changes["name"] = body.name
     if body.expires_at is not UNSET:
@@ -130,6 +134,19 @@ def delete(connection: Connection, credential_id: str) -> None:
     _row(connection, credential_id)
     connection.run(CredentialTable.delete().where(CredentialTable.id == credential_id))
     raise_revision(connection)
+
+
+@keeps_facts
+def note_trouble(connection: Connection, news: Mapping[str, tuple[str | None, int]]) -> None:
+    """Why and when vendors turned credentials away; no reason where they serve again. Nothing that a cache must see.
+
+    What was heard before a credential was changed says nothing about it any more.
+    """
+    for credential_id, (reason, at_us) in news.items():
+        connection.execute(
+            "UPDATE credential SET last_error_at = ?, last_error_reason = ? WHERE id = ? AND updated_at <= ?",
+            (None if reason is None else at_us, reason, credential_id, at_us),
+        )
 
 
 def platform_keys(
@@ -171,6 +188,7 @@ def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey
         allowed_api_key_hashes=_tuple(row.allowed_api_key_hashes),
         allowed_user_ids=_tuple(row.allowed_user_ids),
         updated_at_us=row.updated_at,
+        in_trouble=row.last_error_at is not None,
     )
 
 

@@ -79,6 +79,11 @@ def count_tokens_bucket(family_id: str) -> str:
     return "count_tokens:" + family_id
 
 
+def unusable_bucket(key_id: str) -> str:
+    """The window of a key that may not act. Its own, not its family's: whoever has an old key starves no new one."""
+    return "unusable:" + key_id
+
+
 class _Ring:
     """Counters of the last 61 seconds and their sum."""
 

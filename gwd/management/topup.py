@@ -6,7 +6,7 @@ import msgspec
 
 from gwd import ledger, topup
 from gwd.credentials.vault import Binding, Vault
-from gwd.outbound.guard import check_shape
+from gwd.outbound.guard import Rules, check_literal
 from gwd.outbound.signature import new_secret
 from gwd.store.connection import Connection
 
@@ -24,13 +24,14 @@ def patch(
     organization_id: str,
     changes: topup.PatchTopUp,
     *,
+    rules: Rules,
     now_us: int,
 ) -> PatchedTopUp:
     """Change the settings; a new hook address gets a secret of its own. Credit that is low already is bought soon."""
     secret = sealed = None
     url = changes.hook_url
     if isinstance(url, str) and url != topup.get(connection, organization_id).hook_url:
-        check_shape(url, param="hook_url")
+        check_literal(url, rules, param="hook_url")
         secret = new_secret()
         sealed = vault.seal(secret, binding(organization_id, url))
     settings = topup.patch(

@@ -15,6 +15,7 @@ from gwd.store import Connection
 DEFAULT_LOW_BALANCE_NANO: Final = 10_000_000_000
 DEFAULT_FEE_BPS: Final = 500
 MAX_RETENTION_DAYS: Final = 3_650
+_HUNDREDTH: Final = Decimal("0.01")
 
 Sort = Literal["price", "throughput", "latency"]
 
@@ -198,13 +199,13 @@ def _in_range(value: int | None, lowest: int, highest: int, *, param: str) -> No
 
 
 def _bps(percent: Decimal) -> int:
-    scaled = percent * 100 if percent.is_finite() else Decimal(-1)
-    if not 0 <= scaled <= 10_000 or scaled != scaled.to_integral_value():
+    in_range = percent.is_finite() and 0 <= percent <= 100
+    if not in_range or percent != percent.quantize(_HUNDREDTH):
         raise InvalidValue(
             "byok_fee_percent must be from 0 to 100 with at most two decimals.",
             param="byok_fee_percent",
         )
-    return int(scaled)
+    return int(percent * 100)
 
 
 def _threshold(amount: Decimal | None) -> int | None:

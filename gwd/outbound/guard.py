@@ -62,11 +62,14 @@ class AddressRefused(Exception):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the operator allows besides public https: networks, plain http inside them; and never the node itself."""
+    """What the operator allows besides public https: networks, plain http inside them; and never the node itself.
+
+    `own_sockets` are the addresses and ports on which the node listens; 0.0.0.0 and :: are all of the machine's.
+    """
 
     allow_networks: tuple[Network, ...] = ()
     allow_http: bool = False
-    own_addresses: tuple[Address, ...] = ()
+    own_sockets: tuple[tuple[Address, int], ...] = ()
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,16 +100,7 @@ async def route(url: str, rules: Rules, resolver: Resolve = resolve) -> Route:
     addresses = [_address(answer) for answer in answers]
     if not addresses:
         raise AddressRefused(f"{host} does not resolve")
-    inside = all(_inside(address, rules.allow_networks) for address in addresses)
-    if parsed.scheme == "http" and not (inside and rules.allow_http):
-        raise AddressRefused("only https addresses may be called")
-    if port not in PORTS and not inside:
-        raise AddressRefused(f"port {port} may not be called; use 443 or 8443")
-    if not all(allowed(address, rules) for address in addresses):
-        raise AddressRefused(
-            f"{host} is not a public address; the operator can allow its network in gwd.toml"
-            " ([webhooks] allow_networks)"
-        )
+    _judge(parsed, host, port, addresses, rules)
     return Route(
         url=parsed, host=host, port=port, addresses=tuple(dict.fromkeys(map(str, addresses)))
     )
@@ -120,22 +114,41 @@ async def check_url(url: str, rules: Rules, *, param: str, resolver: Resolve = r
         raise InvalidValue(f"{param}: {refused}", param=param) from None
 
 
-def check_shape(url: str, *, param: str) -> None:
-    """What can be told without a resolver: raises InvalidValue naming `param`."""
+def check_literal(url: str, rules: Rules, *, param: str) -> None:
+    """What can be told without a resolver: the shape, and an address that is written out, however it is spelled.
+
+    Raises InvalidValue naming `param`.
+    """
     try:
-        _parsed(url)
+        parsed, host, port = _parsed(url)
+        address = _written_out(host)
+        if address is not None:
+            _judge(parsed, host, port, [address], rules)
     except AddressRefused as refused:
         raise InvalidValue(f"{param}: {refused}", param=param) from None
 
 
-def allowed(address: Address, rules: Rules) -> bool:
-    """Whether a connection may go there; the operator's networks come before the list."""
+def allowed(address: Address, port: int, rules: Rules) -> bool:
+    """Whether a connection may go there; the operator's networks come before the list, the node's own doors never."""
     plain = _plain(address)
-    if plain in rules.own_addresses:
+    if any(_is_own(plain, port, own, own_port) for own, own_port in rules.own_sockets):
         return False
     if _inside(plain, rules.allow_networks):
         return True
     return not _inside(plain, _FORBIDDEN)
+
+
+def _judge(parsed: httpx.URL, host: str, port: int, addresses: list[Address], rules: Rules) -> None:
+    inside = all(_inside(address, rules.allow_networks) for address in addresses)
+    if parsed.scheme == "http" and not (inside and rules.allow_http):
+        raise AddressRefused("only https addresses may be called")
+    if port not in PORTS and not inside:
+        raise AddressRefused(f"port {port} may not be called; use 443 or 8443")
+    if not all(allowed(address, port, rules) for address in addresses):
+        raise AddressRefused(
+            f"{host} is not a public address; the operator can allow its network in gwd.toml"
+            " ([webhooks] allow_networks)"
+        )
 
 
 def _parsed(url: str) -> tuple[httpx.URL, str, int]:
@@ -154,6 +167,37 @@ def _parsed(url: str) -> tuple[httpx.URL, str, int]:
     if parsed.userinfo:
         raise AddressRefused("must not carry a user name or password")
     return parsed, host, port
+
+
+def _written_out(host: str) -> Address | None:
+    """The address that a host is without asking anybody; resolvers take 127.1, 0x7f000001 and the like as well."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return ipaddress.ip_address("127.0.0.1")
+    try:
+        return _address(host)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
+def _is_own(address: Address, port: int, own: Address, own_port: int) -> bool:
+    if port != own_port:
+        return False
+    return address == own or (own.is_unspecified and _is_of_this_machine(address))
+
+
+def _is_of_this_machine(address: Address) -> bool:
+    """Only an address of this machine can be bound."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True
 
 
 def _address(text: str) -> Address:

@@ -29,6 +29,7 @@ from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
 from gwd.pipeline.lessons import Lessons
 from gwd.pipeline.routing import Planned
+from gwd.pipeline.secrecy import body_without_secrets, without_secrets
 from gwd.pipeline.unpacking import unpacked
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
@@ -121,12 +122,17 @@ class Dispatcher:
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
+        fault = await self._probe(request, target, limit_s)
+        return None if fault is None else without_secrets(fault, target)
+
+    async def _probe(self, request: Request, target: Target, limit_s: float) -> Fault | None:
         adapter = self._adapters[target.adapter]
         reply: UpstreamReply | None = None
         try:
             reply = await self._upstream.send(adapter.build(request, target), limit_s)
             body = await unpacked(reply).read_all(limit_s)
             if reply.status != 200:
+                body = body_without_secrets(body, target)
                 return adapter.fault(reply.status, reply.headers, body)
             for event in adapter.decode(body, request, target):
                 if isinstance(event, Failed):
@@ -238,6 +244,7 @@ class Dispatcher:
         reply = unpacked(reply)
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
+            body = body_without_secrets(body, attempt.planned.target)
             raise _Broken(attempt.adapter.fault(reply.status, reply.headers, body))
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not call.stream or kind != _EVENT_STREAM:
@@ -290,6 +297,7 @@ class Dispatcher:
 
     def _failed(self, planned: Planned, fault: Fault, began_s: float, outcome: Outcome) -> Fault:
         now_s = self._clock.monotonic_s()
+        fault = without_secrets(fault, planned.target)
         self._health.failed(planned.target, fault, now_s)
         if outcome.serving is not None:
             outcome.error = in_band_error(fault)

@@ -9,9 +9,11 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Final
 
+from gwd.core.clock import Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Fault
 from gwd.core.target import Target
+from gwd.pipeline.credential_trouble import CredentialTrouble
 
 OUTAGE_WINDOW_S: Final = 30.0
 OUTAGE_SAMPLES: Final = 3
@@ -48,8 +50,14 @@ class Cooldown:
 class Health:
     """All endpoints of the node."""
 
-    def __init__(self, rng: random.Random | None = None, counters: Counters | None = None) -> None:
+    def __init__(
+        self,
+        rng: random.Random | None = None,
+        counters: Counters | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._counters = counters or Counters()
+        self.trouble = CredentialTrouble(clock or SystemClock())
         self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
         self._endpoints: dict[str, EndpointHealth] = {}
         self._pairs: dict[tuple[str, str], Cooldown] = {}
@@ -60,6 +68,7 @@ class Health:
     ) -> None:
         """An attempt produced an answer."""
         self._counters.attempts[target.adapter, "ok"] += 1
+        self.trouble.served(target.credential)
         health = self._endpoint(target.endpoint_id)
         health.attempts.append((now_s, True))
         health.network_faults = 0
@@ -71,6 +80,7 @@ class Health:
     def failed(self, target: Target, fault: Fault, now_s: float) -> None:
         """An attempt failed for a reason that is not the caller's (api.md 6.4)."""
         self._counters.attempts[target.adapter, fault.reason] += 1
+        self.trouble.failed(target.credential, fault)
         if fault.reason == "bad_request":
             return
         health = self._endpoint(target.endpoint_id)

@@ -1,4 +1,7 @@
-"""Refusals before the line: recorded, the ones of the rate limit counted per key and second and written together."""
+"""Refusals before the line: recorded; those that a client can repeat at will are counted and written together.
+
+That is what the rate limit refuses, and every request with a key that may not act: one record per key, code and second.
+"""
 
 from typing import Final
 
@@ -7,11 +10,12 @@ import msgspec
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S
-from gwd.core.errors import GatewayError, RateLimited
+from gwd.core.errors import Forbidden, GatewayError, RateLimited, Unauthenticated
 from gwd.pipeline.ticket import Ticket, refused_row
 from gwd.store import Connection, Store, keeps_facts
 
 MAX_WAITING: Final = 10_000
+_REPEATED: Final = (RateLimited, Unauthenticated, Forbidden)
 
 
 class RefusalCounter:
@@ -24,7 +28,7 @@ class RefusalCounter:
     def refuse(self, ticket: Ticket, error: GatewayError, now_us: int) -> None:
         """Put a refusal on record without making the client wait for it."""
         row = refused_row(ticket, error, now_us)
-        if not isinstance(error, RateLimited):
+        if not isinstance(error, _REPEATED):
             self._store.submit(activity.write, row)
             return
         place = (ticket.key_id, error.code, row.created_at // US_PER_S)

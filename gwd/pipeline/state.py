@@ -74,6 +74,7 @@ class PlanningState:
         if self._catalog is None or catalog.revision != self._catalog.revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
             self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
+        self.health.trouble.known(key.id for key in keys if key.in_trouble)
         self._catalog, self._vendor_keys = catalog, grouped
         return catalog
 
@@ -82,6 +83,12 @@ class PlanningState:
         self.forget()
         await self.load()
         self.health.forget_credentials()
+
+    def write_trouble(self) -> None:
+        """Once a second: put on the credentials' records what their vendors said."""
+        news = self.health.trouble.take()
+        if news:
+            self._store.submit(credentials.note_trouble, news)
 
     def forget(self, organization_id: str | None = None) -> None:
         """Look again at the catalog and at one organization, or at all."""

@@ -4,6 +4,7 @@ They are unpacked in bounded steps as they arrive. A few packed bytes may hold g
 what text can is broken off long before it is unpacked.
 """
 
+import asyncio
 import zlib
 from typing import Final
 
@@ -39,7 +40,10 @@ class _Unpacked:
         self._given = 0
 
     async def read(self, timeout_s: float) -> bytes:
-        while data := await self._reply.read(timeout_s):
+        # Packing has bytes that say nothing: a sender of only those is as silent as one that sends none.
+        now_s = asyncio.get_running_loop().time
+        deadline_s = now_s() + timeout_s
+        while data := await self._reply.read(max(0.0, deadline_s - now_s())):
             if fresh := self._unpack(data):
                 return fresh
         self._check_end()

@@ -1,7 +1,11 @@
 """/catalog/credentials: the platform's vendor keys, written once and never read back (spec 5.7; api.md 8.12)."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from gwd.demo import Behaviour
 from tests.support.node import Gateway
 
 SECRET = "sk-live-4f9c2d71e8ab5533"
@@ -56,6 +60,50 @@ async def test_the_next_call_carries_the_new_key_and_a_disabled_one_is_not_used(
     assert (await gateway.chat()).status_code in (404, 503)
     await gateway.manage("DELETE", path)
     await gateway.manage("GET", path, status=404)
+
+
+async def last_error(gateway: Gateway, provider: str = "openai-chat") -> Any:
+    """What the record says once everything is written."""
+    gateway.running.node.state.write_trouble()
+    await gateway.store.write(lambda connection: None)
+    listed = (await gateway.manage("GET", "/catalog/credentials"))["data"]
+    (found,) = [credential for credential in listed if credential["provider"] == provider]
+    return found["last_error"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Behaviour(status=401), "auth_invalid"),
+        (Behaviour(status=402), "quota_exhausted"),
+        (Behaviour(status=404), "model_access_denied"),
+        (Behaviour(status=500), None),
+    ],
+    ids=["auth", "quota", "model", "server"],
+)
+async def test_a_credential_says_why_its_vendor_turned_it_away_until_it_serves_again(
+    gateway: Gateway, fault: Behaviour, reason: str | None
+) -> None:
+    state = gateway.running.node.state
+    before = await state.load()
+    gateway.vendor.script.next(fault, model="gpt-demo")
+    assert (await gateway.chat()).status_code != 200
+    found = await last_error(gateway)
+    assert (found and found["reason"]) == reason
+    assert (await state.load()).revision == before.revision
+    assert await last_error(gateway, "anthropic-messages") is None
+    await state.reload()
+    assert (await gateway.chat()).status_code == 200
+    assert await last_error(gateway) is None
+
+
+async def test_a_credential_that_is_changed_has_a_clean_record(gateway: Gateway) -> None:
+    gateway.vendor.script.next(Behaviour(status=401), model="gpt-demo")
+    await gateway.chat()
+    listed = (await gateway.manage("GET", "/catalog/credentials"))["data"]
+    (old,) = [credential for credential in listed if credential["provider"] == "openai-chat"]
+    await gateway.manage("PATCH", f"/catalog/credentials/{old['id']}", {"key": SECRET})
+    assert await last_error(gateway) is None
 
 
 async def test_a_credential_is_a_key_or_a_reference(gateway: Gateway) -> None:

@@ -50,6 +50,23 @@ async def test_a_disabled_endpoint_gets_no_request(gateway: Gateway) -> None:
     assert (await gateway.chat()).status_code == 200
 
 
+async def test_flags_are_kept_as_they_are_meant(gateway: Gateway) -> None:
+    """Also a number with decimals: the catalog is read from what was stored, and serves on."""
+    flags = {"first_event_s": 30.5, "rejects_sampling": False, "supported_efforts": ["low"]}
+    made = await gateway.manage("POST", "/catalog/endpoints", {**NEW, "flags": flags})
+    assert made["data"]["flags"] == flags
+    assert (await gateway.chat(provider={"only": ["openai-chat/mini"]})).status_code == 200
+
+
+@pytest.mark.parametrize("weight", [0, -1, "NaN", "1e400", "1e-400", 1e-30])
+async def test_a_weight_that_nothing_can_be_weighed_with_is_refused(
+    gateway: Gateway, weight: Any
+) -> None:
+    body = {**NEW, "weight": weight}
+    refused = await gateway.manage("POST", "/catalog/endpoints", body, status=400)
+    assert refused["error"]["param"] == "weight"
+
+
 async def test_an_endpoint_has_the_models_price_until_its_own_begins_and_after_it_ends(
     gateway: Gateway,
 ) -> None:

@@ -1,5 +1,7 @@
 """/catalog/providers: named upstream services (design: starting it)."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.node import Gateway
@@ -32,13 +34,50 @@ async def test_a_provider_is_created_read_changed_and_deleted(gateway: Gateway) 
         ({"base_url": "http://1.2.3.4/v1"}, "base_url"),
         ({"base_url": "http://user:pass@127.0.0.1/v1"}, "base_url"),
         ({"slug": "Not A Slug"}, "slug"),
+        ({"headers": {"Authorization": "Bearer sk-1"}}, "headers"),
+        ({"headers": {"X-Api-Key": "sk-1"}}, "headers"),
+        ({"headers": {"api-key": "sk-1"}}, "headers"),
+        ({"headers": {"cookie": "a=b"}}, "headers"),
+        ({"headers": {"Host": "other.example"}}, "headers"),
+        ({"headers": {"content-length": "5"}}, "headers"),
+        ({"headers": {"Transfer-Encoding": "chunked"}}, "headers"),
+        ({"headers": {"connection": "close"}}, "headers"),
+        ({"headers": {"content-encoding": "gzip"}}, "headers"),
+        ({"headers": {"x-a": "1", "X-A": "2"}}, "headers"),
+        ({"headers": {"x-a": "1\r\nx-b: 2"}}, "headers"),
     ],
 )
 async def test_a_provider_that_cannot_be_names_the_field(
-    gateway: Gateway, fields: dict[str, str], param: str
+    gateway: Gateway, fields: dict[str, Any], param: str
 ) -> None:
     refused = await gateway.manage("POST", "/catalog/providers", NEW | fields, status=400)
     assert refused["error"]["param"] == param
+
+
+async def test_a_header_that_is_a_credential_says_where_credentials_belong(
+    gateway: Gateway,
+) -> None:
+    await gateway.manage("POST", "/catalog/providers", NEW)
+    refused = await gateway.manage(
+        "PATCH", "/catalog/providers/other", {"headers": {"x-goog-api-key": "AIza"}}, status=400
+    )
+    assert "/catalog/credentials" in refused["error"]["message"]
+
+
+async def test_what_a_header_holds_is_shown_to_the_operator_alone(gateway: Gateway) -> None:
+    headers = {"x-tenant": "tenant-7f3a9b"}
+    await gateway.manage("POST", "/catalog/providers", {**NEW, "headers": headers})
+    owner = await gateway.manage(
+        "POST", "/keys", {"name": "o", "type": "management", "role": "owner"}
+    )
+    own = {"authorization": f"Bearer {owner['key']}"}
+    for path in ("/catalog/providers/other", "/catalog/providers?limit=100"):
+        shown = await gateway.client.get(path, headers=own)
+        assert "tenant-7f3a9b" not in shown.text
+        data = shown.json()["data"]
+        found = data if isinstance(data, dict) else next(p for p in data if p["slug"] == "other")
+        assert found["headers"] == {"x-tenant": "***"}
+    assert (await gateway.manage("GET", "/catalog/providers/other"))["data"]["headers"] == headers
 
 
 async def test_a_slug_is_taken_once(gateway: Gateway) -> None:

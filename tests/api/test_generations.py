@@ -40,6 +40,14 @@ async def test_filters_narrow_the_list(gateway: Gateway, name: str, value: str) 
     assert [record["id"] for record in found["data"]] == [tagged.headers["x-gw-generation-id"]]
 
 
+async def test_a_status_that_is_none_names_the_ones_there_are(gateway: Gateway) -> None:
+    reply = await gateway.operator.get("/generations", params={"status": "bogus"})
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"], error["param"]) == (400, "invalid_value", "status")
+    assert "succeeded" in error["message"]
+    assert (await listed(gateway, status="in_progress"))["data"] == []
+
+
 async def test_pages_follow_each_other(gateway: Gateway) -> None:
     for _ in range(3):
         await gateway.chat()

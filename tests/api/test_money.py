@@ -183,6 +183,9 @@ async def test_topup_is_off_until_it_is_whole(office: Office) -> None:
         ({"hook_url": "http://pay.example/hook"}, "hook_url"),
         ({"hook_url": "file:///etc/passwd"}, "hook_url"),
         ({"hook_url": "https://user:secret@pay.example/"}, "hook_url"),
+        ({"hook_url": "https://127.0.0.1/hook"}, "hook_url"),
+        ({"hook_url": "https://[::ffff:7f00:1]/hook"}, "hook_url"),
+        ({"hook_url": "https://169.254.169.254/hook"}, "hook_url"),
     ],
 )
 async def test_topup_that_cannot_be_names_its_field(

@@ -120,7 +120,13 @@ async def test_every_body_refuses_a_field_given_twice(office: Office) -> None:
         (b'{"name": "x", "limit": true}', JSON, 400, "invalid_value"),
         (b'{"name": "x", "limit": -1}', JSON, 400, "invalid_value"),
         (b'{"name": "x", "limit": 1e400}', JSON, 400, "invalid_value"),
-        (b'{"name": "x", "limit": 0.0000000001}', JSON, 400, "invalid_value"),
+        (
+            b'{"name": "x", "limit": "1.0000000000000000000000000000001"}',
+            JSON,
+            400,
+            "invalid_value",
+        ),
+        (b'{"name": "x", "limit": "1e-999999999"}', JSON, 400, "invalid_value"),
         (b'{"name": "x", "allowed_models": []}', JSON, 400, "invalid_value"),
         (b'{"name": "x", "expires_at": "2030-01-01T00:00:00"}', JSON, 400, "invalid_value"),
         (b'{"name": "x", "expires_at": "tomorrow"}', JSON, 400, "invalid_value"),
@@ -138,6 +144,54 @@ async def test_a_body_that_is_wrong_says_how(
     assert reply.status_code == status, reply.text
     assert code in (None, error["code"]), reply.text
     assert error["message"]
+
+
+NUMBERS = [
+    "1" * 5_000,
+    "-" + "1" * 5_000,
+    "9223372036854775808",
+    "1e400",
+    "1e99999999999999999999",
+    "-1e99999999999999999999",
+    "1e-999999999",
+    "1e-99999999999999999999",
+    "0.0000000001",
+    "1.0000000001",
+    "1." + "0" * 40 + "1",
+]
+BUDGET = '{"scope": "organization", "interval": "daily", "kind": "hard", "limit": %s}'
+PROVIDER = (
+    '{"slug": "x", "name": "x", "adapter": "openai_chat", "base_url": "https://a.example",'
+    ' "flags": {"first_event_s": %s}}'
+)
+FIELDS = [
+    ("owner", "POST", "/keys", '{"name": "x", "limit": %s}', "limit"),
+    ("owner", "POST", "/keys", '{"name": "x", "rate_limit_per_minute": %s}', "rate_limit_per_minute"),
+    ("owner", "POST", "/keys", '{"name": "x", "alert_thresholds": [50, %s]}', "alert_thresholds"),
+    ("operator", "POST", "/credits/purchases", '{"amount": %s}', "amount"),
+    ("owner", "PATCH", "/organization/settings", '{"low_balance_threshold": %s}', "low_balance_threshold"),
+    ("operator", "PATCH", "/organization/settings", '{"byok_fee_percent": %s}', "byok_fee_percent"),
+    ("owner", "PATCH", "/credits/auto-topup", '{"amount": %s}', "amount"),
+    ("owner", "POST", "/budgets", BUDGET, "limit"),
+    ("operator", "POST", "/catalog/providers", PROVIDER, "flags"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=[number[:24] for number in NUMBERS])
+async def test_a_number_that_cannot_be_kept_as_it_is_names_its_field(
+    office: Office, number: str
+) -> None:
+    """Nothing is rounded silently, and no number is too odd to be refused."""
+    for person, method, path, body, param in FIELDS:
+        if number in ("0.0000000001", "1.0000000001", NUMBERS[-1]) and param == "flags":
+            continue  # a time may be as fine as it likes
+        reply = await office.call(
+            person, method, path, content=(body % number).encode(), headers=JSON
+        )
+        error = reply.json()["error"]
+        assert reply.status_code == 400, (path, body, reply.text)
+        assert str(error["param"]).startswith(param), (path, body, reply.text)
+        assert param in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +15,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from gwd.api import http_guard
+from gwd.api import arrivals, http_guard
 from gwd.api.http_guard import BadHead, Front, HeadTooLarge, check_head
 from gwd.core.counters import Counters
 from gwd.wiring import RunningNode
@@ -75,7 +75,11 @@ REFUSED: dict[str, tuple[bytes, int]] = {
     "101 lines": (head(HOST, *(b"X-%d: a" % number for number in range(101))), 413),
     "nine KiB": (head(HOST, b"X-A: " + b"a" * 9_000), 413),
     "a head without an end": (START + b"\r\nX-A: " + b"a" * 9_000, 413),
-    "a body above the limit": (post(b"Content-Length: 99999999") + b"hello", 413),
+    "a body above the limit": (
+        head(HOST, b"Content-Length: 99999999", start=b"POST /api/v1/keys HTTP/1.1") + b"hello",
+        413,
+    ),
+    "a body above the limit, and no key": (post(b"Content-Length: 99999999") + b"hello", 401),
 }
 
 
@@ -99,6 +103,12 @@ async def listening(port: int) -> None:
             return
         await asyncio.sleep(0.05)
     raise AssertionError("the daemon does not listen")
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not happened():
+            await asyncio.sleep(0.01)
 
 
 async def rest(reader: asyncio.StreamReader) -> bytes:
@@ -280,7 +290,7 @@ async def test_the_deadline_starts_anew_on_a_reused_connection_and_idleness_is_n
 async def test_a_body_keeps_up_a_least_rate(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_guard, "BODY_GRACE_S", 0.2)
+    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
     cut = running.node.counters.connections_cut
     before = cut["slow_body"]
     async with connected(running.port) as (reader, writer):
@@ -300,7 +310,7 @@ async def test_a_body_that_nobody_wants_any_more_is_cut_too(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The 404 goes out at once; the rest of the body may not hold the connection."""
-    monkeypatch.setattr(http_guard, "BODY_GRACE_S", 0.2)
+    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
     sent = head(HOST, b"Content-Length: 5000", start=b"POST /nowhere HTTP/1.1") + b"a"
     assert statuses(await answer_to(running.port, sent)) == [404]
 
@@ -308,14 +318,94 @@ async def test_a_body_that_nobody_wants_any_more_is_cut_too(
 async def test_a_body_above_the_least_rate_may_take_its_time(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_guard, "BODY_GRACE_S", 0.1)
+    monkeypatch.setattr(arrivals, "GRACE_S", 0.1)
     async with connected(running.port) as (reader, writer):
         writer.write(post(b"Content-Length: 10000", b"Connection: close"))
         for _ in range(10):
             writer.write(b"a" * 1_000)
             await asyncio.sleep(0.2)
         assert statuses(await rest(reader)) == [401]
-    assert running._listeners[0].front.receiving == set()
+    assert len(running._listeners[0].front.arrivals) == 0
+
+
+async def test_a_body_that_came_fast_and_then_stops_is_cut(
+    running: RunningNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came at once buys no silence: the least rate holds for what came since it was last looked at."""
+    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
+    cut = running.node.counters.connections_cut
+    before = cut["slow_body"]
+    async with connected(running.port) as (reader, writer):
+        writer.write(post(b"Content-Length: 5000000") + b"a" * 4_000_000)
+        async with asyncio.timeout(5):
+            assert statuses(await rest(reader)) == [408]
+    assert cut["slow_body"] == before + 1
+    assert running._listeners[0].front.arrivals.bytes_here == 0
+
+
+async def test_large_bodies_have_a_ceiling_and_small_ones_pass_it(
+    running: RunningNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "MAX_BYTES", 1_000_000)
+    bodies = running._listeners[0].front.arrivals
+    async with connected(running.port) as (_, first), connected(running.port) as (reader, writer):
+        first.write(post(b"Content-Length: 1000000") + b"a" * 900_000)
+        await until(lambda: bodies.bytes_here == 900_000)
+        writer.write(post(b"Content-Length: 400000") + b"a" * 300_000)
+        async with asyncio.timeout(5):
+            refused = await rest(reader)
+        assert statuses(refused) == [503]
+        assert b"retry-after: 5" in refused
+        assert b'"code":"overloaded"' in refused
+        await until(lambda: bodies.bytes_here == 900_000)
+        async with connected(running.port) as (small_reader, small):
+            small.write(post(b"Content-Length: 60000", b"Connection: close") + b"a" * 20_000)
+            await asyncio.sleep(0.05)
+            small.write(b"a" * 40_000)
+            assert statuses(await rest(small_reader)) == [401]
+    await until(lambda: bodies.bytes_here == 0)
+
+
+async def test_room_for_a_large_body_is_made_by_the_largest_of_those_that_take_long(
+    running: RunningNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow strangers that fill the ceiling do not keep the others out."""
+    monkeypatch.setattr(arrivals, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
+    monkeypatch.setattr(arrivals, "BYTES_PER_S", 1)
+    bodies = running._listeners[0].front.arrivals
+    cut = running.node.counters.connections_cut
+    before = cut["bodies_full"]
+    async with (
+        connected(running.port) as (slow_reader, slow),
+        connected(running.port) as (
+            reader,
+            writer,
+        ),
+    ):
+        slow.write(post(b"Content-Length: 1000000") + b"a" * 900_000)
+        await until(lambda: bodies.bytes_here == 900_000)
+        await asyncio.sleep(0.25)
+        writer.write(post(b"Content-Length: 800000", b"Connection: close") + b"a" * 800_000)
+        async with asyncio.timeout(5):
+            assert statuses(await rest(reader)) == [401]
+            assert statuses(await rest(slow_reader)) == [503]
+    assert cut["bodies_full"] == before + 1
+
+
+async def test_values_that_are_no_utf8_are_read_as_latin(running: RunningNode) -> None:
+    odd = b"\xff\xfe"
+    sent = head(
+        HOST,
+        b"Origin: " + odd,
+        b"Access-Control-Request-Headers: x-a, " + odd + b"x\xc3\xa9-b",
+        b"Connection: close",
+        start=b"OPTIONS /api/v1/models HTTP/1.1",
+    )
+    answer = await answer_to(running.port, sent)
+    assert statuses(answer) == [204]
+    assert b"access-control-allow-headers: x-a, x-b\r\n" in answer
+    assert answer.isascii()
 
 
 async def test_connections_above_the_cap_are_refused_and_the_others_kept(

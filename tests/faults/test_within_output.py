@@ -1,5 +1,8 @@
 """The fault matrix once output has begun (reliability.md 1.3): a stream is billed for what its client received."""
 
+import zlib
+
+import msgspec
 import pytest
 
 from gwd.core import sse
@@ -74,12 +77,28 @@ async def test_whole_answer_that_broke_off_is_free(
     assert (bill.outcome, bill.charged_nano) == (("failed", code, False), 0)
 
 
+def packed_silence() -> bytes:
+    """A comment, and then for long only blocks that hold nothing."""
+    packing = zlib.compressobj(wbits=31)
+    said = packing.compress(b": still here\n\n") + packing.flush(zlib.Z_SYNC_FLUSH)
+    return said + b"\x00\x00\x00\xff\xff" * 800
+
+
 SILENT = [
     ("before the headers", Behaviour(stall_after=-1)),
     ("before the first event", Behaviour(stall_after=0)),
     (
         "but for comments",
         Behaviour(body=": still here\n\n" * 200, write_bytes=14, write_delay_s=0.02),
+    ),
+    (
+        "but for packing",
+        Behaviour(
+            body_bytes=packed_silence(),
+            headers={"content-encoding": "gzip"},
+            write_bytes=20,
+            write_delay_s=0.02,
+        ),
     ),
 ]
 
@@ -89,13 +108,8 @@ async def test_stream_without_first_event_times_out_and_is_free(
     node: Gateway, client: Client, row: tuple[str, Behaviour]
 ) -> None:
     _, fault = row
-    if fault.body:
-        fault = Behaviour(
-            body=fault.body,
-            write_bytes=fault.write_bytes,
-            write_delay_s=fault.write_delay_s,
-            content_type="text/event-stream",
-        )
+    if fault.body or fault.body_bytes:
+        fault = msgspec.structs.replace(fault, content_type="text/event-stream")
     node.vendor.script.next(fault, model=client.upstream)
     seen, bill = await billed(node, client, stream=True)
     assert (seen.status, bill.charged_nano) == (503, 0)

@@ -76,7 +76,9 @@ def _told(connection: Connection) -> list[dict[str, object]]:
 
 def _switch_on(connection: Connection, changes: topup.PatchTopUp) -> str:
     open_organization(connection, now_us=NOW_US)
-    patched = use_case.patch(connection, VAULT, ORGANIZATION, changes, now_us=NOW_US)
+    patched = use_case.patch(
+        connection, VAULT, ORGANIZATION, changes, rules=LOOPBACK, now_us=NOW_US
+    )
     assert patched.signing_secret is not None
     return patched.signing_secret
 

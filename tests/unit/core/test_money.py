@@ -72,7 +72,11 @@ def test_per_million_is_the_price_of_a_million_tokens():
         (Decimal("NaN"), "finite"),
         (Decimal("Infinity"), "finite"),
         (Decimal("0.0000000001"), "at most 9 decimals"),
+        (Decimal("1.0000000001"), "at most 9 decimals"),
+        (Decimal("1." + "0" * 60 + "1"), "at most 9 decimals"),
+        (Decimal("1e-999999999"), "at most 9 decimals"),
         (Decimal("1000000.01"), "at most 1000000"),
+        (Decimal("1e999999999"), "at most 1000000"),
     ],
 )
 def test_an_amount_that_cannot_be_taken_says_why(amount: Decimal, why: str):
@@ -84,6 +88,11 @@ def test_an_amount_that_cannot_be_taken_says_why(amount: Decimal, why: str):
 def test_a_price_that_cannot_be_taken_is_refused(price: str):
     with pytest.raises(money.MoneyError):
         money.pico_from_price(price)
+
+
+@pytest.mark.parametrize("text", ["1." + "0" * 100, "0.1e1", "1", "0.00001e5"])
+def test_an_amount_may_be_written_as_it_likes(text: str):
+    assert money.nano_from_usd(Decimal(text)) == money.NANO_PER_USD
 
 
 def test_an_exponent_in_a_price_means_what_it_says():

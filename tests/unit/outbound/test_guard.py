@@ -5,7 +5,15 @@ import ipaddress
 import pytest
 
 from gwd.core.errors import InvalidValue
-from gwd.outbound.guard import AddressRefused, Rules, allowed, check_url, resolve, route
+from gwd.outbound.guard import (
+    AddressRefused,
+    Rules,
+    allowed,
+    check_literal,
+    check_url,
+    resolve,
+    route,
+)
 
 PUBLIC = Rules()
 LOOPBACK = Rules(
@@ -153,10 +161,47 @@ async def test_plain_http_inside_the_networks_needs_its_own_word() -> None:
 
 def test_the_node_s_own_addresses_are_never_called() -> None:
     own = ipaddress.ip_address("93.184.216.34")
-    assert not allowed(own, Rules(own_addresses=(own,)))
-    assert not allowed(
-        own, Rules(own_addresses=(own,), allow_networks=(ipaddress.ip_network("93.0.0.0/8"),))
+    networks = (ipaddress.ip_network("93.0.0.0/8"),)
+    for rules in (
+        Rules(own_sockets=((own, 443),)),
+        Rules(own_sockets=((own, 443),), allow_networks=networks),
+    ):
+        assert not allowed(own, 443, rules)
+        assert allowed(own, 8443, rules)
+
+
+@pytest.mark.parametrize("everywhere", ["0.0.0.0", "::"])
+def test_a_node_that_listens_everywhere_owns_every_address_of_the_machine(everywhere: str) -> None:
+    rules = Rules(
+        own_sockets=((ipaddress.ip_address(everywhere), 8080),),
+        allow_networks=(ipaddress.ip_network("0.0.0.0/0"),),
     )
+    assert not allowed(ipaddress.ip_address("127.0.0.1"), 8080, rules)
+    assert not allowed(ipaddress.ip_address("::ffff:127.0.0.1"), 8080, rules)
+    assert allowed(ipaddress.ip_address("127.0.0.1"), 9000, rules)
+    assert allowed(ipaddress.ip_address("93.184.216.34"), 8080, rules)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0", "localhost"),
+        *("a.localhost", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:7f00:1]"),
+        *("[64:ff9b::7f00:1]", "[fe80::1]", "224.0.0.1", "127.0.0.1."),
+    ],
+)
+def test_an_address_that_is_written_out_is_judged_at_once(host: str) -> None:
+    with pytest.raises(InvalidValue, match="not a public address") as refused:
+        check_literal(f"https://{host}/hook", PUBLIC, param="hook_url")
+    assert refused.value.param == "hook_url"
+
+
+def test_what_needs_a_resolver_is_judged_later_and_allowed_networks_are_allowed() -> None:
+    check_literal("https://pay.example/hook", PUBLIC, param="hook_url")
+    check_literal("https://93.184.216.34/hook", PUBLIC, param="hook_url")
+    check_literal("http://127.0.0.1:9000/hook", LOOPBACK, param="hook_url")
+    with pytest.raises(InvalidValue, match="port 9000"):
+        check_literal("https://93.184.216.34:9000/hook", PUBLIC, param="hook_url")
 
 
 async def test_the_system_s_resolver_answers_with_addresses() -> None:

@@ -14,6 +14,7 @@ from gwd.core.errors import InvalidValue
 from gwd.credentials.keyring import KeyRing
 from gwd.credentials.vault import CannotOpenError, Vault
 from gwd.management import topup as use_case
+from gwd.outbound.guard import Rules
 from gwd.store.connection import Connection
 from gwd.topup.decision import next_try_us, wanted
 from tests.support.money import ORGANIZATION, USD, open_organization
@@ -256,7 +257,7 @@ def test_a_new_hook_gets_a_secret_of_its_own_shown_once(connection: Connection) 
 
     def change(**changes: Any) -> use_case.PatchedTopUp:
         body = msgspec.convert(changes, topup.PatchTopUp)
-        return use_case.patch(connection, vault, ORGANIZATION, body, now_us=NOW_US)
+        return use_case.patch(connection, vault, ORGANIZATION, body, rules=Rules(), now_us=NOW_US)
 
     first = change(hook_url=HOOK)
     assert first.signing_secret is not None
@@ -278,5 +279,5 @@ def test_a_new_hook_gets_a_secret_of_its_own_shown_once(connection: Connection) 
 def test_switching_on_with_little_credit_begins_at_once(connection: Connection) -> None:
     vault = Vault(KeyRing(active="k1", keks={"k1": b"k" * 32}, pepper=b"p" * 32))
     body = topup.PatchTopUp(enabled=True, threshold=Decimal(5), amount=Decimal(20), hook_url=HOOK)
-    use_case.patch(connection, vault, ORGANIZATION, body, now_us=NOW_US)
+    use_case.patch(connection, vault, ORGANIZATION, body, rules=Rules(), now_us=NOW_US)
     assert len(topup.claim_due(connection, now_us=NOW_US)) == 1

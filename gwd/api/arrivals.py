@@ -1,0 +1,111 @@
+"""Request bodies on their way: how slowly they may come, and how much of them a listener holds at once.
+
+Nobody has been asked for a key before the whole body is here, so what strangers can make us keep is bounded twice: a
+body must go on coming, whatever of it came at first; and all unfinished ones together have a ceiling. When that is
+reached, room is made by those that have been coming for long, the largest first, so that slow strangers cannot keep
+the others out.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from sanic.exceptions import RequestTimeout, SanicException
+
+from gwd.core.counters import Counters
+
+GRACE_S: Final = 10.0
+BYTES_PER_S: Final = 1_024
+MAX_BYTES: Final = 256 * 1024 * 1024
+SMALL_BYTES: Final = 64 * 1024
+"""A body of which no more than this is here is never refused for the ceiling."""
+
+
+class BodiesFull(SanicException):
+    """There is no room for this body now."""
+
+
+class Arrival:
+    """A body of which `here` bytes have come and `left` bytes are missing. `stop` ends its request with an error."""
+
+    __slots__ = ("began_s", "here", "left", "seen", "seen_s", "stop")
+
+    def __init__(
+        self, here: int, left: int, now_s: float, stop: Callable[[SanicException], None]
+    ) -> None:
+        self.here = here
+        self.left = left
+        self.stop = stop
+        self.began_s = now_s
+        self.seen = 0
+        self.seen_s = now_s
+
+    def is_slow(self, now_s: float) -> bool:
+        """Whether less came since the last look that found enough than the least rate asks for."""
+        fresh, took_s = self.here - self.seen, now_s - self.seen_s
+        if took_s > GRACE_S and fresh >= GRACE_S * BYTES_PER_S:
+            self.seen, self.seen_s = self.here, now_s
+            return False
+        return took_s > GRACE_S + fresh / BYTES_PER_S
+
+
+class Arrivals:
+    """The unfinished bodies of one listener; used from the event loop only."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._all: set[Arrival] = set()
+        self.bytes_here = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def begin(self, arrival: Arrival) -> None:
+        """The head is read, the body is not all here."""
+        self._all.add(arrival)
+        self.bytes_here += arrival.here
+
+    def grow(self, arrival: Arrival, size: int) -> None:
+        """More came; a body that is complete is no arrival any more."""
+        if arrival not in self._all:
+            return
+        arrival.here += size
+        arrival.left -= size
+        self.bytes_here += size
+        if arrival.left <= 0:
+            self.end(arrival)
+        elif self.bytes_here > MAX_BYTES and arrival.here > SMALL_BYTES:
+            self._make_room(arrival)
+
+    def end(self, arrival: Arrival) -> None:
+        """It is complete, or nobody sends it any more."""
+        if arrival in self._all:
+            self._all.remove(arrival)
+            self.bytes_here -= arrival.here
+
+    async def sweep(self) -> None:
+        """Once a second: end the requests whose bodies come too slowly."""
+        now_s = asyncio.get_running_loop().time()
+        for arrival in list(self._all):
+            if arrival.is_slow(now_s):
+                too_slow = RequestTimeout("the body came too slowly; send at least 1 KiB/s")
+                self._cut(arrival, "slow_body", too_slow)
+
+    def _make_room(self, newest: Arrival) -> None:
+        now_s = asyncio.get_running_loop().time()
+        while self.bytes_here > MAX_BYTES:
+            long = [each for each in self._all if now_s - each.began_s > GRACE_S]
+            largest = max(long, key=_size, default=newest)
+            victim = largest if largest.here > SMALL_BYTES else newest
+            self._cut(victim, "bodies_full", BodiesFull("too many large bodies are on their way"))
+            if victim is newest:
+                return
+
+    def _cut(self, arrival: Arrival, reason: str, error: SanicException) -> None:
+        self.end(arrival)
+        self._counters.connections_cut[reason] += 1
+        arrival.stop(error)
+
+
+def _size(arrival: Arrival) -> int:
+    return arrival.here

@@ -40,8 +40,8 @@ _FRAMING_HEADERS: Final = frozenset(
     )
 )
 MAX_NAME: Final = 256
-LEAST_WEIGHT: Final = Decimal("0.000001")
-MAX_WEIGHT: Final = Decimal(1_000_000)
+LEAST_WEIGHT: Final = Decimal("0.000000001")
+MAX_WEIGHT: Final = Decimal(1_000_000_000_000)
 MAX_FIRST_EVENT_S: Final = 3_600
 Modality = Literal["text", "image", "file", "audio", "video", "embeddings"]
 

@@ -144,7 +144,7 @@ async def test_hold_that_nothing_owns_is_swept_while_the_node_runs(
 ) -> None:
     """reliability.md P6: a hold may not outlive the longest request by more than a minute."""
     monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.1)
-    monkeypatch.setattr("gwd.wiring.SWEEP_SLACK_US", 0)
+    monkeypatch.setattr("gwd.jobs.sweep.SLACK_US", 0)
     running, gateway = await started.start(GWD_TIMEOUTS_TOTAL_S="1.5")
     started.vendor.script.always(Behaviour(stall_after=0))
     asking = await reading(gateway, stream=True)

@@ -26,6 +26,9 @@ NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
 # The smallest cap on output that a vendor format takes; a client's lower one is raised to it (api.md 3.6).
 LEAST_OUTPUT: Final[dict[str, int]] = {"openai_responses": 16}
 
+# The formats in which a cap on output must be sent: the model's default where the client named none (decision 19).
+NEEDS_CAP: Final = frozenset(("anthropic_messages",))
+
 
 class Flags(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True

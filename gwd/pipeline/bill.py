@@ -11,7 +11,7 @@ from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
 from gwd.pricing.cost import cost
-from gwd.pricing.hold import Demand
+from gwd.pricing.hold import Demand, most_output
 from gwd.pricing.tokens import estimate_text
 from gwd.pricing.usage_check import check_usage, usage_ceiling
 
@@ -125,11 +125,13 @@ def _checked(
     ceiling = usage_ceiling(
         context_length=target.context_length,
         max_completion_tokens=target.max_completion_tokens,
+        most_output=most_output(demand, target) if demand.generates else None,
+        reasoning_apart=target.flags.reasoning_excluded,
         inputs=inputs,
     )
     unreliable = target.flags.usage_unreliable
     usage = reported
-    if usage is None or unreliable or usage.total > ceiling:
+    if usage is None or unreliable or not ceiling.holds(usage):
         output_tokens, reasoning_tokens = delivered()
         estimated = Usage(
             input=demand.prompt_estimate, output=output_tokens, reasoning=reasoning_tokens

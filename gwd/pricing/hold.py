@@ -24,7 +24,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.target import LEAST_OUTPUT, Target
+from gwd.core.target import LEAST_OUTPUT, NEEDS_CAP, Target
 from gwd.pricing.bound import bound_prompt
 from gwd.pricing.cost import Rates, reachable_rates
 from gwd.pricing.estimate import count_images, estimate_prompt
@@ -87,12 +87,22 @@ def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -
     if not demand.generates:
         return 0
     if demand.output_cap is not None:
-        cap = min(demand.output_cap, target.max_completion_tokens)
-        return max(cap, LEAST_OUTPUT.get(target.adapter, 0))
+        return most_output(demand, target)
     wanted = min(target.max_completion_tokens, default_output_bound)
     if demand.prompt_bound + wanted <= target.context_length:
         return wanted
     return min(wanted, max(1, target.context_length - demand.prompt_estimate))
+
+
+def most_output(demand: Demand, target: Target) -> int:
+    """The cap on output that is sent to this target, reasoning included; else the most that its model gives."""
+    most = target.max_completion_tokens or target.context_length
+    cap = demand.output_cap
+    if cap is None and target.adapter in NEEDS_CAP:
+        cap = target.default_max_tokens
+    if cap is None:
+        return most
+    return max(min(cap, most), LEAST_OUTPUT.get(target.adapter, 0))
 
 
 def hold(

@@ -5,11 +5,14 @@ are judged where they are read, in core/usage.py: an unbelievable object arrives
 Here the whole is judged, and judged again for a decoder that builds a Usage of its own.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from gwd.core.usage import MAX_COUNT, Usage
+
+OVERSHOOT_PERCENT: Final = 10
+OVERSHOOT_TOKENS: Final = 64
 
 Verdict = Literal["reported", "estimated", "rejected", "reduced"]
 
@@ -27,8 +30,24 @@ class Billable(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
 
 
+class Ceiling(msgspec.Struct, frozen=True, kw_only=True):
+    """More tokens than these an answer cannot have, in all and written by the model.
+
+    `reasoning_apart`: this vendor counts reasoning beside what it caps, so only the rest is held to `output`.
+    """
+
+    total: int
+    output: int = MAX_COUNT
+    reasoning_apart: bool = False
+
+    def holds(self, usage: Usage) -> bool:
+        """Whether an answer can have had so many."""
+        written = usage.output if self.reasoning_apart else usage.output_total
+        return usage.total <= self.total and written <= self.output
+
+
 def check_usage(
-    reported: Usage | None, estimated: Usage, *, ceiling: int, unreliable: bool = False
+    reported: Usage | None, estimated: Usage, *, ceiling: Ceiling, unreliable: bool = False
 ) -> Billable:
     """Decide between what the vendor reported and what was estimated.
 
@@ -44,12 +63,25 @@ def check_usage(
     return Billable(usage=reported, verdict="reported")
 
 
-def usage_ceiling(*, context_length: int, max_completion_tokens: int, inputs: int = 1) -> int:
-    """More tokens than this cannot be: the context of each input, and one longest answer."""
-    return context_length * inputs + max_completion_tokens
+def usage_ceiling(
+    *,
+    context_length: int,
+    max_completion_tokens: int,
+    most_output: int | None = None,
+    reasoning_apart: bool = False,
+    inputs: int = 1,
+) -> Ceiling:
+    """The context of each input and one longest answer; of the answer the cap that was sent, which vendors overshoot
+    a little: they look at it between steps, and count the marks around tools and thoughts.
+    """
+    total = context_length * inputs + max_completion_tokens
+    if most_output is None:
+        return Ceiling(total=total)
+    slack = most_output * OVERSHOOT_PERCENT // 100 + OVERSHOOT_TOKENS
+    return Ceiling(total=total, output=most_output + slack, reasoning_apart=reasoning_apart)
 
 
-def _possible(usage: Usage, ceiling: int) -> bool:
+def _possible(usage: Usage, ceiling: Ceiling) -> bool:
     counts = (
         usage.input,
         usage.cache_read,
@@ -61,7 +93,7 @@ def _possible(usage: Usage, ceiling: int) -> bool:
     )
     if not all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts):
         return False
-    return usage.total <= ceiling
+    return ceiling.holds(usage)
 
 
 def _marked(estimated: Usage) -> Usage:

@@ -104,8 +104,29 @@ async def test_counts_above_what_the_model_can_hold_are_estimated(
 ) -> None:
     usage = counts(client, prompt, completion)
     node.vendor.script.next(Behaviour(usage_object=usage), model=client.upstream)
-    seen, bill = await billed(node, client, stream=stream)
+    longest = {"max_tokens": LONGEST} if client.name == "messages" else {}
+    seen, bill = await billed(node, client, stream=stream, **longest)
     assert bill.outcome == ("succeeded", None, not believed)
+    if not believed:
+        prompt, completion = client.prompt_estimate(), received_tokens(seen.text)
+    assert bill.tokens == (prompt, completion)
+    assert bill.charged_nano == client.cost_nano(prompt, completion)
+
+
+@pytest.mark.parametrize(
+    ("completion", "reasoning", "believed"),
+    [(100, 0, True), (174, 0, True), (174, 170, True), (175, 0, False), (231_000, 0, False)],
+)
+async def test_more_output_than_the_cap_that_was_sent_is_estimated(
+    node: Gateway, client: Client, stream: bool, completion: int, reasoning: int, believed: bool
+) -> None:
+    """A tenth and 64 tokens above it are a vendor's way of counting; hidden reasoning is inside the cap."""
+    usage = counts(client, 20, completion, reasoning=reasoning)
+    node.vendor.script.next(Behaviour(usage_object=usage, text="hi"), model=client.upstream)
+    cap = "max_output_tokens" if client.name == "responses" else "max_tokens"
+    seen, bill = await billed(node, client, stream=stream, **{cap: 100})
+    assert bill.outcome == ("succeeded", None, not believed)
+    prompt = 20
     if not believed:
         prompt, completion = client.prompt_estimate(), received_tokens(seen.text)
     assert bill.tokens == (prompt, completion)

@@ -242,6 +242,20 @@ async def test_more_tokens_than_the_model_can_have_are_not_believed(till: Till, 
         assert sale.total < Decimal("0.001")
 
 
+@pytest.mark.parametrize("model", ADAPTERS)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_more_output_than_was_allowed_is_not_believed(
+    till: Till, model: str, *, stream: bool
+) -> None:
+    """A vendor that was told to stop at 16 cannot have written 231,000."""
+    till.gateway.vendor.script.always(
+        Behaviour(text="fine", prompt_tokens=20, completion_tokens=231_000)
+    )
+    sale = await till.buy(model=model, stream=stream, max_tokens=16)
+    assert sale.row.usage_estimated is True
+    assert sale.total == bill(sale.row, ADAPTERS[model]) < Decimal("0.001")
+
+
 async def test_details_beyond_their_whole_are_cut_to_it(till: Till) -> None:
     for kind, prices in (("cached_over_prompt", PRICES), ("reasoning_over_completion", PRICES)):
         till.gateway.vendor.script.always(f"usage={kind} prompt_tokens=1000 completion_tokens=500")
@@ -262,7 +276,8 @@ async def test_a_cost_beyond_the_hold_is_charged_exactly_and_becomes_debt(
     await gateway.manage(
         "POST", "/credits/refunds", {"amount": float(balance - left), "note": "out"}
     )
-    gateway.vendor.script.next(Behaviour(text="fine", prompt_tokens=2_000, completion_tokens=1_000))
+    # More than the prompt has bytes, which is what was held for.
+    gateway.vendor.script.next(Behaviour(text="fine", prompt_tokens=5_960, completion_tokens=10))
     sale = await till.buy(max_tokens=16)
     assert sale.total == Decimal("0.012")
     credit = (await gateway.manage("GET", "/credits"))["data"]

@@ -36,7 +36,6 @@ from gwd.vendors.gemini.wire import (
     CandidateWire,
     FunctionCallWire,
     PartWire,
-    UsageWire,
 )
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 
@@ -73,7 +72,7 @@ class GeminiDecoder:
 
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
-        self._reported: UsageWire | None = None
+        self.usage: Usage | None = None
         self._started = False
         self._over = False
         self._index = 0
@@ -85,10 +84,6 @@ class GeminiDecoder:
         self._word: str | None = None
         self._blocked: str | None = None
         self._explanation: str | None = None
-
-    @property
-    def usage(self) -> Usage | None:
-        return usage_of(self._reported)
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -272,9 +267,8 @@ class GeminiDecoder:
         return "tool_calls" if reason == "stop" and self._called else reason
 
     def _report(self, chunk: AnswerWire) -> None:
-        reported = chunk.usage_metadata
-        if reported is not None and reported.prompt_token_count is not None:
-            self._reported = reported
+        # A report that is not whole, or cannot be believed, takes nothing back of the one before it.
+        self.usage = usage_of(chunk.usage_metadata) or self.usage
 
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation

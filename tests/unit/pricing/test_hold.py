@@ -3,6 +3,7 @@
 import base64
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,11 +26,12 @@ from gwd.core.request import (
     ToolResultPart,
     UrlSource,
 )
+from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.pricing.bound import IMAGE_BOUND, UNKNOWN_SIZE, bound_prompt, bound_text
 from gwd.pricing.cost import cost
 from gwd.pricing.estimate import count_images, estimate_prompt, estimate_usage
-from gwd.pricing.hold import bound_output, hold, hold_nano, measure
+from gwd.pricing.hold import bound_output, hold, hold_nano, measure, most_output
 from tests.unit.pricing.builders import OPUS, TIERED, chat, target
 from tests.unit.pricing.test_cost import prices
 from tests.unit.pricing.test_tokens import CLASSES, REFERENCE, text_of
@@ -121,6 +123,23 @@ def test_the_clients_cap_bounds_the_output_up_to_the_models_maximum() -> None:
     for cap, bound in ((100, 100), (9_999, 4_000)):
         demand = measure(chat("hi", max_output_tokens=cap))
         assert bound_output(demand, here, default_output_bound=32_768) == bound
+
+
+def test_the_most_a_vendor_may_write_is_the_cap_it_is_sent_else_what_its_model_gives() -> None:
+    capless, capped = measure(chat("hi")), measure(chat("hi", max_output_tokens=7))
+
+    def to(adapter: str, default: int | None = None, most: int = 4_000) -> Target:
+        here = target(max_completion_tokens=most)
+        return msgspec.structs.replace(here, adapter=adapter, default_max_tokens=default)
+
+    for adapter, most in (("openai_chat", 7), ("openai_responses", 16), ("anthropic_messages", 7)):
+        assert most_output(capped, to(adapter)) == most
+        assert most_output(capped, to(adapter, default=1_000)) == most
+    for adapter in ("openai_chat", "openai_responses", "gemini"):
+        assert most_output(capless, to(adapter, default=1_000)) == 4_000
+    assert most_output(capless, to("anthropic_messages", default=1_000)) == 1_000
+    assert most_output(capless, to("anthropic_messages")) == 4_000
+    assert most_output(capless, to("openai_chat", most=0)) == 200_000
 
 
 def test_without_a_cap_the_smallest_of_three_limits_holds() -> None:

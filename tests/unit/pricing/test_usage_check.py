@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gwd.core.usage import MAX_COUNT, Usage, from_exclusive, from_inclusive
-from gwd.pricing.usage_check import check_usage, usage_ceiling
+from gwd.pricing.usage_check import Ceiling, check_usage, usage_ceiling
 
 ESTIMATED = Usage(input=100, output=50, estimated=True)
 CEILING = usage_ceiling(context_length=1_000, max_completion_tokens=500)
@@ -36,7 +36,7 @@ def test_usage_at_the_ceiling_is_believed_and_above_it_is_not() -> None:
 
 
 def test_more_than_ten_million_is_rejected_whatever_the_ceiling() -> None:
-    made = check_usage(Usage(input=MAX_COUNT + 1), ESTIMATED, ceiling=10**9)
+    made = check_usage(Usage(input=MAX_COUNT + 1), ESTIMATED, ceiling=Ceiling(total=10**9))
     assert made.verdict == "rejected"
 
 
@@ -44,7 +44,7 @@ def test_more_than_ten_million_is_rejected_whatever_the_ceiling() -> None:
 @pytest.mark.parametrize("field", ["input", "cache_read", "output", "reasoning", "images"])
 def test_one_unbelievable_count_rejects_the_whole_object(field: str, wrong: Any) -> None:
     reported = msgspec.structs.replace(Usage(input=10, output=10), **{field: wrong})
-    assert check_usage(reported, ESTIMATED, ceiling=10**9).verdict == "rejected"
+    assert check_usage(reported, ESTIMATED, ceiling=Ceiling(total=10**9)).verdict == "rejected"
 
 
 @pytest.mark.parametrize("wrong", [-1, True, "12", 1.5, float("nan"), MAX_COUNT + 1])
@@ -84,7 +84,9 @@ def test_an_unreliable_endpoint_bills_the_smaller_prompt() -> None:
     st.integers(0, 2_500),
 )
 def test_a_cut_prompt_is_exactly_the_smaller_and_no_class_grows(usage: Usage, limit: int) -> None:
-    made = check_usage(usage, Usage(input=limit), ceiling=10_000, unreliable=True).usage
+    made = check_usage(
+        usage, Usage(input=limit), ceiling=Ceiling(total=10_000), unreliable=True
+    ).usage
     assert made.input_total == min(limit, usage.input_total)
     assert made.output_total == usage.output_total
     for field in ("input", "cache_read", "cache_write_5m", "cache_write_1h"):
@@ -94,3 +96,27 @@ def test_a_cut_prompt_is_exactly_the_smaller_and_no_class_grows(usage: Usage, li
 def test_a_batch_of_embeddings_may_exceed_one_context() -> None:
     ceiling = usage_ceiling(context_length=8_192, max_completion_tokens=0, inputs=20)
     assert check_usage(Usage(input=100_000), ESTIMATED, ceiling=ceiling).verdict == "reported"
+
+
+@pytest.mark.parametrize(("cap", "most"), [(10, 75), (0, 64), (1_000, 1_164), (32_000, 35_264)])
+def test_an_answer_may_overshoot_its_cap_a_little_and_no_more(cap: int, most: int) -> None:
+    """Hidden reasoning counts: it is inside the cap, however little text comes of it."""
+    ceiling = usage_ceiling(context_length=200_000, max_completion_tokens=64_000, most_output=cap)
+    for hidden in (0, most):
+        believed = Usage(input=10, output=most - hidden, reasoning=hidden)
+        assert check_usage(believed, ESTIMATED, ceiling=ceiling).verdict == "reported"
+        more = msgspec.structs.replace(believed, output=believed.output + 1)
+        made = check_usage(more, ESTIMATED, ceiling=ceiling)
+        assert (made.usage, made.verdict) == (ESTIMATED, "rejected")
+
+
+def test_reasoning_that_a_vendor_counts_apart_comes_on_top_of_the_cap() -> None:
+    ceiling = usage_ceiling(
+        context_length=1_000, max_completion_tokens=500, most_output=10, reasoning_apart=True
+    )
+    apart = Usage(input=10, output=75, reasoning=400)
+    assert check_usage(apart, ESTIMATED, ceiling=ceiling).verdict == "reported"
+    more = msgspec.structs.replace(apart, output=76)
+    assert check_usage(more, ESTIMATED, ceiling=ceiling).verdict == "rejected"
+    beyond = msgspec.structs.replace(apart, reasoning=1_500)
+    assert check_usage(beyond, ESTIMATED, ceiling=ceiling).verdict == "rejected"

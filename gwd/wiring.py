@@ -1,6 +1,6 @@
 """The node put together and taken apart: the only place that knows every room.
 
-`Node` order at start: lock, key ring, schema, recovery, invariants of what was recovered, then the socket. At the end:
+`Node` order at start: lock, key ring, schema, recovery, a look at the books, then the socket. At the end:
 no new requests, running ones may finish, the rest end in-band, every settlement is waited for, then the store closes.
 """
 
@@ -32,12 +32,14 @@ from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
+from gwd.jobs.nightly import NightlyCheck
+from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.management import setup
 from gwd.outbound import OutboundClient
-from gwd.pipeline import recovery
+from gwd.pipeline import quarantine, recovery
 from gwd.pipeline.clients import client_for
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.health import Health
@@ -47,7 +49,7 @@ from gwd.pipeline.state import PlanningState
 from gwd.pipeline.upstream import Timeouts, Upstream
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
-from gwd.store import Connection, Store
+from gwd.store import Store
 from gwd.store.ballast import Ballast
 from gwd.store.connection import require
 from gwd.store.lock import InstanceLock
@@ -60,7 +62,7 @@ SWEEP_S: Final = 15.0
 BODIES_SWEEP_S: Final = 1.0
 TOPUP_S: Final = 5.0
 FORGET_S: Final = 600.0
-SWEEP_SLACK_US: Final = 60 * US_PER_S
+NIGHT_WATCH_S: Final = 60.0
 RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
 LAST_WORDS_S: Final = 0.5
@@ -109,6 +111,7 @@ class RunningNode:
         self._upstream: Upstream | None = None
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
+        self._status = NodeStatus(started_us=self._clock.now_us())
         self._disk: DiskWatch
         self._heartbeat: Heartbeat
         self._listeners: list[Listener] = []
@@ -163,23 +166,20 @@ class RunningNode:
         ring = keyring.read(settings.keyring)
         migrate(str(settings.database), clock)
         self.store = Store(
-            str(settings.database), on_failure=self._storage_failed, ballast=self._ballast
+            str(settings.database),
+            on_failure=self._storage_failed,
+            on_broken=self._invariant_broken,
+            ballast=self._ballast,
         )
         await self.store.read(setup.check_ring, ring)
-        status = NodeStatus(started_us=clock.now_us())
-        status.take_certificate = self._take_certificate
+        self._status.take_certificate = self._take_certificate
         boot_id = mint("boot_")
-        app_url = settings.server.app_url
-        recovered = await self.store.write(
-            recovery.recover, boot_id=boot_id, app_url=app_url, now_us=clock.now_us()
+        problem = await recovery.begin(
+            self.store, clock, boot_id=boot_id, app_url=settings.server.app_url
         )
-        if recovered:
-            log.info("resolved %d reservations of an earlier run", recovered)
-            verified = await self.store.read(ledger.verify, boot_id=boot_id)
-            if not verified.ok:
-                status.quarantine = "the ledger does not add up"
-                log.error("the ledger does not add up: %s", verified.differences[:5])
-        self.node = self._assemble(ring, status, boot_id)
+        if problem is not None:
+            self._quarantine(problem)
+        self.node = self._assemble(ring, boot_id)
         if self._alone and self._disk.is_ample:
             await self.store.reserve_log()
         await self._seed_rate_windows()
@@ -187,8 +187,8 @@ class RunningNode:
         self._start_jobs()
         await self._listen()
 
-    def _assemble(self, ring: keyring.KeyRing, status: NodeStatus, boot_id: str) -> Node:
-        settings, clock, store = self.settings, self._clock, self.store
+    def _assemble(self, ring: keyring.KeyRing, boot_id: str) -> Node:
+        settings, clock, store, status = self.settings, self._clock, self.store, self._status
         counters = Counters()
         vault, health = Vault(ring), Health(counters=counters, clock=clock)
         vitals = Vitals(writer_seen_s=clock.monotonic_s())
@@ -230,6 +230,7 @@ class RunningNode:
             spawn=self._spawn,
             counters=counters,
             live={},
+            in_quarantine=lambda: status.quarantine is not None,
         )
         return Node(
             settings=settings,
@@ -265,7 +266,10 @@ class RunningNode:
         self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
         self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
         self._spawn(measure_lag(self.node.vitals.loop_lag))
-        self._spawn(every(SWEEP_S, self._sweep, name="sweep"))
+        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        self._spawn(every(SWEEP_S, sweep.resolve, name="sweep"))
+        self._spawn(every(SWEEP_S, sweep.expire, name="expiry"))
+        self._spawn(every(NIGHT_WATCH_S, nightly.run, name="nightly check"))
         self._spawn(every(FORGET_S, self._forget, name="forget"))
         self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
         gap_s = service_manager.watchdog_gap_s(self._environment)
@@ -303,20 +307,14 @@ class RunningNode:
         if progress:
             await self.store.write(ledger.checkpoint, progress)
 
-    async def _sweep(self) -> None:
-        """Holds that no running request owns, and credit that is due to expire."""
-        now_us = self._clock.now_us()
-        oldest_us = now_us - int(self.settings.timeouts.total_s * US_PER_S) - SWEEP_SLACK_US
-        swept = await self.store.write(
-            recovery.sweep,
-            older_than_us=oldest_us,
-            live=frozenset(self.node.line.live),
+    def _sweep(self) -> Sweep:
+        return Sweep(
+            self.store,
+            self._clock,
+            self.node.line.live,
+            total_s=self.settings.timeouts.total_s,
             app_url=self.settings.server.app_url,
-            now_us=now_us,
         )
-        if swept:
-            log.warning("resolved %d reservations that nothing owned", swept)
-        await self.store.write(_expire_due, now_us=now_us)
 
     async def _listen(self) -> None:
         server = self.settings.server
@@ -388,6 +386,17 @@ class RunningNode:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task failed", exc_info=error)
 
+    def _invariant_broken(self, error: AssertionError) -> None:
+        if isinstance(error, ledger.LedgerBroken):
+            self._quarantine(f"the ledger does not add up: {error}")
+
+    def _quarantine(self, reason: str) -> None:
+        """Nothing more is served, after a restart neither, until a start has found the ledger in order."""
+        log.critical("quarantine: %s", reason)
+        if self._status.quarantine is None:
+            self._status.quarantine = reason
+            self.store.submit(quarantine.note, reason)
+
     def _storage_failed(self, cause: BaseException) -> None:
         log.critical("the disk failed under the store: %s; stopping", cause)
         self.failure = cause
@@ -399,11 +408,6 @@ async def _until(reached: Callable[[], bool], limit_s: float) -> None:
     while not reached() and waited_s < limit_s:
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-
-
-def _expire_due(connection: Connection, *, now_us: int) -> None:
-    for organization_id in ledger.organizations_with_due_credit(connection, now_us=now_us):
-        ledger.expire(connection, organization_id, now_us=now_us)
 
 
 def _tls_context(certificate: str, key: str) -> ssl.SSLContext | None:

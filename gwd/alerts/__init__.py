@@ -7,7 +7,7 @@ once; an alert never changes afterwards.
 Speaks to: orgs for addresses and settings.
 """
 
-from gwd.alerts.marks import Mark, clear, mark_once
+from gwd.alerts.marks import Mark, clear, is_told, mark_once
 from gwd.alerts.service import NewAlert, raise_
 
-__all__ = ["Mark", "NewAlert", "clear", "mark_once", "raise_"]
+__all__ = ["Mark", "NewAlert", "clear", "is_told", "mark_once", "raise_"]

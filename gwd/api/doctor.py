@@ -74,9 +74,9 @@ def sqlite_version(version: str) -> Check:
 
 
 def ledger(quarantine: str | None) -> Check:
-    """Whether the books were found in order at start."""
+    """Whether the books were found in order, at start, at night and at every charge."""
     if quarantine is None:
-        return Check(name="ledger", state="ok", message="in order at the last start")
+        return Check(name="ledger", state="ok", message="in order at the last look")
     return Check(
         name="ledger",
         state="failed",

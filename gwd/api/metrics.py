@@ -80,6 +80,11 @@ class _NodeCollector(Collector):
             "Transactions that were undone because an invariant did not hold",
             store.counters.invariant_failures,
         )
+        yield _counter(
+            "gwd_alerts_left_out",
+            "Alerts and top-ups that failed beside a charge that was kept",
+            store.tolerated,
+        )
         yield _gauge("gwd_wal_bytes", "Size of the write-ahead log", self._observed.wal_bytes)
         yield _gauge(
             "gwd_disk_free_bytes", "Free space beside the database", vitals.disk_free_bytes

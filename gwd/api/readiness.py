@@ -3,8 +3,9 @@
 from typing import Final
 
 from gwd.api.node import Node
-from gwd.core.errors import Draining, LedgerQuarantined, StorageUnavailable
+from gwd.core.errors import Draining, StorageUnavailable
 from gwd.core.vitals import WRITER_SILENCE_S
+from gwd.pipeline import quarantine
 
 MAX_QUEUED: Final = 1_000
 
@@ -29,9 +30,7 @@ def require_serving(node: Node) -> None:
     if node.status.draining:
         raise Draining("the gateway is stopping; try again in a moment", retry_after_s=5)
     if node.status.quarantine is not None:
-        raise LedgerQuarantined(
-            "the ledger does not add up, so nothing is served; the operator runs gwctl ledger verify"
-        )
+        raise quarantine.refusal()
     if not node.vitals.has_room:
         raise StorageUnavailable(
             "the gateway's disk is almost full, so nothing is served; the operator has to free space",

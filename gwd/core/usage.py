@@ -107,6 +107,11 @@ def from_exclusive(
     )
 
 
+def is_count(value: object) -> bool:
+    """Whether a count can be believed by itself."""
+    return type(value) is int and 0 <= value <= MAX_COUNT
+
+
 def _counts(*reported: object) -> list[int] | None:
     counts = []
     for value in reported:

@@ -1,14 +1,17 @@
 """Automatic top-up by the clock: claim what is due, call the payment hook, add the credit or plan the next try."""
 
+import logging
 from typing import Final
 
 import msgspec
 
 from gwd import topup
+from gwd.audit import service as audit
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.core.money import usd_json
 from gwd.credentials.vault import CannotOpenError, Vault
 from gwd.management.topup import binding
+from gwd.orgs.settings import is_deleted
 from gwd.outbound import Answer, OutboundClient
 from gwd.outbound.signature import headers
 from gwd.pipeline import crossings
@@ -16,6 +19,8 @@ from gwd.store import Connection, Store
 
 EVENT: Final = "topup.requested"
 RETRIED_STATUS: Final = frozenset((408, 409, 425, 429))
+
+log = logging.getLogger(__name__)
 
 
 class TopUpJob:
@@ -31,10 +36,13 @@ class TopUpJob:
         self._app_url = app_url
 
     async def run(self) -> None:
-        """Try everything that is due, one after the other."""
+        """Try everything that is due, one after the other; one that breaks comes back when its claim has run out."""
         claimed = await self._store.write(topup.claim_due, now_us=self._clock.now_us())
         for attempt in claimed:
-            await self._try(attempt)
+            try:
+                await self._try(attempt)
+            except Exception:
+                log.exception("the top-up %s broke", attempt.id)
 
     async def _try(self, attempt: topup.ClaimedAttempt) -> None:
         try:
@@ -66,8 +74,25 @@ class TopUpJob:
 
 
 def _succeed(connection: Connection, attempt: topup.ClaimedAttempt, *, now_us: int) -> None:
-    if topup.succeed(connection, attempt.id, now_us=now_us) is not None:
-        crossings.rearm_low_balance(connection, attempt.organization_id, now_us=now_us)
+    organization_id = attempt.organization_id
+    entry = topup.succeed(connection, attempt.id, now_us=now_us)
+    if entry is None:
+        return
+    if not is_deleted(connection, organization_id):
+        crossings.rearm_low_balance(connection, organization_id, now_us=now_us)
+        return
+    # Deleted while its hook was called: the payment was taken, so the operator has to give it back.
+    log.error("a top-up was paid for %s, which was deleted: %s", organization_id, attempt.id)
+    audit.record(
+        connection,
+        None,
+        "credit.topup_after_deletion",
+        "credit",
+        entry.id,
+        {"amount_nano": entry.amount_nano, "reference": attempt.id},
+        organization_id=organization_id,
+        now_us=now_us,
+    )
 
 
 def _note_failure(
@@ -80,7 +105,7 @@ def _note_failure(
     now_us: int,
 ) -> None:
     failed = topup.fail(connection, attempt_id, reason, final=final, now_us=now_us)
-    if failed is not None:
+    if failed is not None and not is_deleted(connection, failed.organization_id):
         crossings.report_failed_topup(connection, failed, app_url=app_url, now_us=now_us)
 
 

@@ -11,7 +11,7 @@ Speaks to: store and core only. All functions run inside the caller's transactio
 """
 
 from gwd.ledger.account import LedgerBroken
-from gwd.ledger.audit import Verification, verify
+from gwd.ledger.audit import Verification, look_over, verify
 from gwd.ledger.book import Entry, EntryType
 from gwd.ledger.burn import LotKind
 from gwd.ledger.credit import (
@@ -74,6 +74,7 @@ __all__ = [
     "held_in_organization",
     "ledger_time_us",
     "list_entries",
+    "look_over",
     "open_account",
     "open_count",
     "open_holds",

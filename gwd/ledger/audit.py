@@ -45,6 +45,24 @@ _GENERATIONS: Final = """
             + cost_reasoning_nano + cost_request_fee_nano + cost_platform_fee_nano
     FROM generation WHERE organization_id = ?"""
 
+_CACHES: Final = """
+    SELECT a.organization_id, a.funding_nano + a.pool_nano + a.held_nano + a.spent_nano + a.expired_nano,
+        a.held_nano - COALESCE(r.held, 0), a.pool_nano + a.held_nano + a.debt_nano - COALESCE(l.credit, 0),
+        MIN(a.debt_nano, COALESCE(l.credit, 0)),
+        a.last_seq - COALESCE((SELECT MAX(seq) FROM entry WHERE organization_id = a.organization_id), 0)
+    FROM account AS a
+    LEFT JOIN (SELECT organization_id, SUM(amount_nano) AS held FROM reservation WHERE state = 'open' GROUP BY 1)
+        AS r USING (organization_id)
+    LEFT JOIN (SELECT organization_id, SUM(remaining_nano) AS credit FROM lot WHERE remaining_nano > 0 GROUP BY 1)
+        AS l USING (organization_id)"""
+_CACHE_RULES: Final = (
+    ("I1", "the accounts do not sum to 0"),
+    ("I3", "held is not the sum of the open holds"),
+    ("I4", "free and held are not the lots less debt"),
+    ("I4", "there is debt while a lot holds credit"),
+    ("I16", "the account does not name its last entry"),
+)
+
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """`checked` counts entries; `ok` means that there is not one difference."""
@@ -58,11 +76,7 @@ def verify(
     connection: Connection, organization_id: str | None = None, *, boot_id: str | None = None
 ) -> Verification:
     """Recompute one organization's books, or all. With `boot_id` no open hold of an earlier run is allowed (I18)."""
-    names = (
-        [organization_id]
-        if organization_id is not None
-        else [row[0] for row in connection.rows("SELECT organization_id FROM account ORDER BY 1")]
-    )
+    names = organizations(connection) if organization_id is None else [organization_id]
     checked = 0
     differences: list[Difference] = []
     for name in names:
@@ -73,6 +87,25 @@ def verify(
     return Verification(
         ok=not differences, checked=checked, differences=tuple(differences[:MAX_DIFFERENCES])
     )
+
+
+def organizations(connection: Connection) -> list[str]:
+    """Everybody who has an account, deleted ones too."""
+    return [row[0] for row in connection.rows("SELECT organization_id FROM account ORDER BY 1")]
+
+
+def look_over(connection: Connection) -> list[Difference]:
+    """What can be seen of all books without recomputing them: caches that contradict each other. For every start."""
+    return [
+        Difference(
+            invariant=invariant,
+            organization_id=row[0],
+            message=f"{message} in the books of {row[0]}",
+        )
+        for row in connection.rows(_CACHES)
+        for off, (invariant, message) in zip(row[1:], _CACHE_RULES, strict=True)
+        if off
+    ]
 
 
 class _Books:

@@ -13,7 +13,7 @@ from gwd.core.errors import GenerationNotFound
 from gwd.ledger import account
 from gwd.ledger.account import LedgerBroken
 from gwd.ledger.book import Book
-from gwd.ledger.burn import burn
+from gwd.ledger.burn import Lot, burn
 from gwd.ledger.credit import expire
 from gwd.store.connection import Connection, Row, keeps_facts
 
@@ -102,12 +102,14 @@ _ALL_OPEN: Final = (
 def reserve(connection: Connection, hold: NewReservation, *, now_us: int) -> int | None:
     """Hold `amount_nano` for a generation; gives back what is free afterwards, or None when too little is.
 
-    Credit that is due expires first. A refused hold changes nothing else.
+    Credit that is due expires first. A refused hold changes nothing else. Raises LedgerBroken for books that do not
+    add up, before anybody is called on their strength.
     """
     book = Book(connection, hold.organization_id, now_us)
     if book.next_expiry_at is not None and book.next_expiry_at <= book.at_us:
         expire(connection, hold.organization_id, now_us=now_us)
         book = Book(connection, hold.organization_id, now_us)
+    _lots_that_add_up(connection, book)
     book.move(
         "reservation",
         hold.amount_nano,
@@ -273,10 +275,7 @@ def _charge(
     key_id: str,
     cost_nano: int,
 ) -> None:
-    lots = account.lots_with_credit(connection, book.organization_id)
-    credit_nano = sum(lot.remaining_nano for lot in lots)
-    if book.owned_nano != credit_nano - book.debt_nano:
-        raise LedgerBroken(f"the lots of {book.organization_id} do not add up to its balance")
+    lots = _lots_that_add_up(connection, book)
     parts, shortfall_nano = burn(lots, cost_nano)
     for lot, part_nano in parts:
         book.move(
@@ -298,6 +297,15 @@ def _charge(
             key_id=key_id,
             workspace_id=workspace_id,
         )
+
+
+def _lots_that_add_up(connection: Connection, book: Book) -> list[Lot]:
+    """The lots that hold credit: less debt, they are what is owned (I4)."""
+    lots = account.lots_with_credit(connection, book.organization_id)
+    credit_nano = sum(lot.remaining_nano for lot in lots)
+    if book.owned_nano != credit_nano - book.debt_nano:
+        raise LedgerBroken(f"the lots of {book.organization_id} do not add up to its balance")
+    return lots
 
 
 def _close(connection: Connection, book: Book, generation_id: str) -> None:

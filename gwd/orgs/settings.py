@@ -75,6 +75,15 @@ def settings(connection: Connection, organization_id: str) -> OrganizationState:
     return connection.recall(("settings", organization_id), _find, organization_id)
 
 
+def is_deleted(connection: Connection, organization_id: str) -> bool:
+    """Whether nobody is left whom anything of this organization could concern."""
+    try:
+        settings(connection, organization_id)
+    except NotFound:
+        return True
+    return False
+
+
 def _find(connection: Connection, organization_id: str) -> OrganizationState:
     row = connection.row(
         "SELECT settings, revision, suspended FROM organization WHERE id = ? AND deleted_at IS NULL",

@@ -1,7 +1,14 @@
 """What a charge set off: alerts for thresholds of key and budgets, the low balance, an automatic top-up.
 
-Runs inside the settlement transaction, after the charge was counted; each cause speaks once per period.
+Runs inside the settlement transaction, after the charge was counted; each cause speaks once per period. A cause is
+judged first, which changes nothing; only what there is to tell is written, and that apart: no alert can undo a charge.
 """
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import msgspec
 
 from gwd import alerts, budgets, ledger, topup
 from gwd.activity.row import GenerationRow
@@ -11,47 +18,56 @@ from gwd.keys import admission as keys
 from gwd.keys import thresholds as key_thresholds
 from gwd.ledger import low_balance
 from gwd.ledger.service import Settlement
-from gwd.orgs.settings import settings
+from gwd.orgs.settings import is_deleted, settings
 from gwd.spend import thresholds
 from gwd.store import Connection
 
-
-def raise_crossed(
-    connection: Connection,
-    row: GenerationRow,
-    settled: Settlement,
-    *,
-    byok_nano: int,
-    app_url: str,
-    now_us: int,
-) -> None:
-    """Raise what this charge crossed and begin a top-up if one is due."""
-    _key(connection, row, settled, byok_nano, app_url, now_us)
-    _budgets(connection, row, settled, byok_nano, app_url, now_us)
-    _balance(connection, settled, app_url, now_us)
+Telling = Callable[[], object]
 
 
-def _key(
-    connection: Connection,
-    row: GenerationRow,
-    settled: Settlement,
-    byok_nano: int,
-    app_url: str,
-    now_us: int,
-) -> None:
-    standing = keys.standing(connection, row.key_id, at_us=settled.at_us)
-    if standing is None:
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """A charge that was just made: its record, how the ledger stands after it, and when that is."""
+
+    row: GenerationRow
+    settled: Settlement
+    byok_nano: int
+    app_url: str
+    now_us: int
+
+
+def raise_crossed(connection: Connection, charge: Charge) -> None:
+    """Raise what this charge crossed and begin a top-up if one is due; what fails is left out, logged and counted.
+
+    Of an organization that was deleted meanwhile nothing is told: nobody is left to hear it.
+    """
+    if is_deleted(connection, charge.settled.organization_id):
         return
+    for what, judge in _CAUSES:
+        try:
+            tellings = judge(connection, charge)
+        except Exception as error:  # noqa: BLE001 - the charge stands whatever is wrong with an alert
+            connection.tolerate(what, error)
+            continue
+        for telling in tellings:
+            connection.apart(what, telling)
+
+
+def _key(connection: Connection, charge: Charge) -> list[Telling]:
+    settled = charge.settled
+    standing = keys.standing(connection, charge.row.key_id, at_us=settled.at_us)
+    if standing is None:
+        return []
     key, spent_nano = standing
     found = key_thresholds.crossed(
         key,
         spent_nano,
         charged_nano=settled.charged_nano,
-        byok_nano=byok_nano,
+        byok_nano=charge.byok_nano,
         at_us=settled.at_us,
     )
-    if found is not None:
-        _raise_key(connection, found, app_url, now_us)
+    if found is None:
+        return []
+    return [partial(_raise_key, connection, found, charge.app_url, charge.now_us)]
 
 
 def _raise_key(
@@ -73,24 +89,20 @@ def _raise_key(
     )
 
 
-def _budgets(
-    connection: Connection,
-    row: GenerationRow,
-    settled: Settlement,
-    byok_nano: int,
-    app_url: str,
-    now_us: int,
-) -> None:
-    for found in budgets.crossings(
+def _budgets(connection: Connection, charge: Charge) -> list[Telling]:
+    crossed = budgets.crossings(
         connection,
-        settled.organization_id,
-        row.workspace_id,
-        row.family_id,
-        charged_nano=settled.charged_nano,
-        byok_nano=byok_nano,
-        at_us=settled.at_us,
-    ):
-        raise_budget(connection, found, app_url=app_url, now_us=now_us)
+        charge.settled.organization_id,
+        charge.row.workspace_id,
+        charge.row.family_id,
+        charged_nano=charge.settled.charged_nano,
+        byok_nano=charge.byok_nano,
+        at_us=charge.settled.at_us,
+    )
+    return [
+        partial(raise_budget, connection, found, app_url=charge.app_url, now_us=charge.now_us)
+        for found in crossed
+    ]
 
 
 def raise_changed_key(
@@ -139,6 +151,8 @@ def rearm_low_balance(connection: Connection, organization_id: str, *, now_us: i
 
 def consider_topup(connection: Connection, organization_id: str, *, now_us: int) -> None:
     """Begin a top-up if the balance as it stands asks for one."""
+    if is_deleted(connection, organization_id):
+        return
     owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
     topup.consider(connection, organization_id, owned_nano, now_us=now_us)
 
@@ -167,28 +181,54 @@ def report_failed_topup(
     )
 
 
-def _balance(connection: Connection, settled: Settlement, app_url: str, now_us: int) -> None:
-    owned_nano = settled.owned_after_nano
-    topup.consider(connection, settled.organization_id, owned_nano, now_us=now_us)
-    threshold_nano = settings(
-        connection, settled.organization_id
-    ).settings.low_balance_threshold_nano
+def _top_up(connection: Connection, charge: Charge) -> list[Telling]:
+    organization_id, now_us = charge.settled.organization_id, charge.now_us
+    owned_nano = charge.settled.owned_after_nano
+    amount_nano = topup.due(connection, organization_id, owned_nano, now_us=now_us)
+    if amount_nano is None:
+        return []
+    return [partial(topup.begin, connection, organization_id, amount_nano, now_us=now_us)]
+
+
+def _low_balance(connection: Connection, charge: Charge) -> list[Telling]:
+    held = settings(connection, charge.settled.organization_id).settings
+    threshold_nano = held.low_balance_threshold_nano
     if threshold_nano is None:
-        return
-    level = low_balance.level(owned_nano, threshold_nano)
-    if level == 0:
-        return
+        return []
+    level = low_balance.level(charge.settled.owned_after_nano, threshold_nano)
+    mark = alerts.Mark(name=low_balance.mark_name(charge.settled.organization_id), value=level)
+    if level == 0 or alerts.is_told(connection, mark):
+        return []
+    return [partial(_raise_low_balance, connection, charge, threshold_nano, level, mark)]
+
+
+def _raise_low_balance(
+    connection: Connection,
+    charge: Charge,
+    threshold_nano: int,
+    level: low_balance.Level,
+    mark: alerts.Mark,
+) -> None:
+    settled = charge.settled
     alerts.raise_(
         connection,
         settled.organization_id,
         notices.low_balance(
-            owned_nano=owned_nano,
+            owned_nano=settled.owned_after_nano,
             available_nano=settled.balance_after_nano,
             threshold_nano=threshold_nano,
             severity=low_balance.SEVERITY[level],
             topup_enabled=topup.get(connection, settled.organization_id).enabled,
-            app_url=app_url,
+            app_url=charge.app_url,
         ),
-        now_us=now_us,
-        once=alerts.Mark(name=low_balance.mark_name(settled.organization_id), value=level),
+        now_us=charge.now_us,
+        once=mark,
     )
+
+
+_CAUSES: Final[tuple[tuple[str, Callable[[Connection, Charge], list[Telling]]], ...]] = (
+    ("the alert about a key's limit", _key),
+    ("the alert about a budget", _budgets),
+    ("beginning a top-up", _top_up),
+    ("the alert about a low balance", _low_balance),
+)

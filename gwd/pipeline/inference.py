@@ -20,7 +20,6 @@ from gwd.core.errors import (
     Draining,
     Fault,
     GatewayError,
-    InternalError,
     Unavailable,
 )
 from gwd.core.events import Event, Failed, collect
@@ -35,6 +34,7 @@ from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.memory import recalled, remember
 from gwd.pipeline.outlet import Outlet
 from gwd.pipeline.progress import Meter
+from gwd.pipeline.quarantine import mistake, refusal
 from gwd.pipeline.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.settlement import abandon
 from gwd.pipeline.state import PlanningState
@@ -63,7 +63,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """What the line needs; one for the node. `spawn` starts a supervised task."""
+    """What the line needs; one for the node. `spawn` starts a supervised task.
+
+    `in_quarantine` tells that the ledger was found not to add up: then no vendor is called any more.
+    """
 
     store: Store
     state: PlanningState
@@ -75,6 +78,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
     counters: Counters
     live: dict[str, "Generation"]
+    in_quarantine: Callable[[], bool]
 
 
 def start(
@@ -144,9 +148,9 @@ class Generation:
             await self._finish(planned)
         except GatewayError as refusal:
             error = refusal
-        except Exception:
+        except Exception as broken:
             log.exception("generation failed", extra=self._named)
-            error = _mistake()
+            error = mistake(broken)
         finally:
             if not self._on_record:
                 self._abandon(error)
@@ -235,6 +239,9 @@ class Generation:
         if outcome.client_left or self._stop is not None:
             outcome.error = self._stop
             return
+        if self._line.in_quarantine():
+            outcome.error = refusal()
+            return
         if self._request.stream:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(STREAM_COMMIT_S, self._commit_late)
@@ -249,10 +256,10 @@ class Generation:
                 self.task.uncancel()
             if outcome.finished is None:
                 outcome.error = self._stop
-        except Exception:
+        except Exception as broken:
             # The vendor's part is over: what reached the client is settled like any answer that broke off.
             log.exception("dispatch failed", extra=self._named)
-            self._outcome.break_off(_mistake())
+            self._outcome.break_off(mistake(broken))
         finally:
             self._dispatching = False
 
@@ -267,9 +274,9 @@ class Generation:
             except GatewayError as error:
                 self._outcome.break_off(error)
                 books = self._books(planned)
-            except Exception:
+            except Exception as broken:
                 log.exception("an answer could not be rendered", extra=self._named)
-                self._outcome.break_off(_mistake())
+                self._outcome.break_off(mistake(broken))
                 books = self._books(planned)
         line = self._line
         closing = Closing(
@@ -296,9 +303,9 @@ class Generation:
         try:
             if await closing.settle(SETTLE_WAIT_S):
                 return True
-        except Exception:
+        except Exception as broken:
             log.exception("a settlement failed", extra=self._named)
-            self._outcome.break_off(_mistake())
+            self._outcome.break_off(mistake(broken))
             return True
         log.error("a settlement is late", extra=self._named)
         error = late() if self._request.stream else given_up()
@@ -411,7 +418,3 @@ class Generation:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _mistake() -> GatewayError:
-    return InternalError("the gateway made a mistake; try again")

@@ -50,9 +50,10 @@ def settle(
         activity.write(connection, _at(row, settled.at_us))
         keys.mark_used(connection, row.key_id, now_us=settled.at_us)
         if settled.charged_nano or byok_nano:
-            crossings.raise_crossed(
-                connection, row, settled, byok_nano=byok_nano, app_url=app_url, now_us=now_us
+            charge = crossings.Charge(
+                row=row, settled=settled, byok_nano=byok_nano, app_url=app_url, now_us=now_us
             )
+            crossings.raise_crossed(connection, charge)
     return settled
 
 

@@ -1,5 +1,6 @@
 """One SQLite connection as rooms see it: plain SQL with constant text on the hot path, peewee queries elsewhere."""
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ Facts = dict[Hashable, Any]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 _PRAGMAS: Final = (
     "PRAGMA foreign_keys=ON",
@@ -48,11 +51,14 @@ class Connection:
     The writer's connection may remember facts: values found before, exactly as they stand in the database now. Only
     functions that `keeps_facts` marks see them, and they note every change they make to one; any other function finds
     everything anew, and the store forgets all facts after it.
+
+    `tolerated` counts the failures that were left out of their transactions.
     """
 
     def __init__(self, raw: apsw.Connection) -> None:
         self.raw = raw
         self.facts: Facts | None = None
+        self.tolerated = 0
         self._orm = _Orm(raw)
 
     def recall(
@@ -94,6 +100,29 @@ class Connection:
     def execute_many(self, sql: str, rows: Iterable[tuple[Value, ...]]) -> None:
         """Run one statement once for each row of parameters."""
         self.raw.executemany(sql, rows)
+
+    def apart(self, what: str, fn: Callable[[], object]) -> None:
+        """Run `fn` so that it can spoil nothing else of the transaction: if it raises, it alone is undone."""
+        self.raw.execute("SAVEPOINT apart")
+        try:
+            fn()
+        except Exception as error:  # noqa: BLE001 - tolerated, whatever it is
+            self.tolerate(what, error)
+            if self.facts is not None:
+                self.facts.clear()
+            self.raw.execute("ROLLBACK TO apart")
+        self.raw.execute("RELEASE apart")
+
+    def tolerate(self, what: str, error: Exception) -> None:
+        """Log and count a failure that its transaction survives. Raises one that took the transaction with it."""
+        if self.is_lost(error):
+            raise error
+        self.tolerated += 1
+        log.error("%s failed and was left out: %s", what, error, exc_info=error)
+
+    def is_lost(self, error: BaseException) -> bool:
+        """Whether a failure means that SQLite has taken the whole transaction away, or must."""
+        return not self.raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError)
 
     def row(self, sql: str, parameters: tuple[Value, ...] = ()) -> Row | None:
         """The first row, or None."""

@@ -40,19 +40,24 @@ T = TypeVar("T")
 
 
 class Store:
-    """Open it inside the running loop; close it when all writers of the house have stopped."""
+    """Open it inside the running loop; close it when all writers of the house have stopped.
+
+    `on_failure` hears of a disk that failed, `on_broken` of an invariant that a function found broken.
+    """
 
     def __init__(
         self,
         path: str,
         *,
         on_failure: Callable[[BaseException], None] | None = None,
+        on_broken: Callable[[AssertionError], None] | None = None,
         ballast: Ballast | None = None,
     ) -> None:
         self.path = path
         self.counters = WriterCounters()
         self._ballast = ballast
         self._on_failure = on_failure
+        self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Job] = deque()
         self._is_busy = False  # a batch is with the writer's thread
@@ -61,7 +66,7 @@ class Store:
         self._slow: queue.SimpleQueue[Callable[[], list[Outcome]] | None] = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
-        self._writer = Writer(open_connection(path, "writer"), self.counters)
+        self._writer = Writer(open_connection(path, "writer"), self.counters, self._broken)
         self._thread = threading.Thread(target=self._slow_loop, name="store-writer", daemon=True)
         self._thread.start()
         self._local = threading.local()
@@ -98,6 +103,11 @@ class Store:
     def failed(self) -> bool:
         """The disk failed: nothing is written any more."""
         return self._failed is not None
+
+    @property
+    def tolerated(self) -> int:
+        """How many alerts and the like failed beside something that was kept."""
+        return self._writer.tolerated
 
     @property
     def queued(self) -> int:
@@ -241,6 +251,11 @@ class Store:
             # Somebody else has locked the file: each of them alone would wait as long again.
             return [(job[3], None, _unavailable(cause)) for job in jobs]
         return [outcome for job in jobs for outcome in self._run([job])]
+
+    def _broken(self, error: AssertionError) -> None:
+        """A function found an invariant broken; it was undone. Told on the loop, whichever thread found it."""
+        if self._on_broken is not None:
+            self._loop.call_soon_threadsafe(self._on_broken, error)
 
     def _fail(self, jobs: list[Job], cause: BaseException) -> list[Outcome]:
         self._failed = cause

@@ -38,7 +38,13 @@ class Writer:
     after one that failed, with a transaction that was lost, and when another process has written.
     """
 
-    def __init__(self, connection: Connection, counters: WriterCounters) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        counters: WriterCounters,
+        on_broken: Callable[[AssertionError], None],
+    ) -> None:
+        self._on_broken = on_broken
         self._connection = connection
         self._facts: Facts = {}
         self._data_version: Row | None = None
@@ -49,6 +55,11 @@ class Writer:
         )  # in place of the automatic checkpoint within a COMMIT
         self._log_pages = 0
         self._counters = counters
+
+    @property
+    def tolerated(self) -> int:
+        """How many failures were left out of a transaction that was kept."""
+        return self._connection.tolerated
 
     def run(self, jobs: list[Job], *, patiently: bool = False) -> list[Outcome]:
         """Run the batch; the transaction stays open for `commit`. Raises TransactionLost when nothing was kept.
@@ -143,6 +154,7 @@ class Writer:
             self._raw.execute("RELEASE job")
             if isinstance(error, AssertionError):
                 self._counters.invariant_failures += 1
+                self._on_broken(error)
             return job[3], None, error
         self._raw.execute("RELEASE job")
         return job[3], value, None
@@ -162,7 +174,7 @@ class Writer:
         """Raises TransactionLost when a job's failure took the whole transaction with it."""
         if isinstance(error, TransactionLost):
             raise error
-        if not self._raw.in_transaction or isinstance(error, apsw.FullError | apsw.IOError):
+        if self._connection.is_lost(error):
             raise TransactionLost(error) from error
 
     def _committed(self, _connection: apsw.Connection, _name: str, log_pages: int) -> int:

@@ -5,15 +5,17 @@ Does not own: the call itself (jobs, through outbound), the hook's secret in the
 the alert about a failure (whoever runs the job raises it).
 Invariants: one attempt at a time per organization; an attempt's id is the purchase's reference, so it adds credit once
 whatever is repeated; what succeeded or is pending in a month never exceeds the monthly cap; after a failed attempt
-nothing is tried for an hour unless the settings change.
-Speaks to: ledger, store, core.
+nothing is tried for an hour unless the settings change; an organization that was deleted is never asked for money.
+Speaks to: ledger, orgs, store, core.
 """
 
 from gwd.topup.attempts import (
     ClaimedAttempt,
     FailedAttempt,
+    begin,
     claim_due,
     consider,
+    due,
     fail,
     succeed,
 )
@@ -24,8 +26,10 @@ __all__ = [
     "FailedAttempt",
     "PatchTopUp",
     "TopUp",
+    "begin",
     "claim_due",
     "consider",
+    "due",
     "fail",
     "get",
     "patch",

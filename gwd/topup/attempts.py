@@ -7,6 +7,7 @@ import msgspec
 from gwd import ledger
 from gwd.core.ids import mint
 from gwd.core.periods import period_start_us
+from gwd.orgs.settings import is_deleted
 from gwd.store.connection import Connection
 from gwd.topup.decision import COOLDOWN_US, next_try_us, wanted
 
@@ -16,6 +17,7 @@ MAX_CLAIMED: Final = 10
 _SETTINGS: Final = (
     "SELECT threshold_nano, amount_nano, monthly_cap_nano FROM auto_topup WHERE organization_id = ?1 AND enabled = 1"
     " AND NOT (COALESCE(last_attempt_status, '') = 'failed' AND last_attempt_at > ?2 AND last_attempt_at >= updated_at)"
+    " AND NOT EXISTS (SELECT 1 FROM topup_attempt WHERE organization_id = ?1 AND state = 'pending')"
 )
 _ENABLED: Final = "SELECT 1 FROM auto_topup WHERE organization_id = ? AND enabled = 1"
 _TAKEN: Final = (
@@ -72,7 +74,17 @@ class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 def consider(
     connection: Connection, organization_id: str, owned_nano: int, *, now_us: int
 ) -> str | None:
-    """Begin an attempt if credit is under the threshold and nothing speaks against it; gives back its id.
+    """Begin an attempt if credit is under the threshold and nothing speaks against it; gives back its id."""
+    amount_nano = due(connection, organization_id, owned_nano, now_us=now_us)
+    if amount_nano is None:
+        return None
+    return begin(connection, organization_id, amount_nano, now_us=now_us)
+
+
+def due(
+    connection: Connection, organization_id: str, owned_nano: int, *, now_us: int
+) -> int | None:
+    """What should be bought now, in nano-USD; changes nothing.
 
     An organization without automatic top-up costs the writer one look into its memory.
     """
@@ -86,14 +98,20 @@ def consider(
         return None
     taken = connection.row(_TAKEN, (organization_id, period_start_us("monthly", now_us)))
     assert taken is not None
-    if not wanted(
+    is_wanted = wanted(
         owned_nano,
         threshold_nano=threshold_nano,
         amount_nano=amount_nano,
         monthly_cap_nano=monthly_cap_nano,
         taken_nano=taken[0],
-    ):
-        return None
+    )
+    return int(amount_nano) if is_wanted else None
+
+
+def begin(
+    connection: Connection, organization_id: str, amount_nano: int, *, now_us: int
+) -> str | None:
+    """A new attempt, and its id; None while another one is under way."""
     attempt_id = mint("top_")
     begun = connection.execute(_BEGIN, (attempt_id, organization_id, amount_nano, now_us, now_us))
     return attempt_id if begun else None
@@ -106,11 +124,15 @@ def _is_enabled(connection: Connection, organization_id: str) -> bool:
 def claim_due(connection: Connection, *, now_us: int) -> list[ClaimedAttempt]:
     """Take what is due, so that nobody else tries it meanwhile; a claim that is never ended comes back after the lease.
 
-    An attempt whose organization switched top-up off meanwhile is closed.
+    An attempt whose organization switched top-up off or was deleted meanwhile is closed.
     """
     claimed = []
     for row in connection.rows(_DUE, (now_us, MAX_CLAIMED)):
         attempt_id, organization_id, amount_nano, tries, created_at_us, hook_url, secret = row
+        if is_deleted(connection, organization_id):
+            reason = "the organization was deleted"
+            _close(connection, attempt_id, organization_id, "failed", reason, now_us)
+            continue
         if hook_url is None or secret is None:
             _close(connection, attempt_id, organization_id, "failed", "switched off", now_us)
             continue

@@ -15,63 +15,18 @@ import msgspec
 import pytest
 
 from gwd import ledger
-from gwd.demo import Behaviour, SimulatedVendor
+from gwd.demo import Behaviour
 from gwd.pricing.tokens import estimate_text
 from gwd.store.lock import AlreadyRunningError
 from gwd.wiring import RunningNode
 from tests.cases.caserunner.ports import free_port
 from tests.flows.frames import error_of, frames_of, text_of
-from tests.support.node import Gateway, Nodes, fill_catalog
+from tests.flows.started import Started, crash, reading, started, stop, vendor
+
+__all__ = ["started", "vendor"]
 
 ROOT = Path(__file__).parents[2]
 NANO = 1_000_000_000
-
-
-class Started:
-    """A node that a test stops and starts again, with its vendor."""
-
-    def __init__(self, nodes: Nodes, vendor: SimulatedVendor, management_key: str) -> None:
-        self.nodes = nodes
-        self.vendor = vendor
-        self.management_key = management_key
-        self.key = ""
-
-    async def start(self, **settings: str) -> tuple[RunningNode, Gateway]:
-        running = self.nodes.running(None, **settings)
-        await running.__aenter__()
-        gateway = Gateway(running, self.vendor, self.management_key)
-        if not self.key:
-            await fill_catalog(gateway)
-            self.key, _ = await gateway.new_key()
-        gateway.client.headers["authorization"] = f"Bearer {self.key}"
-        return running, gateway
-
-
-@pytest.fixture
-async def vendor() -> Any:
-    async with SimulatedVendor() as made:
-        yield made
-
-
-@pytest.fixture
-def started(tmp_path: Path, vendor: SimulatedVendor) -> Started:
-    nodes = Nodes(tmp_path)
-    return Started(nodes, vendor, nodes.init())
-
-
-async def stop(running: RunningNode, gateway: Gateway) -> None:
-    await running.__aexit__(None, None, None)
-    await gateway.client.aclose()
-    await gateway.operator.aclose()
-
-
-async def reading(gateway: Gateway, **fields: Any) -> "asyncio.Task[httpx.Response]":
-    """A request whose call has reached the vendor."""
-    calls = len(gateway.vendor.calls)
-    task = asyncio.ensure_future(gateway.chat(**fields))
-    await gateway.vendor.calls.wait_for(calls + 1)
-    await asyncio.sleep(0.1)
-    return task
 
 
 async def settled(started: Started) -> tuple[list[Any], Decimal]:
@@ -147,16 +102,6 @@ async def stop_while(running: RunningNode, *tasks: "asyncio.Task[httpx.Response]
 # Holds that outlive their process
 
 
-async def crash(running: RunningNode, gateway: Gateway) -> None:
-    """Stop without a word, as a killed process does: nothing is settled, nothing is written any more."""
-    running.store._closed = True
-    for generation in list(running.node.line.live.values()):
-        generation._on_record = True
-    await running._close()
-    await gateway.client.aclose()
-    await gateway.operator.aclose()
-
-
 async def test_hold_of_a_call_that_delivered_nothing_is_given_back(started: Started) -> None:
     """reliability.md 2.4: reserved, or dispatched with nothing delivered."""
     running, gateway = await started.start()
@@ -199,7 +144,7 @@ async def test_hold_that_nothing_owns_is_swept_while_the_node_runs(
 ) -> None:
     """reliability.md P6: a hold may not outlive the longest request by more than a minute."""
     monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.1)
-    monkeypatch.setattr("gwd.wiring.SWEEP_SLACK_US", 0)
+    monkeypatch.setattr("gwd.jobs.sweep.SLACK_US", 0)
     running, gateway = await started.start(GWD_TIMEOUTS_TOTAL_S="1.5")
     started.vendor.script.always(Behaviour(stall_after=0))
     asking = await reading(gateway, stream=True)

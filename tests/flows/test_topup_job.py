@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from gwd.credentials.keyring import KeyRing
 from gwd.credentials.vault import Vault
 from gwd.jobs.topup import TopUpJob
 from gwd.management import topup as use_case
+from gwd.orgs import organizations
 from gwd.outbound import OutboundClient
 from gwd.outbound.signature import signature
 from gwd.store import Connection, Store
@@ -147,3 +149,94 @@ async def test_a_clear_no_is_not_asked_again(scene: Scene) -> None:
     assert len(scene.listener.requests) == 1
     assert await scene.balance() == 0
     assert failed["amount"] == 20.5
+
+
+# An organization that is deleted
+
+
+def _delete(connection: Connection) -> None:
+    organizations.delete(connection, ORGANIZATION, now_us=NOW_US)
+
+
+def _attempts(connection: Connection) -> list[tuple[str, str | None]]:
+    return [tuple(row) for row in connection.rows("SELECT state, error FROM topup_attempt")]
+
+
+def _noted(connection: Connection) -> list[dict[str, object]]:
+    rows = connection.rows("SELECT details FROM audit WHERE action = 'credit.topup_after_deletion'")
+    return [msgspec.json.decode(row[0]) for row in rows]
+
+
+async def test_a_deleted_organization_is_not_asked_for_money(scene: Scene) -> None:
+    await scene.store.write(_delete)
+    for _ in range(2):
+        await scene.job.run()
+        scene.clock.us += 3_000 * US_PER_S
+    assert scene.listener.requests == []
+    assert await scene.store.read(_attempts) == [("failed", "the organization was deleted")]
+    assert await scene.told() == []
+
+
+async def test_a_payment_taken_while_its_organization_was_deleted_is_in_the_books(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody paid: the ledger has it, and the audit tells the operator whom to pay back."""
+    real = scene.job._client.post
+
+    async def post(*args: Any, **kwargs: Any) -> Any:
+        await scene.store.write(_delete)
+        return await real(*args, **kwargs)
+
+    monkeypatch.setattr(scene.job._client, "post", post)
+    for _ in range(2):
+        await scene.job.run()
+        scene.clock.us += 3_000 * US_PER_S
+    assert len(scene.listener.requests) == 1
+    assert await scene.store.read(_attempts) == [("succeeded", None)]
+    assert await scene.balance() == 20_500_000_000
+    [noted] = await scene.store.read(_noted)
+    assert noted["amount_nano"] == 20_500_000_000
+    assert (await scene.store.read(ledger.verify)).ok
+
+
+async def test_a_failure_at_a_deleted_organization_is_told_to_nobody_and_not_tried_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.listener.answer = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n"
+    await scene.job.run()
+    await scene.store.write(_delete)
+    for _ in range(3):
+        scene.clock.us += 3_000 * US_PER_S
+        await scene.job.run()
+    assert len(scene.listener.requests) == 1
+    assert len(await scene.told()) == 1
+    assert await scene.store.read(_attempts) == [("failed", "the organization was deleted")]
+
+
+async def test_an_attempt_that_breaks_keeps_no_other_back_and_comes_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.store.write(_second)
+    real, asked = scene.job._try, list[str]()
+
+    async def try_(attempt: topup.ClaimedAttempt) -> None:
+        asked.append(attempt.organization_id)
+        if len(asked) == 1:
+            raise RuntimeError("broken")
+        await real(attempt)
+
+    monkeypatch.setattr(scene.job, "_try", try_)
+    await scene.job.run()
+    assert sorted(asked) == sorted([ORGANIZATION, "org_second"])
+    scene.clock.us += 200 * US_PER_S
+    await scene.job.run()
+    assert asked.count(asked[0]) == 2
+    assert (await scene.store.read(ledger.verify)).ok
+
+
+def _second(connection: Connection) -> None:
+    open_organization(connection, now_us=NOW_US, organization_id="org_second")
+    changes = topup.PatchTopUp(
+        enabled=True, threshold=Decimal(5), amount=Decimal(1), hook_url="http://pay.example:1/hook"
+    )
+    use_case.patch(connection, VAULT, "org_second", changes, rules=LOOPBACK, now_us=NOW_US)

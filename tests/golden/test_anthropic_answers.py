@@ -166,6 +166,48 @@ def test_usage_takes_the_largest_value_and_adds_nothing():
     assert finished.usage == Usage(input=4, cache_read=3, cache_write_5m=6, output=12)
 
 
+@pytest.mark.parametrize(
+    ("total", "parts", "written"),
+    [
+        (10, (150_000, 40_000), (10, 0)),
+        (10, (4, 40_000), (4, 6)),
+        (0, (0, 40_000), (0, 0)),
+        (10, (4, 6), (4, 6)),
+        (10, (4, 0), (10, 0)),
+        (None, (4, 6), (4, 6)),
+    ],
+)
+def test_no_part_of_the_cache_writes_exceeds_their_whole(
+    total: int | None, parts: tuple[int, int], written: tuple[int, int]
+):
+    names = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+    usage = {
+        "input_tokens": 5,
+        "output_tokens": 5,
+        "cache_creation": dict(zip(names, parts, strict=True)),
+    }
+    if total is not None:
+        usage["cache_creation_input_tokens"] = total
+    body = {"content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn", "usage": usage}
+    found = collect(ADAPTER.decode(msgspec.json.encode(body), OWN, TARGET)).finished.usage
+    is_cut = total is not None and sum(parts) > total
+    assert found == Usage(
+        input=5, output=5, cache_write_5m=written[0], cache_write_1h=written[1], clamped=is_cut
+    )
+
+
+@pytest.mark.parametrize("later", [{}, {"output_tokens": -1}, {"output_tokens": "x"}])
+def test_a_report_that_says_little_or_nonsense_takes_nothing_back(later: dict[str, Any]):
+    events = decoded(
+        start(input_tokens=4, output_tokens=1),
+        ending("end_turn", output_tokens=9),
+        ending("end_turn", **later),
+        STOP,
+    )
+    assert isinstance(events[-1], Finished)
+    assert events[-1].usage == Usage(input=4, output=9)
+
+
 def test_a_stream_under_way_has_reported_its_input_and_no_output():
     decoder = ADAPTER.decoder(OWN, TARGET)
     assert decoder.usage is None

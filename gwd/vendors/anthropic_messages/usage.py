@@ -1,12 +1,15 @@
 """Usage of an answer as the vendor reports it, in pieces, to disjoint classes.
 
 `message_start` states the input, `message_delta` the output, cumulative; some servers repeat both. Every field takes
-the largest value seen; nothing is added up.
+the largest value seen; nothing is added up. An object with a count that cannot be believed says nothing at all, and
+takes nothing back of what was said before.
 """
 
 from typing import Any, Final
 
-from gwd.core.usage import Usage, from_exclusive
+import msgspec
+
+from gwd.core.usage import Usage, from_exclusive, is_count
 from gwd.vendors.anthropic_messages.wire import UsageWire
 
 _OWN_FIELDS: Final = ("server_tool_use", "service_tier", "inference_geo", "speed")
@@ -16,7 +19,7 @@ class UsageTracker:
     """Collects what was reported; `usage()` is the sum of it so far."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Any] = {}
+        self._counts: dict[str, int] = {}
         self.own: dict[str, Any] = {}
 
     def add(self, wire: UsageWire | None, *, final: bool) -> None:
@@ -26,14 +29,19 @@ class UsageTracker:
         creation = wire.cache_creation if isinstance(wire.cache_creation, dict) else {}
         details = wire.output_tokens_details
         details = details if isinstance(details, dict) else {}
-        self._take("input", wire.input_tokens)
-        self._take("read", wire.cache_read_input_tokens)
-        self._take("written", wire.cache_creation_input_tokens)
-        self._take("written_5m", creation.get("ephemeral_5m_input_tokens"))
-        self._take("written_1h", creation.get("ephemeral_1h_input_tokens"))
-        self._take("reasoning", details.get("thinking_tokens"))
-        if final:
-            self._take("output", wire.output_tokens)
+        said = {
+            "input": wire.input_tokens,
+            "read": wire.cache_read_input_tokens,
+            "written": wire.cache_creation_input_tokens,
+            "written_5m": creation.get("ephemeral_5m_input_tokens"),
+            "written_1h": creation.get("ephemeral_1h_input_tokens"),
+            "reasoning": details.get("thinking_tokens"),
+            "output": wire.output_tokens if final else None,
+        }
+        said = {name: value for name, value in said.items() if value is not None}
+        if all(is_count(value) for value in said.values()):
+            for name, value in said.items():
+                self._counts[name] = max(value, self._counts.get(name, 0))
         for name in _OWN_FIELDS:
             value = getattr(wire, name)
             if value is not None:
@@ -50,24 +58,18 @@ class UsageTracker:
         if "input" not in counts:
             return None
         written_5m, written_1h = counts.get("written_5m", 0), counts.get("written_1h", 0)
-        total = counts.get("written", 0)
-        if not all(type(count) is int and count >= 0 for count in (total, written_5m, written_1h)):
-            return None
-        # Writes the vendor did not split by time to live are short-lived ones.
-        written_5m += max(0, total - written_5m - written_1h)
-        return from_exclusive(
-            input_=counts.get("input"),
+        total = counts.get("written", written_5m + written_1h)
+        # No part exceeds the whole; writes the vendor did not split by time to live are short-lived ones.
+        cut_5m = min(written_5m, total)
+        cut_1h = min(written_1h, total - cut_5m)
+        usage = from_exclusive(
+            input_=counts["input"],
             output=counts.get("output"),
             cache_read=counts.get("read"),
-            cache_write_5m=written_5m,
-            cache_write_1h=written_1h,
+            cache_write_5m=total - cut_1h,
+            cache_write_1h=cut_1h,
             reasoning=counts.get("reasoning"),
         )
-
-    def _take(self, name: str, value: Any) -> None:
-        if value is None:
-            return
-        held = self._counts.get(name)
-        if type(value) is int and type(held) is int:
-            value = max(held, value)
-        self._counts[name] = value
+        if usage is None or (cut_5m, cut_1h) == (written_5m, written_1h):
+            return usage
+        return msgspec.structs.replace(usage, clamped=True)

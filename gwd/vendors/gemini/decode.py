@@ -73,6 +73,7 @@ class GeminiDecoder:
 
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
+        self.usage: Usage | None = None
         self._reported: UsageWire | None = None
         self._started = False
         self._over = False
@@ -85,10 +86,6 @@ class GeminiDecoder:
         self._word: str | None = None
         self._blocked: str | None = None
         self._explanation: str | None = None
-
-    @property
-    def usage(self) -> Usage | None:
-        return usage_of(self._reported)
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -274,6 +271,8 @@ class GeminiDecoder:
     def _report(self, chunk: AnswerWire) -> None:
         if chunk.usage_metadata is not None:
             self._reported = known_counts(self._reported, chunk.usage_metadata)
+            # A report that cannot be believed takes nothing back of the one before it.
+            self.usage = usage_of(self._reported) or self.usage
 
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation

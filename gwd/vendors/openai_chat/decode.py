@@ -13,7 +13,7 @@ from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_chat.assembly import Assembly
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
-from gwd.vendors.openai_chat.usage import merged, usage_of
+from gwd.vendors.openai_chat.usage import Reports, usage_of
 from gwd.vendors.openai_chat.wire import (
     AnswerWire,
     ChoiceWire,
@@ -79,6 +79,7 @@ class ChatStreamDecoder:
     def __init__(self, request: Request, target: Target) -> None:
         self.usage: Usage | None = None
         self._target = target
+        self._reports = Reports(target)
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._assembly = Assembly(client_names(request), origin=target.provider)
@@ -270,10 +271,8 @@ class ChatStreamDecoder:
         return taken
 
     def _take_usage(self, reported: object) -> None:
-        if reported is None:
-            return
-        usage = usage_of(reported, self._target)
-        self.usage = merged(self.usage, usage) if usage is not None else None
+        if reported is not None:
+            self.usage = self._reports.add(reported)
 
     def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:
         if self._keeps_found:

@@ -5,25 +5,50 @@ from typing import Any
 import msgspec
 
 from gwd.core.target import Target
-from gwd.core.usage import Usage, from_inclusive
+from gwd.core.usage import Usage, from_inclusive, is_count
 
 
-class Counts(msgspec.Struct, frozen=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Counts as reported: cached and written are inside the prompt, reasoning is inside the completion."""
 
-    prompt: object
-    completion: object
+    prompt: object = None
+    completion: object = None
     cached: object = None
     written: object = None
     reasoning: object = None
 
 
+class Reports:
+    """What the chunks of one answer report, each perhaps a part of it: counts are cumulative, the largest holds.
+
+    A report with a count that cannot be believed says nothing at all; it takes nothing back of what was said before.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._held: dict[str, int] = {}
+
+    def add(self, reported: object) -> Usage | None:
+        """The usage so far; None while prompt or completion was not counted: missing is not zero."""
+        counts = counts_of(reported)
+        said = {} if counts is None else msgspec.structs.asdict(counts)
+        said = {name: value for name, value in said.items() if value is not None}
+        if all(is_count(value) for value in said.values()):
+            for name, value in said.items():
+                self._held[name] = max(value, self._held.get(name, 0))
+        return _usage(Counts(**self._held), self._target)
+
+
 def usage_of(reported: object, target: Target) -> Usage | None:
     """The usage a server reported; None when there is none or it cannot be believed."""
     counts = counts_of(reported)
-    if counts is None:
-        return None
+    return None if counts is None else _usage(counts, target)
+
+
+def _usage(counts: Counts, target: Target) -> Usage | None:
     completion = counts.completion
+    if counts.prompt is None or completion is None:
+        return None
     # xAI-style servers count reasoning beside the completion, not inside it.
     if (
         target.flags.reasoning_excluded
@@ -41,36 +66,15 @@ def usage_of(reported: object, target: Target) -> Usage | None:
     )
 
 
-def merged(first: Usage | None, second: Usage) -> Usage:
-    """A later report on top of an earlier one: counts are cumulative, so the larger of each total holds."""
-    if first is None or second == first:
-        return second
-    prompt = max(first.input_total, second.input_total)
-    completion = max(first.output_total, second.output_total)
-    both = from_inclusive(
-        prompt=prompt,
-        completion=completion,
-        cached=max(first.cache_read, second.cache_read),
-        written=max(first.cache_write, second.cache_write),
-        reasoning=max(first.reasoning, second.reasoning),
-    )
-    assert both is not None
-    return msgspec.structs.replace(both, clamped=both.clamped or second.clamped)
-
-
 def counts_of(reported: object) -> Counts | None:
-    """None where the prompt or the completion was not counted at all: missing is not zero."""
+    """What a usage object says, in the spellings of all relatives; None for what is no object."""
     if not isinstance(reported, dict):
-        return None
-    prompt = _first(reported.get("prompt_tokens"), reported.get("input_tokens"))
-    completion = _first(reported.get("completion_tokens"), reported.get("output_tokens"))
-    if prompt is None or completion is None:
         return None
     inside_prompt = _details(reported, "prompt_tokens_details")
     inside_completion = _details(reported, "completion_tokens_details")
     return Counts(
-        prompt=prompt,
-        completion=completion,
+        prompt=_first(reported.get("prompt_tokens"), reported.get("input_tokens")),
+        completion=_first(reported.get("completion_tokens"), reported.get("output_tokens")),
         cached=_first(
             inside_prompt.get("cached_tokens"),
             reported.get("prompt_cache_hit_tokens"),

@@ -255,6 +255,37 @@ def test_usage_on_every_chunk_is_never_added_up():
     assert finished.usage == Usage(input=10, output=3)
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        {},
+        [],
+        7,
+        {"total_tokens": 99},
+        {"prompt_tokens": 11},
+        {"prompt_tokens": -11, "completion_tokens": 6},
+        {"prompt_tokens": 11, "completion_tokens": "6"},
+        {"prompt_tokens": 11, "completion_tokens": 10**12},
+        {"prompt_tokens": 11, "completion_tokens": 6, "cached_tokens": -1},
+    ],
+)
+def test_a_report_that_says_little_or_nonsense_takes_nothing_back(later: object):
+    good = {"prompt_tokens": 11, "completion_tokens": 6}
+    for first, second in ((good, later), (later, good)):
+        frames = [{**chunk(content="x"), "usage": first}, {**chunk("stop"), "usage": second}]
+        *_, finished = streamed(*frames, DONE)
+        assert isinstance(finished, Finished)
+        assert finished.usage == Usage(input=11, output=6)
+
+
+def test_reports_that_are_parts_make_a_whole():
+    parts = [{"prompt_tokens": 10}, {"completion_tokens": 6, "cached_tokens": 4}]
+    frames = [{**chunk(content="x"), "usage": part} for part in parts]
+    *_, finished = streamed(*frames, chunk("stop"), DONE)
+    assert isinstance(finished, Finished)
+    assert finished.usage == Usage(input=6, cache_read=4, output=6)
+
+
 def test_usage_inside_the_choice_is_found():
     frame = chunk("stop")
     frame["choices"][0]["usage"] = {"prompt_tokens": 10, "completion_tokens": 2}

@@ -1,0 +1,85 @@
+"""The nightly proof that the ledger adds up: the whole of it, in a process of its own (design section 3)."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from gwd.core.clock import US_PER_DAY, US_PER_S, Clock
+from gwd.ledger import Verification
+from gwd.store import Connection, Store
+
+BEGINS_US: Final = 3 * 3_600 * US_PER_S
+"""A night begins at three (UTC)."""
+LONGEST_S: Final = 6 * 3_600.0
+SHOWN: Final = 5
+
+_NAME: Final = "ledger_verified_night"
+_decoder: Final = msgspec.json.Decoder(Verification)
+
+log = logging.getLogger(__name__)
+
+
+class NightlyCheck:
+    """One for the node. It runs once a night; a node that did not run at night makes up for it when it runs again."""
+
+    def __init__(self, store: Store, clock: Clock, quarantine: Callable[[str], None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._quarantine = quarantine
+        self._last: int | None = None
+
+    async def run(self) -> None:
+        """Verify if this night's turn has come; a difference puts the node into quarantine."""
+        night = (self._clock.now_us() - BEGINS_US) // US_PER_DAY
+        if self._last is None:
+            # A node that never did has nothing behind it yet.
+            self._last = await self._store.read(_last)
+        if self._last is None:
+            self._last = night
+            await self._store.write(_keep, night)
+        if night <= self._last:
+            return
+        self._last = night
+        found = await verified_apart(self._store.path)
+        if found.ok:
+            await self._store.write(_keep, night)
+            log.info("the ledger adds up: %d entries", found.checked)
+            return
+        log.error("the ledger does not add up: %s", found.differences[:SHOWN])
+        first = found.differences[0]
+        self._quarantine(f"the ledger does not add up: {first.invariant}, {first.message}")
+
+
+async def verified_apart(path: str) -> Verification:
+    """All books recomputed by a process of its own. Raises RuntimeError when it does not get to its end."""
+    program = (sys.executable, "-m", "gwd.ledger", path)
+    process = await asyncio.create_subprocess_exec(
+        *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            out, complaint = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise RuntimeError(f"the ledger could not be verified: {complaint.decode()[-1_000:]}")
+    return _decoder.decode(out)
+
+
+def _last(connection: Connection) -> int | None:
+    row = connection.row("SELECT value FROM node_fact WHERE name = ?", (_NAME,))
+    return None if row is None else int(bytes(row[0]))
+
+
+def _keep(connection: Connection, night: int) -> None:
+    connection.execute(
+        "INSERT INTO node_fact (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (_NAME, str(night).encode()),
+    )

@@ -365,7 +365,7 @@ class RunningNode:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "node"):
             self.node.refusals.flush()
-        self.node.state.write_trouble()
+            self.node.state.write_trouble()
         if self._upstream is not None:
             await self._upstream.close()
         if hasattr(self, "store"):

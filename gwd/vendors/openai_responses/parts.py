@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from gwd.core.events import Event, PartDelta, PartEnded, PartStarted
 
 
@@ -84,20 +86,8 @@ class Parts:
             self._head_is_open = False
 
     def _start(self, head: Slot) -> None:
-        opening = head.opening
         self._head_is_open = True
-        self.events.append(
-            PartStarted(
-                self._index,
-                opening.kind,
-                call_id=opening.call_id,
-                name=opening.name,
-                format=opening.format,
-                summary=opening.summary,
-                item_id=opening.item_id,
-                item=opening.item,
-            )
-        )
+        self.events.append(msgspec.structs.replace(head.opening, index=self._index))
         for text, extras in head.pending:
             self.events.append(PartDelta(self._index, text, extras))
         head.pending.clear()

@@ -28,6 +28,7 @@ from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
+from gwd.api.vital_routes import ERRORS
 from gwd.core import errors
 from gwd.core.errors import GatewayError, InternalError
 from gwd.core.ids import mint
@@ -100,7 +101,7 @@ def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -
         ACCESS_LOG=False,
         MOTD=False,
         AUTO_EXTEND=False,
-        FALLBACK_ERROR_FORMAT="json",
+        FALLBACK_ERROR_FORMAT=ERRORS,
         KEEP_ALIVE_TIMEOUT=KEEP_ALIVE_S,
         REQUEST_TIMEOUT=REQUEST_LIMIT_S,
         RESPONSE_TIMEOUT=RESPONSE_LIMIT_S,
@@ -114,7 +115,7 @@ def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -
 def _add(app: Sanic[Any, Any], method: str, path: str, handler: Handler) -> None:
     for base in BASE_PATHS:
         name = _NAME.sub("_", f"{method}_{base}{path}")
-        app.add_route(handler, base + path, methods=[method], name=name)
+        app.add_route(handler, base + path, methods=[method], name=name, error_format=ERRORS)
 
 
 def _add_inference(app: Sanic[Any, Any], node: Node, dialects: dict[str, Dialect]) -> None:
@@ -237,9 +238,11 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         text = INVITED.format(node.base_url)
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 
-    app.add_route(invited, "/invitations/accept", methods=["GET"], name="invited")
+    app.add_route(
+        invited, "/invitations/accept", methods=["GET"], name="invited", error_format=ERRORS
+    )
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
-        app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}")
+        app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}", error_format=ERRORS)
     origins = node.settings.server.cors_origins
     public = [*_inference_paths(app), "/models", "/models/<model:path>"]
     for path in dict.fromkeys(public):

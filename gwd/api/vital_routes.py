@@ -9,6 +9,9 @@ from gwd.api.node import Node
 from gwd.api.readiness import unready
 
 READ: Final = ("GET", "HEAD")
+ERRORS: Final = (
+    "json"  # said of every route: left to guess, the framework reads each handler's source
+)
 
 
 def add_health(app: Sanic[Any, Any], node: Node) -> None:
@@ -21,8 +24,8 @@ def add_health(app: Sanic[Any, Any], node: Node) -> None:
         ready = unready(node) is None
         return HTTPResponse(b"ready" if ready else b"not ready", 200 if ready else 503)
 
-    app.add_route(healthz, "/healthz", methods=READ, name="healthz")
-    app.add_route(readyz, "/readyz", methods=READ, name="readyz")
+    app.add_route(healthz, "/healthz", methods=READ, name="healthz", error_format=ERRORS)
+    app.add_route(readyz, "/readyz", methods=READ, name="readyz", error_format=ERRORS)
 
 
 def add_metrics(app: Sanic[Any, Any], node: Node) -> None:
@@ -33,4 +36,4 @@ def add_metrics(app: Sanic[Any, Any], node: Node) -> None:
             await metrics.render(node), 200, {"cache-control": "no-store"}, metrics.CONTENT_TYPE
         )
 
-    app.add_route(page, "/metrics", methods=["GET"], name="metrics")
+    app.add_route(page, "/metrics", methods=["GET"], name="metrics", error_format=ERRORS)

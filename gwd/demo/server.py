@@ -153,9 +153,18 @@ class SimulatedVendor:
                 methods=["POST"],
                 name=f"format-{number}",
                 strict_slashes=True,
+                error_format="json",
             )
-        app.add_route(self._list_models, "/v1/models", methods=["GET"], name="models")
-        app.add_route(self._one_model, "/v1/models/<name:path>", methods=["GET"], name="model")
+        app.add_route(
+            self._list_models, "/v1/models", methods=["GET"], name="models", error_format="json"
+        )
+        app.add_route(
+            self._one_model,
+            "/v1/models/<name:path>",
+            methods=["GET"],
+            name="model",
+            error_format="json",
+        )
         app.exception(SanicException)(self._no_such_route)
         return app
 

@@ -4,6 +4,7 @@ Calls are few and go anywhere, so nothing is pooled: a pooled connection would o
 """
 
 import asyncio
+import functools
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -42,7 +43,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class OutboundClient:
     """Calls addresses that users typed. One for the node; it keeps no connection.
 
-    `tls` replaces the context that trusts the public authorities.
+    `tls` replaces the context that trusts the public authorities; those are read when a call first needs them.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class OutboundClient:
         self.rules = rules
         self._user_agent = user_agent
         self._resolver = resolver
-        self._tls = httpx.create_ssl_context(trust_env=False) if tls is None else tls
+        self._given_tls = tls
 
     async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
         """POST the bytes as they are; redirects are answers like any other. Never raises for what a call can meet."""
@@ -74,6 +75,10 @@ class OutboundClient:
             text = f"the call failed: {type(error).__name__}"
             return Answer(status=None, error=text, latency_ms=_ms_since(started_s))
         return Answer(status=status, retry_after_s=retry_after_s, latency_ms=_ms_since(started_s))
+
+    @functools.cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return self._given_tls or httpx.create_ssl_context(trust_env=False)
 
     async def _post(
         self, path: Route, body: bytes, headers: Mapping[str, str]

@@ -148,6 +148,7 @@ async def test_body_is_sent_as_it_is(caller: Caller):
 # Time
 
 
+@pytest.mark.alone
 async def test_delays_fall_where_they_should(caller: Caller):
     late = await caller.stream("delay_s=0.2")
     assert late.head_s >= 0.2

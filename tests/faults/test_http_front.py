@@ -239,6 +239,7 @@ async def test_a_connection_is_reused_and_requests_may_follow_each_other_closely
             assert statuses(await rest(reader)) == [200, 200]
 
 
+@pytest.mark.alone
 async def test_a_head_has_an_absolute_deadline_from_the_connection(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -478,6 +479,7 @@ async def test_the_longest_head_and_one_byte_more() -> None:
         check_head(b"\r\n".join((START, HOST, b"X: " + b"a" * (room + 1))))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("hostile", [b"X" * 8_000, b"a:" * 4_000, b": " * 4_000, b"\t" * 8_000])
 async def test_no_head_takes_long_to_judge(hostile: bytes) -> None:
     began_s = perf_counter()

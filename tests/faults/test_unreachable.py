@@ -175,6 +175,7 @@ async def test_http_that_breaks_inside_the_body(
     assert found == (503, "network", 0)
 
 
+@pytest.mark.alone
 async def test_listener_that_never_takes_the_connection_in(
     node: Gateway, stream: bool, listen: Listen
 ) -> None:

@@ -61,6 +61,7 @@ async def test_running_answers_may_finish_before_the_node_stops(started: Started
     assert sorted(record["status"] for record in records) == ["refused", "succeeded", "succeeded"]
 
 
+@pytest.mark.alone
 async def test_what_has_not_finished_in_time_ends_in_band_and_is_settled(
     started: Started,
 ) -> None:
@@ -164,6 +165,7 @@ async def test_hold_that_nothing_owns_is_swept_while_the_node_runs(
     assert charged_nano == 0
 
 
+@pytest.mark.alone
 async def test_ten_thousand_open_holds_are_resolved_within_two_seconds(started: Started) -> None:
     """reliability.md P1."""
     running, gateway = await started.start()

@@ -121,6 +121,7 @@ async def test_writer_that_breaks_itself_answers_everybody_and_gives_up(
     assert store.failed
 
 
+@pytest.mark.alone
 async def test_locked_file_fails_the_whole_batch_after_one_wait(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +284,7 @@ raise SystemExit(serve(read, os.environ))
 """
 
 
+@pytest.mark.alone
 async def test_broken_disk_ends_the_daemon_at_once_with_a_failure(tmp_path: Path) -> None:
     """reliability.md P7: stop admitting, exit non-zero within a second, recover on restart."""
     nodes = Nodes(tmp_path)

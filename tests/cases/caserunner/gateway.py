@@ -14,11 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .assertions import cut, load_json_or_none
 from .ports import HOST, free_port
 from .wire import send
+
+if TYPE_CHECKING:
+    from .warm import WarmProcess
 
 PROJECT = Path(__file__).resolve().parents[3]
 INIT_LIMIT_S = 60
@@ -35,6 +38,7 @@ class Options:
     """The gateway under test: a process from this project, or one that runs already at `base_url`.
 
     `fresh` may name a folder that `gwd init` made and nobody has served: cases without a clock begin with a copy.
+    `warm` starts daemons as forks of a process that has imported everything; a clock needs a process of its own.
     """
 
     project: Path = PROJECT
@@ -42,6 +46,7 @@ class Options:
     base_url: str | None = None
     management_key: str | None = None
     fresh: Path | None = None
+    warm: bool = False
 
 
 class SetupError(Exception):
@@ -92,7 +97,7 @@ class Gateway:
     def __init__(self, options: Options, fixture: Mapping[str, Any]) -> None:
         self._options = options
         self._fixture = fixture
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | WarmProcess | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.clock: Clock | None = None
         self.is_own = options.base_url is None
@@ -183,18 +188,15 @@ class Gateway:
 
     async def _serve(self) -> None:
         host, port = self.address
-        with self._log.open("ab") as log:
-            self._process = await self._spawn(
-                "serve",
-                "--config",
-                self._data / "gwd.toml",
-                "--host",
-                host,
-                "--port",
-                port,
-                stdout=log,
-                stderr=log,
-            )
+        command = ["serve", "--config", f"{self._data / 'gwd.toml'}", "--host", host]
+        command += ["--port", str(port)]
+        if self._options.warm and self.clock is None:
+            from .warm import WarmProcess
+
+            self._process = WarmProcess(command, self._environment, self._log)
+        else:
+            with self._log.open("ab") as log:
+                self._process = await self._spawn(*command, stdout=log, stderr=log)
         until = time.monotonic() + START_LIMIT_S
         while (await send(self.address, "GET", "/readyz", {}, timeout_s=2)).status != 200:
             if self._process.returncode is not None:

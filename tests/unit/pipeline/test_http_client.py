@@ -223,6 +223,7 @@ async def test_silence_is_a_timeout_before_the_head_and_in_the_body(client: Upst
         reply.close()
 
 
+@pytest.mark.alone
 async def test_each_wait_has_its_own_deadline_however_the_one_before_ended(
     client: Upstream,
 ) -> None:

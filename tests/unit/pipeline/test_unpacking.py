@@ -43,6 +43,7 @@ async def test_pieces_come_out_as_they_went_in() -> None:
     assert said == b"one two three"
 
 
+@pytest.mark.alone
 async def test_bytes_that_hold_nothing_buy_no_time() -> None:
     packing = zlib.compressobj(wbits=31)
     began = packing.compress(b"one") + packing.flush(zlib.Z_SYNC_FLUSH)

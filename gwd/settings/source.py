@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from gwd.core.text_file import NotUtf8Error, read_text
 from gwd.settings.sections import SECTIONS, as_toml_value, fields_of
 
 PREFIX: Final = "GWD_"
@@ -34,14 +35,16 @@ class Given(Struct, frozen=True):
 
 def from_file(config: Path) -> dict[str, dict[str, Given]]:
     try:
-        content = tomllib.loads(config.read_text("utf-8"))
+        content = tomllib.loads(read_text(config))
     except FileNotFoundError:
         raise SettingsError(
             f"{config} does not exist; run `gwd init --dir {config.parent}` or name the file with --config"
         ) from None
     except OSError as error:
         raise SettingsError(f"{config} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except NotUtf8Error as error:
+        raise SettingsError(f"{config} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config} is not valid TOML: {error}") from None
     given: dict[str, dict[str, Given]] = {name: {} for name in SECTIONS}
     for section, keys in content.items():
@@ -90,9 +93,12 @@ def _tells_of_a_service(variable: str, value: str) -> bool:
 
 def _content(variable: str, path: str) -> str:
     try:
-        text = Path(path).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(f"{variable}: {path or 'an empty path'} cannot be read") from None
+        text = read_text(Path(path)).strip()
+    except NotUtf8Error as error:
+        raise SettingsError(f"{variable}: {path} cannot be read: {error}") from None
+    except OSError as error:
+        place = path or "an empty path"
+        raise SettingsError(f"{variable}: {place} cannot be read: {error.strerror}") from None
     if not text:
         raise SettingsError(f"{variable}: {path} is empty; write the value into it or unset it")
     return text

@@ -135,6 +135,20 @@ def test_what_an_orchestrator_says_of_a_service_is_no_setting(read):
     assert read("", environ) == read("")
 
 
+def test_files_of_any_editor_are_read_or_their_encoding_is_named(read, tmp_path):
+    config = tmp_path / "gwd.toml"
+    config.write_bytes("[server]\nport = 4711\n".encode("utf-8-sig"))
+    assert load(config, {}).server.port == 4711
+    config.write_bytes("[server]\nport = 4711\n".encode("utf-16"))
+    with pytest.raises(SettingsError, match=r"gwd.toml cannot be read: it is UTF-16 text"):
+        load(config, {})
+    held = tmp_path / "port"
+    held.write_bytes("4711\r\n".encode("utf-8-sig"))
+    assert read("", {"GWD_SERVER_PORT_FILE": str(held)}).server.port == 4711
+    held.write_bytes("4711".encode("utf-16"))
+    assert "it is UTF-16 text" in refused(read, "", {"GWD_SERVER_PORT_FILE": str(held)})
+
+
 def test_a_file_can_hold_a_value(read, tmp_path):
     (tmp_path / "port").write_text("4711\n")
     environ = {"GWD_SERVER_PORT_FILE": str(tmp_path / "port")}

@@ -162,6 +162,21 @@ def normal_url(url: str) -> str:
     return url if "/" in url.split("://", 1)[1] else f"{url}/api/v1"
 
 
+def plain_http_host(url: str) -> str:
+    """The host that a key would be sent to unprotected; empty with TLS, and for this machine."""
+    from ipaddress import ip_address
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
+        return ""
+    try:
+        return "" if ip_address(host).is_loopback else host
+    except ValueError:
+        return host
+
+
 def _wrong_with(url: str) -> str:
     """Why requests cannot be sent to this address; empty when they can."""
     from urllib.parse import urlsplit

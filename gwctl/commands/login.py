@@ -59,6 +59,11 @@ def login(
             why="gateway keys start with gwm_ (management) or gwi_ (inference)",
             do="gwd init prints the first management key; gwctl key create makes others",
         )
+    if host := profile.plain_http_host(url):
+        session.out.note(
+            f"this sends the key over plain http to {host}, where whoever sees the network can read it; "
+            "give the gateway TLS and use https, or a tunnel to its own machine"
+        )
     record = data(session.unchecked.request("GET", "/auth/key", key=secret))
     name = "inference_key" if secret.startswith("gwi_") else "key"
     changes: dict[str, str | None] = {"url": url}

@@ -1,10 +1,8 @@
 """What the management API takes for providers, models and endpoints, and the rules their fields must meet."""
 
-import ipaddress
 import re
 from decimal import Decimal
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,7 +10,9 @@ from msgspec import UNSET, UnsetType
 from gwd.catalog.prices import Pricing, PricingTier
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
+from gwd.core.secret_looks import looks_like_a_credential
 from gwd.core.target import Flags
+from gwd.core.web_address import WebAddressError, read_web_address, written_out
 
 ADAPTERS: Final = (
     "openai_chat",
@@ -26,12 +26,6 @@ _MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
 _TAG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_CREDENTIAL_HEADERS: Final = frozenset(
-    (
-        *("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey"),
-        *("x-goog-api-key", "x-auth-token", "x-access-token", "ocp-apim-subscription-key"),
-    )
-)
 _FRAMING_HEADERS: Final = frozenset(
     (
         *("host", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer"),
@@ -223,9 +217,9 @@ def check_headers(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not _HEADER.fullmatch(name) or not text.isascii() or not text.isprintable():
             raise InvalidValue(f"`headers`: {name!r} must be a plain ASCII header", param="headers")
-        if name.lower() in _CREDENTIAL_HEADERS:
+        if looks_like_a_credential(name, text):
             raise InvalidValue(
-                f"`headers`: {name} is a credential, which is kept sealed; add it with POST /catalog/credentials",
+                f"`headers`: {name} looks like a credential; add it with POST /catalog/credentials, which seals it",
                 param="headers",
             )
         if name.lower() in _FRAMING_HEADERS:
@@ -240,21 +234,18 @@ def check_headers(value: dict[str, str]) -> dict[str, str]:
 
 def check_base_url(value: str, *, allow_http: bool) -> str:
     """https anywhere; plain http to loopback and private addresses, or anywhere if the node's settings allow it."""
-    parts = urlsplit(value)
-    if (
-        parts.scheme not in ("https", "http")
-        or not parts.hostname
-        or parts.username
-        or parts.query
-        or parts.fragment
-        or not value.isascii()
-        or not value.isprintable()
-        or " " in value
-    ):
+    try:
+        address = read_web_address(value)
+    except WebAddressError as error:
         raise InvalidValue(
-            "`base_url` must be an address such as https://api.openai.com/v1", param="base_url"
+            f"`base_url` {error}; an address looks like https://api.openai.com/v1", param="base_url"
+        ) from None
+    if address.query:
+        raise InvalidValue(
+            "`base_url` must be an address such as https://api.openai.com/v1, without a query",
+            param="base_url",
         )
-    if parts.scheme == "http" and not (allow_http or _is_near(parts.hostname)):
+    if address.scheme == "http" and not (allow_http or _is_near(address.host)):
         raise InvalidValue(
             "`base_url` must use https; plain http is for local addresses, or set [upstream] allow_http = true",
             param="base_url",
@@ -278,10 +269,7 @@ def effective_at(value: str | UnsetType) -> int | None:
 
 
 def _is_near(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
+    address = written_out(host)
+    if address is None:
         return False
     return address.is_loopback or (address.is_private and not address.is_link_local)

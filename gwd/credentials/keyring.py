@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from gwd.core.ids import random_base62
+from gwd.core.text_file import NotUtf8Error, read_text
 
 KEY_BYTES: Final = 32
 
@@ -81,7 +82,9 @@ def read(path: Path) -> KeyRing:
     if _others_may_read(path, info):
         raise KeyRingError(f"{path} can be read by others; run: chmod 600 {path}")
     try:
-        text = path.read_bytes()
+        text = read_text(path)
+    except NotUtf8Error as error:
+        raise KeyRingError(f"{path} cannot be read: {error}") from None
     except OSError as error:
         raise _unreadable(path, error) from None
     try:

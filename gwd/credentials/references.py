@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from gwd.core.errors import InvalidValue
+from gwd.core.text_file import NotUtf8Error, read_text
 
 _ENV: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _FILE: Final = re.compile(r"file:/[^\0]*")
@@ -32,9 +33,13 @@ def resolve(reference: str, environment: Mapping[str, str]) -> str:
         secret = environment.get(place, "")
     else:
         try:
-            secret = Path(place).read_text("utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise UnresolvedReferenceError(f"{reference} cannot be read") from None
+            secret = read_text(Path(place))
+        except NotUtf8Error as error:
+            raise UnresolvedReferenceError(f"{reference} cannot be read: {error}") from None
+        except OSError as error:
+            raise UnresolvedReferenceError(
+                f"{reference} cannot be read: {error.strerror}"
+            ) from None
     secret = secret.strip()
     if not secret:
         raise UnresolvedReferenceError(f"{reference} is empty or not set")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from gwd.catalog import providers
+from gwd.catalog import inputs, providers
 from gwd.catalog.snapshot import raise_revision
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
@@ -74,7 +74,7 @@ def create(connection: Connection, vault: Vault, body: CredentialInput, *, now_u
             id=row_id,
             organization_id=None,
             provider=body.provider,
-            name=body.name or body.provider,
+            name=body.provider if body.name is None else inputs.check_name(body.name),
             **stored,
             sort_order=body.sort_order,
             expires_at=_moment(body.expires_at),
@@ -118,7 +118,7 @@ def patch(
         key_ref = None if body.key_ref is UNSET else body.key_ref
         changes |= _stored(vault, row.id, row.provider, key, key_ref)
     if body.name is not UNSET:
-        changes["name"] = body.name
+        changes["name"] = inputs.check_name(body.name)
     if body.expires_at is not UNSET:
         changes["expires_at"] = _moment(body.expires_at)
     if body.sort_order is not UNSET:

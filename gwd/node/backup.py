@@ -5,9 +5,11 @@ The key ring is not in a backup: whoever has both can read every stored secret.
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import apsw
 import msgspec
@@ -21,6 +23,8 @@ from gwd.settings import Settings
 from gwd.store import Connection, migrations
 from gwd.store.connection import open_connection, transaction
 from gwd.store.lock import InstanceLock
+
+PROOF_BYTES: Final = 1024 * 1024
 
 
 class BackupError(RuntimeError):
@@ -91,6 +95,7 @@ def restore(settings: Settings, source: Path, clock: Clock) -> Restored:
 @contextmanager
 def _private_copy(source: Path, target: Path) -> Iterator[Path]:
     """A copy from one moment, mode 0600, gone again unless it is renamed. The daemon may write meanwhile."""
+    _check_room(source, target)
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
@@ -105,11 +110,34 @@ def _private_copy(source: Path, target: Path) -> Iterator[Path]:
             ) from None
         finally:
             writing.close()
-            reading.close()
+            with suppress(apsw.IOError, apsw.FullError):  # the log is the node's to write back
+                reading.close()
         yield target
+    except apsw.FullError:
+        raise _no_room(source, target) from None
     finally:
         for leftover in _with_logs(target):
             leftover.unlink(missing_ok=True)
+
+
+def _check_room(source: Path, target: Path) -> None:
+    """Before anything is written. The copy is proved where it lies, which takes a log beside it."""
+    if not target.parent.is_dir():
+        raise BackupError(f"{target.parent} is no directory; make it, or name another file")
+    if shutil.disk_usage(target.parent).free < _size(source) + PROOF_BYTES:
+        raise _no_room(source, target)
+
+
+def _no_room(source: Path, target: Path) -> BackupError:
+    free = shutil.disk_usage(target.parent).free
+    return BackupError(
+        f"there is no room for a copy in {target.parent}: {_size(source) + PROOF_BYTES:,} bytes are needed, {free:,} "
+        "are free; nothing is left there. Make room, or name a file on another disk"
+    )
+
+
+def _size(source: Path) -> int:
+    return sum(file.stat().st_size for file in _with_logs(source) if file.exists())
 
 
 def _reading(source: Path) -> apsw.Connection:
@@ -134,6 +162,8 @@ def _prove(path: Path, ring: Path) -> Backup:
             connection.execute("PRAGMA journal_mode=DELETE")
         finally:
             connection.raw.close()
+    except apsw.FullError:
+        raise
     except apsw.Error as error:
         wrong = f"the file is damaged: {error}"
     return Backup(

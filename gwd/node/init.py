@@ -41,7 +41,9 @@ def initialize(directory: Path, new: NewNode, clock: Clock) -> InitializedNode:
         database = building / files.database
         migrate(str(database), clock)
         created = _fill(database, new, ring, clock)
-        (building / CONFIG_NAME).write_text(as_toml(commented=True), "utf-8")
+        config = building / CONFIG_NAME
+        config.touch(mode=0o600)
+        config.write_text(as_toml(commented=True), "utf-8")
     return InitializedNode(
         config=directory / CONFIG_NAME, keyring=directory / files.keyring, created=created
     )

@@ -38,15 +38,14 @@ def obey_signals(running: RunningNode) -> None:
 
 
 def configure_logging(level: str) -> None:
-    """One line an event on stderr; the libraries below speak only when something is wrong."""
+    """One line an event on stderr. `level` is gwd's own: a library that tells more could tell a secret."""
     logging.basicConfig(
         stream=sys.stderr,
-        level=level.upper(),
+        level=logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
         force=True,
     )
-    for noisy in ("sanic", "aiohttp", "asyncio", "httpx", "httpcore"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("gwd").setLevel(level.upper())
 
 
 async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:

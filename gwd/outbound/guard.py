@@ -14,8 +14,8 @@ import httpx
 import msgspec
 
 from gwd.core.errors import InvalidValue
+from gwd.core.web_address import Address, WebAddressError, read_web_address, written_out
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -41,6 +41,7 @@ _FORBIDDEN: Final[tuple[Network, ...]] = tuple(
         "224.0.0.0/4",
         "240.0.0.0/4",
         "::/96",
+        "::ffff:0:0:0/96",
         "64:ff9b::/96",
         "64:ff9b:1::/48",
         "100::/64",
@@ -121,9 +122,9 @@ def check_literal(url: str, rules: Rules, *, param: str) -> None:
     """
     try:
         parsed, host, port = _parsed(url)
-        address = _written_out(host)
+        address = written_out(host)
         if address is not None:
-            _judge(parsed, host, port, [address], rules)
+            _judge(parsed, host, port, [_plain(address)], rules)
     except AddressRefused as refused:
         raise InvalidValue(f"{param}: {refused}", param=param) from None
 
@@ -152,35 +153,23 @@ def _judge(parsed: httpx.URL, host: str, port: int, addresses: list[Address], ru
 
 
 def _parsed(url: str) -> tuple[httpx.URL, str, int]:
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise AddressRefused(
-            "the address must be plain ASCII; write other characters in their encoded form"
-        )
     try:
+        read = read_web_address(url)
         parsed = httpx.URL(url)
-        host = parsed.raw_host.decode("ascii").rstrip(".")
-        port = parsed.port or {"https": 443, "http": 80}[parsed.scheme]
-    except (httpx.InvalidURL, KeyError, ValueError):
+    except WebAddressError as error:
+        raise AddressRefused(f"the address {error}") from None
+    except httpx.InvalidURL:
         raise AddressRefused("must be an https address such as https://example.com/hook") from None
-    if not host:
-        raise AddressRefused("must be an https address such as https://example.com/hook")
-    if parsed.userinfo:
-        raise AddressRefused("must not carry a user name or password")
-    return parsed, host, port
+    if _canonical(parsed.host) != _canonical(read.host):  # what is judged is what is called
+        raise AddressRefused("the address has a host that can be read in two ways")
+    return parsed, read.host, read.port
 
 
-def _written_out(host: str) -> Address | None:
-    """The address that a host is without asking anybody; resolvers take 127.1, 0x7f000001 and the like as well."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return ipaddress.ip_address("127.0.0.1")
+def _canonical(host: str) -> str:
     try:
-        return _address(host)
+        return str(ipaddress.ip_address(host))
     except ValueError:
-        pass
-    try:
-        return ipaddress.IPv4Address(socket.inet_aton(host))
-    except OSError:
-        return None
+        return host.lower().rstrip(".")
 
 
 def _is_own(address: Address, port: int, own: Address, own_port: int) -> bool:

@@ -1,15 +1,24 @@
 """What the file and the environment say, each value with the place it came from, judged by name and type alone."""
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
+from gwd.core.text_file import NotUtf8Error, read_text
 from gwd.settings.sections import SECTIONS, as_toml_value, fields_of
+
+PREFIX: Final = "GWD_"
+OTHER_NAMES: Final = frozenset({"GWD_CONFIG"})  # what the commands themselves read
+_SERVICE_NAME: Final = re.compile(
+    r"_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)"
+)
+_SERVICE_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
 
 
 class SettingsError(RuntimeError):
@@ -26,14 +35,16 @@ class Given(Struct, frozen=True):
 
 def from_file(config: Path) -> dict[str, dict[str, Given]]:
     try:
-        content = tomllib.loads(config.read_text("utf-8"))
+        content = tomllib.loads(read_text(config))
     except FileNotFoundError:
         raise SettingsError(
             f"{config} does not exist; run `gwd init --dir {config.parent}` or name the file with --config"
         ) from None
     except OSError as error:
         raise SettingsError(f"{config} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except NotUtf8Error as error:
+        raise SettingsError(f"{config} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config} is not valid TOML: {error}") from None
     given: dict[str, dict[str, Given]] = {name: {} for name in SECTIONS}
     for section, keys in content.items():
@@ -54,11 +65,13 @@ def from_file(config: Path) -> dict[str, dict[str, Given]]:
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]:
+    """Every variable that begins with `GWD_` is a setting, but for what an orchestrator says of a service `gwd`."""
     known = {f"GWD_{s}_{k}".upper(): (s, k) for s in SECTIONS for k in fields_of(s)}
-    prefixes = tuple(f"GWD_{section}_".upper() for section in SECTIONS)
     given: dict[tuple[str, str], Given] = {}
-    for variable in sorted(name for name in environ if name.startswith(prefixes)):
+    for variable in sorted(name for name in environ if name.startswith(PREFIX)):
         value = environ[variable]
+        if variable in OTHER_NAMES or _tells_of_a_service(variable, value):
+            continue
         name = variable
         if variable not in known and variable.endswith("_FILE"):
             name = variable.removesuffix("_FILE")
@@ -71,11 +84,21 @@ def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]
     return given
 
 
+def _tells_of_a_service(variable: str, value: str) -> bool:
+    """Kubernetes and linked containers name each service's address: GWD_SERVICE_HOST, GWD_PORT=tcp://10.0.0.1:80 …"""
+    if _SERVICE_NAME.search(variable):
+        return True
+    return variable.endswith("_PORT") and _SERVICE_ADDRESS.match(value) is not None
+
+
 def _content(variable: str, path: str) -> str:
     try:
-        text = Path(path).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(f"{variable}: {path or 'an empty path'} cannot be read") from None
+        text = read_text(Path(path)).strip()
+    except NotUtf8Error as error:
+        raise SettingsError(f"{variable}: {path} cannot be read: {error}") from None
+    except OSError as error:
+        place = path or "an empty path"
+        raise SettingsError(f"{variable}: {place} cannot be read: {error.strerror}") from None
     if not text:
         raise SettingsError(f"{variable}: {path} is empty; write the value into it or unset it")
     return text
@@ -90,7 +113,7 @@ def section_of(name: str, given: Mapping[str, Given]) -> Struct:
 def _value(field: msgspec.structs.FieldInfo, given: Given) -> Any:
     value = given.value
     if given.text and isinstance(field.default, tuple):
-        value = [part.strip() for part in value.split(",") if part.strip()]
+        value = _list(given)
     if given.text and not value and field.name.endswith("_ref"):
         raise SettingsError(f"{given.place}: it is empty; name the secret's place or unset it")
     try:
@@ -98,6 +121,18 @@ def _value(field: msgspec.structs.FieldInfo, given: Given) -> Any:
     except msgspec.ValidationError as error:
         reason = str(error)
     raise SettingsError(f"{given.place}: {reason}; write {_remedy(field)}")
+
+
+def _list(given: Given) -> Any:
+    """A list as the file writes it, or its members with commas between."""
+    if not given.value.lstrip().startswith("["):
+        return [part.strip() for part in given.value.split(",") if part.strip()]
+    try:
+        return tomllib.loads(f"list = {given.value}")["list"]
+    except tomllib.TOMLDecodeError:
+        raise SettingsError(
+            f'{given.place}: {given.value} is no list; write a,b or ["a", "b"]'
+        ) from None
 
 
 def _remedy(field: msgspec.structs.FieldInfo) -> str:

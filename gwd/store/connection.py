@@ -32,6 +32,7 @@ _PRAGMAS: Final = (
     f"PRAGMA cache_size=-{CACHE_KIB}",
 )
 _WRITER_PRAGMAS: Final = (
+    "PRAGMA secure_delete=ON",  # what was deleted is in no free page, and so in no backup
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA fullfsync=ON",

@@ -3,7 +3,6 @@
 The table is api.md 6.4. What the error's code, type and message say (`fault_words`) decides before the status does.
 """
 
-import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -11,23 +10,16 @@ from typing import Final
 
 from gwd.core.clock import Clock, SystemClock
 from gwd.core.errors import Fault
+from gwd.core.secret_looks import hide_credentials
 from gwd.vendors.fault_words import Finding, reason_by_words
 
 MAX_MESSAGE: Final = 1_000
 MAX_HINT_S: Final = 300.0
 
-# Anything that looks like a credential: known prefixes, bearer values, long unbroken tokens behind the word key.
-_SECRET: Final = re.compile(
-    r"(?i)(?:\b(?:sk|pk|rk|gw[im]|xai|gsk|hf|AIza|ya29)[-_][A-Za-z0-9_\-.*]{6,}"
-    r"|\bAIza[A-Za-z0-9_\-]{8,}"
-    r"|(?<=bearer )[A-Za-z0-9_\-.=+/*]{6,}"
-    r"|(?<=key: )[A-Za-z0-9_\-.=+/*]{6,}|(?<=key provided: )[A-Za-z0-9_\-.=+/*]{4,})"
-)
-
 
 def scrub(text: str) -> str:
     """A vendor's text without anything that looks like a credential, control characters or endless length."""
-    cleaned = _SECRET.sub("***", text)
+    cleaned = hide_credentials(text)
     cleaned = "".join(c if c.isprintable() else " " for c in cleaned)
     return cleaned[:MAX_MESSAGE]
 

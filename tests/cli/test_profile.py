@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gwctl.profile import plain_http_host
 from tests.cli.conftest import Run
 from tests.cli.gateway import KEY, SECRET, FakeGateway, error
 
@@ -126,6 +127,30 @@ def test_login_takes_the_key_from_a_file_and_an_inference_key_beside_it(
     secret.write_text(SECRET + "\n")
     assert run("login", "--secret-file", str(secret)).code == 0
     assert f'inference_key = "{SECRET}"' in (home / "config/gwctl/config.toml").read_text()
+
+
+def test_a_key_goes_over_plain_http_to_this_machine_only() -> None:
+    unprotected = {
+        "http://gateway.example.com/api/v1": "gateway.example.com",
+        "http://10.0.0.5:8080/api/v1": "10.0.0.5",
+        "http://[2001:db8::1]:8080": "2001:db8::1",
+        "https://gateway.example.com": "",
+        "http://127.0.0.1:8080": "",
+        "http://127.9.9.9": "",
+        "http://[::1]:8080": "",
+        "http://localhost:8080": "",
+    }
+    assert {url: plain_http_host(url) for url in unprotected} == unprotected
+
+
+def test_login_warns_before_it_sends_a_key_unprotected(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gwctl.profile.plain_http_host", lambda url: "gateway.example.com")
+    gateway.on("GET", "/auth/key", error(401, "invalid_api_key", "no such key"))
+    code, _, err = run("login", "--url", gateway.url, "--secret-stdin", stdin=KEY)
+    assert code == 4
+    assert "over plain http to gateway.example.com" in err
 
 
 def test_login_with_a_refused_key_stores_nothing(

@@ -10,10 +10,13 @@ import apsw
 import httpx
 import pytest
 
+from gwd import settings
 from gwd.credentials import keyring
+from gwd.node import backup
 from gwd.store.lock import InstanceLock
 from tests.cases.caserunner.ports import free_port
 from tests.commands.conftest import ROOT
+from tests.flows.disk import Disk
 
 
 @pytest.fixture
@@ -215,3 +218,33 @@ def test_what_root_restores_belongs_to_the_nodes_user(gwd, made, copy, tmp_path)
         os.chown(path, 65534, 65534)
     assert gwd("restore", "copy.db", "--config", "node", "--yes").code == 0
     assert {path.name for path in node.iterdir() if path.stat().st_uid != 65534} == set()
+
+
+def test_a_copy_without_room_says_where_and_how_much(made, tmp_path, monkeypatch):
+    node = settings.load(tmp_path / "node", {})
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4_096))
+    with pytest.raises(
+        backup.BackupError, match=rf"no room for a copy in {tmp_path}: .* 4,096 are"
+    ):
+        backup.backup(node, tmp_path / "copy.db")
+    assert [file.name for file in tmp_path.iterdir()] == ["node"]
+
+
+def test_a_disk_that_fills_while_copying_leaves_nothing(made, tmp_path):
+    node = settings.load(tmp_path / "node", {})
+    disk = Disk()
+    try:
+        disk.free = 40_000
+        with pytest.raises(backup.BackupError, match="no room for a copy"):
+            backup.backup(node, tmp_path / "copy.db")
+    finally:
+        disk.free = None
+        disk.remove()
+    assert [file.name for file in tmp_path.iterdir()] == ["node"]
+
+
+def test_a_copy_into_no_directory_names_it(gwd, made, tmp_path):
+    done = gwd("backup", "missing/copy.db", "--config", "node")
+    assert done.code == 1
+    assert f"{tmp_path / 'missing'} is no directory; make it" in done.err

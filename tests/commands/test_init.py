@@ -245,3 +245,9 @@ def test_a_directory_without_a_proper_name_is_refused(tmp_path, name):
 
 def test_the_version_is_one_line(gwd):
     assert gwd("--version").out == f"gwd {__version__}\n"
+
+
+def test_only_the_owner_reads_what_a_node_is_made_of(made, gwd, tmp_path):
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "node").iterdir()}
+    assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
+    assert "gwd.toml" in modes

@@ -107,6 +107,16 @@ def test_a_node_that_runs_is_left_alone(gwd, node):
         lock.close()
 
 
+def test_a_node_that_runs_is_left_alone_although_its_lock_file_was_deleted(gwd, node):
+    lock = InstanceLock(node / "gwd.lock")
+    try:
+        (node / "gwd.lock").unlink()
+        done = gwd("check", "--config", "node")
+        assert (done.code, "stop it first" in done.err) == (1, True)
+    finally:
+        lock.close()
+
+
 def test_migrate_has_nothing_to_do_on_a_new_node(gwd, node):
     assert gwd("migrate", "--config", "node").out == "nothing to apply\n"
     assert gwd("migrate", "--config", "node", "--dry-run").out == "nothing to apply\n"

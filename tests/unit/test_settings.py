@@ -103,6 +103,52 @@ def test_a_list_is_comma_separated_in_the_environment(read):
     assert read('[webhooks]\nallow_networks = ["::1/128"]').webhooks.allow_networks == ("::1/128",)
 
 
+def test_a_list_is_read_in_the_environment_as_in_the_file(read):
+    environ = {"GWD_WEBHOOKS_ALLOW_NETWORKS": '["127.0.0.0/8", "10.0.0.0/8"]'}
+    assert read("", environ).webhooks.allow_networks == ("127.0.0.0/8", "10.0.0.0/8")
+    assert read("", {"GWD_WEBHOOKS_ALLOW_NETWORKS": "[]"}).webhooks.allow_networks == ()
+    text = refused(read, "", {"GWD_WEBHOOKS_ALLOW_NETWORKS": "[10.0.0.0/8"})
+    assert text.startswith("GWD_WEBHOOKS_ALLOW_NETWORKS: ")
+    assert 'write a,b or ["a", "b"]' in text
+
+
+@pytest.mark.parametrize(
+    ("variable", "near"),
+    [("GWD_SEVER_PORT", "GWD_SERVER_PORT"), ("GWD_PORT", "GWD_S"), ("GWD_DEBUG", "GWD_")],
+)
+def test_any_name_of_ours_that_is_no_setting_is_refused(read, variable, near):
+    text = refused(read, "", {variable: "9000"})
+    assert text.startswith(f"{variable} is no setting; ")
+    assert near in text
+
+
+def test_what_an_orchestrator_says_of_a_service_is_no_setting(read):
+    environ = {
+        "GWD_SERVICE_HOST": "10.0.0.7",
+        "GWD_SERVICE_PORT": "80",
+        "GWD_SERVICE_PORT_HTTP": "80",
+        "GWD_PORT": "tcp://10.0.0.7:80",
+        "GWD_PORT_80_TCP": "tcp://10.0.0.7:80",
+        "GWD_PORT_80_TCP_ADDR": "10.0.0.7",
+        "GWD_SERVER_PORT": "tcp://10.0.0.8:80",  # of a service named gwd-server
+    }
+    assert read("", environ) == read("")
+
+
+def test_files_of_any_editor_are_read_or_their_encoding_is_named(read, tmp_path):
+    config = tmp_path / "gwd.toml"
+    config.write_bytes("[server]\nport = 4711\n".encode("utf-8-sig"))
+    assert load(config, {}).server.port == 4711
+    config.write_bytes("[server]\nport = 4711\n".encode("utf-16"))
+    with pytest.raises(SettingsError, match=r"gwd.toml cannot be read: it is UTF-16 text"):
+        load(config, {})
+    held = tmp_path / "port"
+    held.write_bytes("4711\r\n".encode("utf-8-sig"))
+    assert read("", {"GWD_SERVER_PORT_FILE": str(held)}).server.port == 4711
+    held.write_bytes("4711".encode("utf-16"))
+    assert "it is UTF-16 text" in refused(read, "", {"GWD_SERVER_PORT_FILE": str(held)})
+
+
 def test_a_file_can_hold_a_value(read, tmp_path):
     (tmp_path / "port").write_text("4711\n")
     environ = {"GWD_SERVER_PORT_FILE": str(tmp_path / "port")}

@@ -1,0 +1,29 @@
+"""What the log may say: gwd's own lines at the level that was set, the libraries' warnings only."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import logging
+from gwd.node.serve import configure_logging
+configure_logging("debug")
+for name in ("peewee", "httpx", "httpcore.http11", "sanic.root", "aiohttp.client", "asyncio", "anything.new"):
+    logging.getLogger(name).info("canary")
+    logging.getLogger(name).debug("canary")
+    logging.getLogger(name).warning("%s warns", name)
+logging.getLogger("gwd.pipeline").debug("gwd tells")
+"""
+
+
+def test_no_library_speaks_below_a_warning_at_any_level() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert "canary" not in done.stderr
+    assert done.stderr.count(" warns") == 7
+    assert "gwd tells" in done.stderr

@@ -3,7 +3,8 @@
 import ipaddress
 import socket
 
-from gwd.outbound.guard import Address, Rules
+from gwd.core.web_address import Address
+from gwd.outbound.guard import Rules
 from gwd.settings import Settings
 
 

@@ -298,7 +298,16 @@ FaultReason = Literal[
     "auth_invalid",
     "bad_request",
 ]
-FaultDetail = Literal["context_length", "content_policy", "invalid_signature"]
+FaultDetail = Literal[
+    "context_length",
+    "content_policy",
+    "invalid_signature",
+    "reasoning_refused",
+    "reasoning_missing",
+    "elsewhere",
+    "this_request",
+    "by_words",
+]
 
 _RETRYABLE: Final = frozenset(
     (

@@ -61,8 +61,10 @@ class Rests:
 
     def of(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
         """The rest that decides for this endpoint with this credential now; None when it is awake."""
-        pair = self._pairs.get((endpoint_id, credential_id)) if self._pairs else None
-        own = self._credentials.get(credential_id) if self._credentials else None
+        if not self._pairs and not self._credentials:
+            return None
+        pair = self._pairs.get((endpoint_id, credential_id))
+        own = self._credentials.get(credential_id)
         running = [rest for rest in (pair, own) if rest is not None and rest.until_s > now_s]
         return max(running, key=lambda rest: (rest.is_closed, rest.until_s), default=None)
 

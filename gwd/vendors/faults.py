@@ -120,7 +120,9 @@ class _Told:
         self.said = own_words(self.message)
         self.fields = fields
         self.in_fields_s = waits.in_fields(fields, clock) if fields else None
-        self.in_headers_s = waits.in_headers(headers, clock) if headers else None
+        self.in_headers_s = (
+            waits.in_headers(headers, clock, of_limits=self.is_throttle) if headers else None
+        )
         self.in_text_s = waits.in_text(self.said, clock) if self.is_throttle else None
 
     @property

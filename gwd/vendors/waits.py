@@ -62,13 +62,16 @@ _FIELDS: Final = {
 }
 
 
-def in_headers(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """The wait of `retry-after-ms`, `retry-after` (seconds or a date), or else of the limits' own reset headers."""
+def in_headers(headers: Mapping[str, str], clock: Clock, *, of_limits: bool = True) -> float | None:
+    """The wait of `retry-after-ms`, `retry-after` (seconds or a date), or else of the limits' own reset headers.
+
+    Some vendors send the latter with every answer: they mean something (`of_limits`) where a limit was the reason.
+    """
     for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
         told = _value(headers.get(name), unit, clock)
         if told is not None:
             return told
-    return _of_limits(headers, clock)
+    return _of_limits(headers, clock) if of_limits else None
 
 
 def in_fields(error: Mapping[str, Any], clock: Clock) -> float | None:

@@ -153,7 +153,7 @@ async def test_a_call_under_way_opens_nothing_that_was_closed_meanwhile(gateway:
 
 # What a failing request of one tenant may do to another.
 
-_TOOLS = {
+_TOOLS: dict[str, Any] = {
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 }
 

@@ -9,13 +9,14 @@ from gwd.core.clock import US_PER_S
 from gwd.core.errors import Fault
 from gwd.vendors import error_body, faults, waits
 from gwd.vendors.anthropic_messages import ADAPTER as ANTHROPIC
+from gwd.vendors.base import Adapter
 from gwd.vendors.gemini import ADAPTER as GEMINI
 from gwd.vendors.openai_chat import ADAPTER as CHAT
 from gwd.vendors.openai_embeddings import ADAPTER as EMBEDDINGS
 from gwd.vendors.openai_responses import ADAPTER as RESPONSES
 from gwd.vendors.second_try import detail_of
 
-ADAPTERS = [ANTHROPIC, GEMINI, CHAT, EMBEDDINGS, RESPONSES]
+ADAPTERS: list[Adapter] = [ANTHROPIC, GEMINI, CHAT, EMBEDDINGS, RESPONSES]
 RPC = "type.googleapis.com/google.rpc."
 Row = tuple[int, dict[str, str], Any, str, float | None]
 
@@ -170,6 +171,7 @@ ROWS: dict[str, Row] = {
     "no words": (429, {}, {}, "rate", None),
     "money under 402": (402, {"retry-after": "30"}, {"message": "pay"}, "quota", 30),
     "a busy server": (503, {"retry-after": "900"}, {"message": "busy"}, "overloaded", 300),
+    "limits on every answer": (503, {"x-ratelimit-reset": "9"}, {}, "overloaded", None),
     "the caller's text": (400, {}, {"message": "try again in 5 hours is no value"}, "bad", None),
     # 403 and 404
     "no such model": (404, {}, {"message": "The model `x` does not exist"}, "access", None),

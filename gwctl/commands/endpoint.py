@@ -25,6 +25,7 @@ _HEALTH = (
     Column("ATTEMPTS", "attempts", "count"),
     Column("FAILED", "failures", "count"),
     Column("FIRST TOKEN", "p50_ttft_ms", "ms"),
+    Column("TOKENS/S", "p50_tokens_per_second"),
 )
 
 

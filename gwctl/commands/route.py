@@ -114,12 +114,16 @@ def _judged(
     state = str(live.get("status") or _state(endpoint))
     if state in _NEVER_TRIED:
         reasons.append(str(live.get("reason") or _NEVER_TRIED[state]))
+    rests = live.get("rests") or []
+    if state == "cooling_down" and rests and all(rest.get("tried") is False for rest in rests):
+        reasons.append(f"closed after {live.get('reason')}")
     return {
         **endpoint,
         "tag": endpoint.get("tag") or endpoint.get("provider_name"),
         "rank": "-",
         "state": state,
         "p50": live.get("p50_ttft_ms", endpoint.get("p50_ttft_ms")),
+        "speed": live.get("p50_tokens_per_second"),
         "eligible": not reasons,
         "why": f"left out: {', '.join(reasons)}" if reasons else "",
     }
@@ -143,12 +147,13 @@ def _price(row: Record) -> Decimal:
 
 
 def _order(row: Record, by: str | None) -> tuple[Any, ...]:
+    rests = row["state"] == "cooling_down"  # whatever the sort, what rests comes last
     if by == "latency":
-        return (row.get("p50") is None, row.get("p50") or 0, _price(row))
+        return (rests, row.get("p50") is None, row.get("p50") or 0, _price(row))
     if by == "throughput":
-        speed = row.get("p50_throughput") or row.get("throughput")
-        return (speed is None, -(speed or 0), _price(row))
-    return (_price(row),)
+        speed = text.decimal(row.get("speed"))
+        return (rests, speed is None, -(speed or 0), _price(row))
+    return (rests, _price(row))
 
 
 def _hold(eligible: list[dict[str, Any]], prompt_tokens: int, max_tokens: int | None) -> str:

@@ -222,6 +222,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `sent_parameters` are the words of `supported_parameters` that the client's body really used.
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
     `body_bytes` is the size of the client's body after unpacking: the ceiling of any token count.
+    `replay_reasoning` is what a vendor said of readable reasoning of earlier turns when it refused a call: it wants
+    all of it, or none; None before anything was refused.
     """
 
     dialect: DialectName
@@ -238,3 +240,4 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     vendor_headers: dict[str, str] = {}
     extras: Extras | None = None
     body_bytes: int = 0
+    replay_reasoning: bool | None = None

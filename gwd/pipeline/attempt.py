@@ -6,14 +6,16 @@ from gwd.core.errors import Fault, GatewayError
 from gwd.core.events import Finished
 from gwd.core.usage import Usage
 from gwd.pipeline.routing import Planned
+from gwd.pricing.tokens import estimate_text
 
 
 class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One upstream call that gave nothing to the client."""
+    """One upstream call that gave nothing to the client. `opens_s` is when its vendor wants to be asked again."""
 
     planned: Planned
     fault: Fault
     duration_s: float
+    opens_s: float | None = None
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -22,9 +24,12 @@ class Outcome(msgspec.Struct, kw_only=True):
     Times are the monotonic clock's seconds. `serving` is the target whose output is (or will be) the client's, set when
     its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
     `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far.
+    `opens_s` and `passed_over` are the plan's: when something closed opens, and the names that nobody knows.
     """
 
     started_s: float
+    opens_s: float | None = None
+    passed_over: tuple[str, ...] = ()
     first_call_s: float | None = None
     first_output_s: float | None = None
     last_output_s: float | None = None
@@ -42,6 +47,22 @@ class Outcome(msgspec.Struct, kw_only=True):
     client_left: bool = False
     reached_client: bool = False
 
+    def note_failure(
+        self, planned: Planned, fault: Fault, *, duration_s: float, opens_s: float | None
+    ) -> None:
+        """An attempt gave nothing to the client."""
+        self.failures.append(
+            FailedAttempt(planned=planned, fault=fault, duration_s=duration_s, opens_s=opens_s)
+        )
+
     def break_off(self, error: GatewayError) -> None:
         """Whatever the vendor said, the client does not get it whole."""
         self.finished, self.error = None, error
+
+
+def output_tokens(outcome: Outcome) -> int | None:
+    """What the answer's output came to, by the vendor's count or our estimate; None where there was none."""
+    if outcome.reported is not None and outcome.reported.output_total > 0:
+        return outcome.reported.output_total
+    texts = "".join(outcome.texts + outcome.reasonings)
+    return estimate_text(texts) if texts else None

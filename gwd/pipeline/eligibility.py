@@ -1,7 +1,7 @@
 """Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
 
 from collections.abc import Iterable, Sequence
-from math import ceil
+from math import isinf
 from typing import Final
 
 import msgspec
@@ -28,6 +28,7 @@ from gwd.core.request import (
 from gwd.core.target import NO_FIELD_FOR
 from gwd.pipeline.resolution import Wanted
 from gwd.pipeline.situation import Situation
+from gwd.pipeline.waiting import until
 from gwd.pricing.hold import Demand
 
 _VENDOR_FILE: Final = "vendor_file"
@@ -46,7 +47,10 @@ _URL_FILES: Final = frozenset(("openai_responses", "anthropic_messages"))
 
 
 class Exclusions:
-    """Why endpoints were left out, collected over all models. `resting` is the first that only lacks a usable key."""
+    """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
+
+    `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    """
 
     def __init__(self) -> None:
         self.reasons: set[str] = set()
@@ -54,14 +58,14 @@ class Exclusions:
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
-        self.cooling_for: set[str | None] = set()
-        self.resting: tuple[Wanted, Endpoint] | None = None
+        self.closed_for: set[str] = set()
+        self.closed: tuple[Wanted, Endpoint] | None = None
 
-    def cooling(self, wait_s: float, reason: str | None) -> None:
+    def close(self, wait_s: float, reason: str) -> None:
         self.unavailable = True
-        self.cooling_for.add(reason)
-        if reason == "auth_invalid":
-            return  # until somebody edits the key: there is no time to wait for
+        self.closed_for.add(reason)
+        if isinf(wait_s):
+            return  # until somebody edits the key
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
 
@@ -236,20 +240,23 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
             metadata=metadata,
         )
-    wait_s = excluded.retry_after_s
-    retry_after_s = None if wait_s is None else min(60, max(1, ceil(wait_s)))
-    left_out: dict[str, object] | None = None
+    left_out: dict[str, object] = {}
     if excluded.reasons:
-        left_out = {"excluded_by": sorted(excluded.reasons)}
-    if excluded.cooling_for == {"rate_limited"}:
-        # Spec 7: every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
-        return EndpointsThrottled(
-            f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
-            retry_after_s=retry_after_s,
-            metadata=left_out,
+        left_out["excluded_by"] = sorted(excluded.reasons)
+    wait_s = excluded.retry_after_s
+    if excluded.closed_for == {"rate_limited"}:
+        # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
+        return until(
+            wait_s,
+            EndpointsThrottled(
+                f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
+                metadata=left_out or None,
+            ),
         )
-    return NoAvailableEndpoint(
-        f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
-        retry_after_s=retry_after_s,
-        metadata=left_out,
+    return until(
+        wait_s,
+        NoAvailableEndpoint(
+            f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
+            metadata=left_out or None,
+        ),
     )

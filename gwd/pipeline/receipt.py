@@ -1,4 +1,4 @@
-"""The route receipt (`gateway_metadata`, spec 2.2): every field, as JSON, from what the generation knows."""
+"""The route receipt (`gateway_metadata`): every field, as JSON, from what the generation knows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from gwd.pricing.cost import rates_for
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds; None where it did not come to that."""
+    """Milliseconds; None where it did not come to that. A receipt, whose times are all numbers, shows those as 0."""
 
     routing: int
     fallback: int
@@ -63,9 +63,14 @@ def receipt_json(
             "attempt": outcome.attempts if served is not None else None,
             "attempts": outcome.attempts,
             "fallback_model": served is not None and served.rank > 0,
-            "fallbacks": [_fallback(failure) for failure in outcome.failures],
+            "fallbacks": [
+                *(_passed_over(name) for name in outcome.passed_over),
+                *(_fallback(failure) for failure in outcome.failures),
+            ],
         },
-        "timing_ms": timing,
+        "timing_ms": msgspec.structs.replace(
+            timing, ttft=timing.ttft or 0, generation=timing.generation or 0
+        ),
         "cost": _cost(cost),
         "pricing": _pricing(price, prompt_tokens),
     }
@@ -81,6 +86,18 @@ def _fallback(failure: FailedAttempt) -> dict[str, Any]:
         "outcome": "retryable_error" if failure.fault.retryable else "fatal_error",
         "reason": failure.fault.reason,
         "duration_ms": _ms(failure.duration_s),
+    }
+
+
+def _passed_over(name: str) -> dict[str, Any]:
+    """A name of the request's models that the catalog does not know."""
+    return {
+        "vendor": name[:100].lstrip("~").partition("/")[0],
+        "provider": None,
+        "model": name[:100],
+        "outcome": "fatal_error",
+        "reason": "model_access_denied",
+        "duration_ms": 0,
     }
 
 

@@ -15,8 +15,9 @@ from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage, from_inclusive
 from gwd.vendors.base import Signatures, UndecodableError
+from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_chat.call import headers_for, url_for
-from gwd.vendors.openai_chat.faults import error_in, fault_inside, fault_of
+from gwd.vendors.openai_chat.faults import error_in, fault_inside
 from gwd.vendors.openai_chat.user import user_for
 
 

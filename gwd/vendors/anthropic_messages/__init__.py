@@ -19,8 +19,8 @@ from gwd.vendors.anthropic_messages import signatures
 from gwd.vendors.anthropic_messages.build import build
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.decode import MessagesDecoder, decode
-from gwd.vendors.anthropic_messages.faults import fault
 from gwd.vendors.base import Signatures, StreamDecoder
+from gwd.vendors.faults import fault_of
 from gwd.vendors.proofs import without_proofs
 
 
@@ -44,7 +44,7 @@ class AnthropicMessages:
         return without_proofs(request, OWN_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
-        return fault(status, headers, body)
+        return fault_of(status, headers, body)
 
 
 ADAPTER: Final = AnthropicMessages()

@@ -16,11 +16,11 @@ from gwd.core.events import Event
 from gwd.core.request import Embed, Family, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.faults import fault_of
 from gwd.vendors.gemini import embeddings, signatures
 from gwd.vendors.gemini.build import build
 from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.decode import GeminiDecoder, decode
-from gwd.vendors.gemini.faults import fault_of
 from gwd.vendors.proofs import without_proofs
 
 

@@ -8,10 +8,10 @@ from gwd.core.events import Event
 from gwd.core.request import Family, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_chat import signatures
 from gwd.vendors.openai_chat.build import build
 from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
-from gwd.vendors.openai_chat.faults import fault_of
 from gwd.vendors.openai_chat.proofs import without_proofs
 
 

@@ -48,6 +48,7 @@ class HistoryBuilder:
         self._used: set[tuple[int, int]] = set()
         self._carried: list[ContentPart] = []
         self._loop_from = _open_loop_from(self._messages)
+        self._replay = request.replay_reasoning
 
     def build(self) -> list[Json]:
         messages: list[Json] = []
@@ -113,7 +114,7 @@ class HistoryBuilder:
             built["refusal"] = refusal
         if len(built) == 1 and not calls:
             return []
-        thought = self._replayed_reasoning(index, message, calls)
+        thought = self._asked_reasoning(index, message, calls)
         if thought:
             built["reasoning_content"] = thought
         ids = _upstream_ids(calls)
@@ -132,6 +133,20 @@ class HistoryBuilder:
             built[FIELD] = extras[FIELD]
         return built
 
+    def _asked_reasoning(self, index: int, message: Message, calls: Sequence[ToolCallPart]) -> str:
+        """What the server asked for when it refused the call before, else what servers usually take.
+
+        A server that misses the field gets one on every turn with calls: a space where nothing is known of the
+        reasoning, as empty ones count as missing.
+        """
+        match self._replay:
+            case None:
+                return self._replayed_reasoning(index, message, calls)
+            case False:
+                return ""
+            case True:
+                return _readable_reasoning(message) or (" " if calls else "")
+
     def _replayed_reasoning(
         self, index: int, message: Message, calls: Sequence[ToolCallPart]
     ) -> str:
@@ -144,11 +159,7 @@ class HistoryBuilder:
             or "reasoning" not in self._target.supported_parameters
         ):
             return ""
-        return "".join(
-            part.text
-            for part in message.parts
-            if isinstance(part, ReasoningPart) and part.format == "unknown"
-        )
+        return _readable_reasoning(message)
 
     def _results(
         self, index: int, calls: Sequence[ToolCallPart], ids: Sequence[str]
@@ -204,6 +215,15 @@ class HistoryBuilder:
                 if value is not None:
                     built.setdefault(name, value)
         return built
+
+
+def _readable_reasoning(message: Message) -> str:
+    """Reasoning of no named family: that of another is never sent."""
+    return "".join(
+        part.text
+        for part in message.parts
+        if isinstance(part, ReasoningPart) and part.format == "unknown"
+    )
 
 
 def _upstream_ids(calls: Sequence[ToolCallPart]) -> list[str]:

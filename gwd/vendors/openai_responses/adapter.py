@@ -8,9 +8,9 @@ from gwd.core.events import Event
 from gwd.core.request import Family, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_responses.build import build
 from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
-from gwd.vendors.openai_responses.faults import fault_of
 from gwd.vendors.openai_responses.history import REASONING_FORMAT
 from gwd.vendors.proofs import without_proofs
 

@@ -35,9 +35,11 @@ class Item:
 
 
 class Items:
-    """All items of one answer."""
+    """All items of one answer. Calls that the vendor runs itself are shown where it was asked to run them."""
 
-    def __init__(self, parts: Parts, names: ToolNames) -> None:
+    def __init__(self, parts: Parts, names: ToolNames, *, runs_tools: bool = False) -> None:
+        self.searches = 0
+        self._runs_tools = runs_tools
         self._parts = parts
         self._names = names
         self._by_id: dict[str, Item] = {}
@@ -113,6 +115,8 @@ class Items:
         if item is None or item.is_done or item.kind != fields.get("type"):
             item = self.add(fields, output_index)
         item.is_done = True
+        if item.kind == "web_search_call" and _is_search(fields):
+            self.searches += 1
         match item.kind:
             case "message":
                 self._finish_message(item, fields)
@@ -120,7 +124,7 @@ class Items:
                 self._finish_call(item, fields)
             case "reasoning":
                 self._finish_reasoning(item, fields)
-            case kind if travels(kind):
+            case kind if travels(kind) or (self._runs_tools and kind.endswith("_call")):
                 item.slots[0] = self._parts.open(PartStarted(0, "text", item=fields))
             case _:
                 pass  # None of the tools that the vendor runs itself were asked for.
@@ -178,6 +182,13 @@ class Items:
         self._call_ids.add(call_id)
         name = self._names.client(item.name or "")
         item.slots[0] = self._parts.open(PartStarted(0, "tool_call", call_id=call_id, name=name))
+
+
+def _is_search(fields: dict[str, Any]) -> bool:
+    """Whether a call of the vendor's web search is one that it bills: opening a page it found is free."""
+    action = fields.get("action")
+    kind = action.get("type") if isinstance(action, dict) else None
+    return kind in (None, "search") and fields.get("status") != "failed"
 
 
 def _text(value: object) -> str | None:

@@ -48,7 +48,7 @@ _SAME: Final = {"fast": "priority", "priority": "fast"}
 def sell(request: Request, adapter: str, price: Price) -> Sold:
     """What of the request's priced extras an endpoint of this format and price is sent."""
     extras = request.extras
-    if not extras and not request.hosted_tools:
+    if not (extras or request.hosted_tools or request.vendor_headers):
         return _NOTHING
     values: dict[str, str] = {}
     refused: list[str] = []
@@ -84,7 +84,7 @@ def sell(request: Request, adapter: str, price: Price) -> Sold:
     if limits and any(tool_kind(type_) == SEARCH for type_ in sold):
         limit = (extras or {}).get("max_tool_calls")
         # Where one number bounds the calls of all tools, it bounds the searches.
-        searches += limit if is_count(limit) else sum(limits)
+        searches += int(limit) if limit is not None and is_count(limit) else sum(limits)
     return Sold(
         values=values,
         tools=tuple(type_ for type_ in types if type_ in sold),
@@ -112,7 +112,8 @@ def ceilings(price: Price, adapter: str, sold: Sold) -> dict[str, int]:
                 kind = tool_kind(type_)
                 dearest[f"{TOOLS}.{kind}"] = max(ONE, _factor(TOOLS, kind, factors) or ONE)
         elif sent is not None and sent != "auto":
-            possible = (_factor(field, word, factors) for word in (sent, _SAME.get(sent, sent)))
+            words = (sent, _SAME.get(sent, sent), *AT_LIST_PRICE.get(field, ()))
+            possible = (_factor(field, word, factors) for word in words)
             dearest[field] = max(ONE, *(factor or ONE for factor in possible))
         elif field in _CHOSEN_BY_VENDOR.get(adapter, ()):
             dearest[field] = max(
@@ -134,8 +135,8 @@ def applied(given: Given | None, price: Price, adapter: str, sold: Sold) -> Appl
         field, _, kind = name.partition(".")
         word, sent = (kind, kind) if kind else (given.values.get(field), sold.values.get(field))
         factor = _given(field, word, sent, price.modifiers[field])
-        if factor.millionths != ONE:
-            billed = min(factor.millionths, ceiling)
+        billed = min(factor.millionths, ceiling)
+        if billed != ONE:
             factors[name] = Factor(value=factor.value, millionths=billed)
     searches = given.searches
     if searches is None:

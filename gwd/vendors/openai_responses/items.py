@@ -38,13 +38,18 @@ class Items:
     """All items of one answer. Calls that the vendor runs itself are shown where it was asked to run them."""
 
     def __init__(self, parts: Parts, names: ToolNames, *, runs_tools: bool = False) -> None:
-        self.searches = 0
+        self._searches: set[str] = set()
         self._runs_tools = runs_tools
         self._parts = parts
         self._names = names
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}
         self._call_ids: set[str] = set()
+
+    @property
+    def searches(self) -> int:
+        """How many searches the vendor has run for this answer."""
+        return len(self._searches)
 
     def add(self, fields: dict[str, Any], output_index: object) -> Item:
         """An item that the vendor announces."""
@@ -116,7 +121,8 @@ class Items:
             item = self.add(fields, output_index)
         item.is_done = True
         if item.kind == "web_search_call" and _is_search(fields):
-            self.searches += 1
+            # A call may stand in an event of its own and once more in the answer as a whole.
+            self._searches.add(item.id or f"{len(self._searches)}")
         match item.kind:
             case "message":
                 self._finish_message(item, fields)

@@ -224,7 +224,7 @@ def test_whatever_a_vendor_says_it_gave_the_parts_add_up_and_the_hold_covers_the
     price: Price,
     modifiers: dict[str, dict[str, int]],
     web_search_nano: int,
-    sent: dict[str, str],
+    sent: dict[str, Any],
     given_: Given | None,
     adapter: str,
     family: str,

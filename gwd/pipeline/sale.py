@@ -69,7 +69,7 @@ def _extras(request: Request, sold: Sold) -> Extras:
         else:
             del extras[TOOLS]
     if request.hosted_tools and sold.searches:
-        extras.setdefault("max_tool_calls", sold.searches)
+        extras["max_tool_calls"] = sold.searches
     return extras
 
 

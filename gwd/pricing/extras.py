@@ -82,9 +82,7 @@ def sell(request: Request, adapter: str, price: Price) -> Sold:
     unsold = [type_ for type_ in types if type_ not in sold]
     limits = [_limit(tool) for tool in hosted if tool_kind(str(tool.get("type"))) == SEARCH]
     if limits and any(tool_kind(type_) == SEARCH for type_ in sold):
-        limit = (extras or {}).get("max_tool_calls")
-        # Where one number bounds the calls of all tools, it bounds the searches.
-        searches += int(limit) if limit is not None and is_count(limit) else sum(limits)
+        searches += _bound_of_all(request) or sum(limits)
     return Sold(
         values=values,
         tools=tuple(type_ for type_ in types if type_ in sold),
@@ -200,6 +198,12 @@ def search_limit(tool: Mapping[str, Any]) -> int | None:
 def _limit(tool: Mapping[str, Any]) -> int:
     limit = search_limit(tool)
     return SEARCHES if limit is None else limit
+
+
+def _bound_of_all(request: Request) -> int:
+    """The client's own bound on the calls of all tools its vendor runs; 0 where there is none."""
+    limit = (request.extras or {}).get("max_tool_calls") if request.hosted_tools else None
+    return int(limit) if limit is not None and _is_limit(limit) else 0
 
 
 def _is_limit(value: object) -> bool:

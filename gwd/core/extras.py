@@ -43,10 +43,9 @@ SEARCHES: Final = 10
 """How many searches a request may lead to where its client sets no bound; where the format has one, it is sent."""
 
 _DATED: Final = re.compile(r"_\d{8}$|_\d{4}_\d{2}_\d{2}$")
-# Tools of the vendor's making that cost nothing beside their tokens: most are run by the client itself.
-_FREE: Final = re.compile(
-    r"(?:bash|text_editor|computer|computer_toolset|browser_toolset|memory"
-    r"|tool_search\w*|web_fetch)"
+# Tools of Anthropic's making that the client runs itself, or that only look among the request's own tools.
+_OF_THE_CLIENT: Final = re.compile(
+    r"bash|text_editor|computer|computer_toolset|browser_toolset|memory|tool_search\w*"
 )
 _INLINE: Final = "inline-tools"
 _OPENAI: Final = ("openai_chat", "openai_responses")
@@ -96,7 +95,13 @@ def tool_kind(type_: str) -> str:
 
 def is_free(kind: str) -> bool:
     """Whether a tool of the vendor's making costs nothing beside its tokens."""
-    return _FREE.fullmatch(kind) is not None
+    return kind == "web_fetch" or _OF_THE_CLIENT.fullmatch(kind) is not None
+
+
+def fills_prompt(sold: Sold) -> bool:
+    """Whether the vendor runs tools whose results it counts as prompt, so that only the context bounds it."""
+    runs = (_OF_THE_CLIENT.fullmatch(tool_kind(type_)) is None for type_ in sold.tools)
+    return bool(sold.searches) or "mcp_servers" in sold.values or any(runs)
 
 
 def is_hosted(tool: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import Final, assert_never
 import msgspec
 
 from gwd.core.cost import Price
+from gwd.core.extras import fills_prompt
 from gwd.core.money import fee_nano
 from gwd.core.request import (
     CacheTtl,
@@ -111,7 +112,7 @@ def hold(
         # A longer prompt is refused by the vendor. A batch of embeddings may well exceed one context.
         prompt = min(prompt, target.context_length)
     sold = target.sold
-    if sold.searches or sold.tools:
+    if fills_prompt(sold):
         prompt = max(prompt, target.context_length)
     output = bound_output(demand, target, default_output_bound=default_output_bound)
     amount = hold_nano(

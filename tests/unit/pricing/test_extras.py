@@ -123,6 +123,24 @@ def test_a_request_keeps_a_tool_or_is_not_for_this_endpoint() -> None:
     assert not leaves_no_tool(beside, sell(beside, ANT, OPUS))
 
 
+@pytest.mark.parametrize(
+    ("sold", "fills"),
+    [
+        (Sold(), False),
+        (Sold(tools=("bash_20250124", "tool_search_tool_bm25_20251119")), False),
+        (Sold(tools=("web_fetch_20250910",)), True),
+        (Sold(tools=("web_search_20250305",), searches=2), True),
+        (Sold(values={"web_search_options": "*"}, searches=10), True),
+        (Sold(values={"mcp_servers": "*"}), True),
+    ],
+)
+def test_results_of_the_vendors_tools_may_fill_the_context(sold: Sold, *, fills: bool) -> None:
+    to = msgspec.structs.replace(target(PRICED, context_length=150_000), sold=sold)
+    held = hold(measure(chat("hi")), to)
+    assert (held.prompt_tokens == 150_000) is fills
+    assert held.amount_nano >= sold.searches * 10_000_000
+
+
 BILLING: list[tuple[str, str, Sold, Given | None, dict[str, int]]] = [
     ("as asked", OAI, Sold(values={"service_tier": "priority"}),
      Given(values={"service_tier": "priority"}), {"service_tier": 2_000_000}),

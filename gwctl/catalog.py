@@ -49,7 +49,7 @@ PRICES = (
     ("--cache-write-1h", "input_cache_write_1h", "tokens written to the prompt cache (1 hour)"),
     ("--reasoning", "internal_reasoning", "reasoning tokens"),
 )
-_PER_REQUEST = (("--request", "request"), ("--image", "image"))
+_PER_PIECE = (("--request", "request"), ("--image", "image"), ("--web-search", "web_search"))
 
 PROVIDERS = Resource(
     noun="provider",
@@ -103,11 +103,11 @@ ENDPOINTS = Resource(
 
 
 def pricing_body(given: dict[str, str | None]) -> dict[str, Any]:
-    """`pricing` from options: per million for tokens, as they are for requests and images."""
+    """`pricing` from options: per million for tokens, as they are for requests, images and searches."""
     result: dict[str, Any] = {}
     for option, field, _ in PRICES:
         result[field] = price(option, given.get(field))
-    for option, field in _PER_REQUEST:
+    for option, field in _PER_PIECE:
         per_million = price(option, given.get(field))
         number = text.decimal(per_million)
         result[field] = None if number is None else text.plain((number * 1_000_000).normalize())

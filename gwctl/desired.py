@@ -248,7 +248,7 @@ def _value(value: Any, at: str) -> Any:
         case Decimal() if not value.is_finite():
             raise usage(f"{at} is {value}, which is no number", do="write a number such as 50")
         case dict():
-            prices = at.endswith("pricing")
+            prices = at.endswith("pricing") or ".price_modifiers" in at
             return {
                 name: plain(Decimal(item))
                 if prices and isinstance(item, int | Decimal) and Decimal(item).is_finite()

@@ -248,7 +248,7 @@ def lines(change: Change) -> list[str]:
                 f"{head}   {name}.{part} {_shown(f'{name}.', part, before.get(part))}"
                 f" -> {_shown(f'{name}.', part, value)}"
                 for part, value in after.items()
-                if not same(before.get(part), value, price=True)
+                if not same({part: before.get(part)}, {part: value}, price=True)
             ]
         else:
             result.append(

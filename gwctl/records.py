@@ -150,6 +150,14 @@ def existing(session: Session, resource: Resource, name: str) -> dict[str, Any] 
         raise
 
 
+def _same_whole(one: Any, two: Any) -> bool:
+    """The same, and nothing besides: what the second leaves out is to go."""
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        names = one.keys() | two.keys()
+        return all(_same_whole(one.get(name), two.get(name)) for name in names)
+    return same(one, two, price=True)
+
+
 def same(one: Any, two: Any, *, price: bool = False) -> bool:
     """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets.
 
@@ -165,5 +173,10 @@ def same(one: Any, two: Any, *, price: bool = False) -> bool:
     if isinstance(one, list) and isinstance(two, list):
         return sorted(map(str, one)) == sorted(map(str, two))
     if isinstance(two, Mapping) and isinstance(one, Mapping):
-        return all(same(one.get(name), value, price=True) for name, value in two.items())
+        return all(
+            _same_whole(one.get(name), value)
+            if name == "price_modifiers"
+            else same(one.get(name), value, price=True)
+            for name, value in two.items()
+        )
     return bool(one == two)

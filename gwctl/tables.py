@@ -32,7 +32,7 @@ _MONEY_FIELDS = {
     "limit", "limit_remaining", "balance", "reserved", "available", "promotional", "granted",
     "purchased", "total_credits", "total_usage", "amount", "balance_after", "spend", "remaining",
     "threshold", "monthly_cap", "low_balance_threshold", "total_cost", "cost", "projected_spend",
-    "budget_limit",
+    "budget_limit", "web_search_cost",
 }  # fmt: skip
 _GOOD = {"enabled", "active", "healthy", "live", "succeeded", "delivered", "ok", "accepted"}
 _BAD = {"disabled", "failed", "refused", "retired", "at limit", "expired", "revoked", "down"}
@@ -121,7 +121,9 @@ def fields(record: Record, prefix: str = "") -> list[tuple[str, Any, Kind]]:
 
 def field_kind(prefix: str, name: str) -> Kind:
     if prefix.startswith("pricing"):
-        return "price" if name not in ("request", "image") else "money"
+        if "price_modifiers" in (name, *prefix.split(".")):
+            return "text"
+        return "price" if name not in ("request", "image", "web_search") else "money"
     if name.endswith(("_at", "_since")) or name == "since":
         return "time"
     if name in _MONEY_FIELDS or name.startswith(("usage", "byok_usage", "cost_")):

@@ -1,5 +1,6 @@
 """`gwctl model price`: what a model costs, now, from a date on, and before."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ _COLUMNS = (
     Column("PRICE", "what"),
     Column("PER MILLION", "value", "price"),
     Column("EACH", "each", "money"),
+    Column("FACTOR", "factor"),
 )
 _HISTORY = (
     Column("FROM", "effective_at", "time"),
@@ -44,8 +46,14 @@ def show(session: Session, model_id: Annotated[str, _ID]) -> None:
     rows = [
         {"what": texts.get(name, name), "value": value}
         if name in texts
-        else {"what": f"one {name}", "each": value}
+        else {"what": f"one {name.replace('_', ' ')}", "each": value}
         for name, value in pricing.items()
+        if name != "price_modifiers"
+    ]
+    rows += [
+        {"what": f"all tokens with {field} {value}", "factor": factor}
+        for field, factors in (pricing.get("price_modifiers") or {}).items()
+        for value, factor in factors.items()
     ]
     session.out.records(rows, _COLUMNS, noun="price")
 
@@ -54,6 +62,7 @@ def show(session: Session, model_id: Annotated[str, _ID]) -> None:
     "set",
     "gwctl model price set openai/gpt-5 --prompt 1.25 --completion 10",
     "gwctl model price set openai/gpt-5 --prompt 1 --effective 2026-12-01 --dry-run",
+    "gwctl model price set openai/gpt-5 --web-search 0.01 --factor service_tier.flex=0.5",
     writes=True,
 )
 def set_(
@@ -75,6 +84,17 @@ def set_(
     ] = None,
     request: Annotated[str | None, opt("--request", "USD", "Each request.")] = None,
     image: Annotated[str | None, opt("--image", "USD", "Each input image.")] = None,
+    web_search: Annotated[
+        str | None, opt("--web-search", "USD", "Each search that the vendor runs.")
+    ] = None,
+    factor: Annotated[
+        list[str] | None,
+        opt(
+            "--factor",
+            "FIELD.VALUE=N",
+            "All tokens at N times their price when that is asked for; none takes it away; repeatable.",
+        ),
+    ] = None,
     effective: Annotated[
         str | None, opt("--effective", "TIME", "From when on; now otherwise.")
     ] = None,
@@ -90,17 +110,38 @@ def set_(
             "internal_reasoning": reasoning,
             "request": request,
             "image": image,
+            "web_search": web_search,
         }
     )
-    if not given:
+    if not given and not factor:
         raise usage("no price was given", do="gwctl model price set --help")
     model = find(session, MODELS, model_id)
     at = None if effective is None else when.future(effective)
     before = (model.get("pricing") or {}) if at is None else _in_force(model, at)
+    if factor:
+        given["price_modifiers"] = _with_factors(before.get("price_modifiers") or {}, factor)
     changes: dict[str, Any] = {"pricing": {**before, **given}}
     if at is not None and not same(before, changes["pricing"]):
         changes["effective_at"] = at
     patch_record(session, MODELS, {**model, "pricing": before}, changes)
+
+
+def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The factors as they will be: those not named stay."""
+    factors = {field: dict(values) for field, values in before.items()}
+    for text in given:
+        name, equals, factor = text.partition("=")
+        field, dot, value = name.strip().partition(".")
+        if not (equals and dot and field and value):
+            raise usage(
+                f"--factor {text!r} names no field and value",
+                do="for example service_tier.flex=0.5",
+            )
+        if factor.strip().lower() == "none":
+            factors.get(field, {}).pop(value, None)
+        else:
+            factors.setdefault(field, {})[value] = factor.strip()
+    return {field: values for field, values in factors.items() if values}
 
 
 def _in_force(model: dict[str, Any], at: str) -> dict[str, Any]:

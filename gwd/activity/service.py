@@ -190,6 +190,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         + row.cost_completion_nano
         + row.cost_reasoning_nano
         + row.cost_request_fee_nano
+        + row.cost_web_search_nano
     )
     return {
         "id": row.id,
@@ -236,6 +237,12 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         "attempts": row.attempts,
         "usage_estimated": row.usage_estimated,
         "price_version": row.price,
+        "price_modifiers": msgspec.json.decode(row.price_modifiers)
+        if row.price_modifiers
+        else None,
+        "service_tier": row.service_tier,
+        "web_searches": row.web_searches,
+        "web_search_cost": usd_json(row.cost_web_search_nano),
         "dropped_parameters": msgspec.json.decode(row.dropped_parameters)
         if row.dropped_parameters
         else [],
@@ -264,7 +271,6 @@ _UNKNOWN_HERE: Final = (
     "preset_id",
     "provider_responses",
     "router",
-    "service_tier",
     "web_search_engine",
 )
 

@@ -190,6 +190,11 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
         "Bills by our own count because the vendor's was impossible",
         counters.usage_rejected,
     )
+    yield _counter(
+        "gwd_unpriced_extras",
+        "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
+        counters.unpriced_extras,
+    )
 
 
 def _by_route(

@@ -1,5 +1,6 @@
 """Dated prices: what a `pricing` object means, which version holds at a moment, what a complete price is."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,17 +12,33 @@ from gwd.catalog.tables import PriceTable
 from gwd.core.clock import iso
 from gwd.core.cost import Price, PriceTier
 from gwd.core.errors import InvalidValue
+from gwd.core.extras import FIELDS
 from gwd.core.ids import mint
-from gwd.core.money import PICO_PER_NANO, MoneyError, pico_from_price, price_text
+from gwd.core.money import (
+    PICO_PER_NANO,
+    MoneyError,
+    factor_text,
+    millionths_from_factor,
+    pico_from_price,
+    price_text,
+)
 from gwd.store import Connection
 
 MAX_WHOLE_PRICE_USD: Final = 1
+MAX_MODIFIERS: Final = 32
+_EACH: Final = ("request", "image", "web_search")
+_VALUE: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}|\*")
 
 
 class Pricing(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Decimal strings in USD per token (`request` and `image`: USD each), as catalogs and model records write them."""
+    """Decimal strings in USD per token (`request`, `image`, `web_search`: USD each), as catalogs and model records
+    write them.
+
+    `price_modifiers` holds, per field and value of what makes a call dearer, a factor as a decimal string: it
+    multiplies the price of every class of tokens. A value without one, and a search without `web_search`, is not sold.
+    """
 
     prompt: str | UnsetType = UNSET
     completion: str | UnsetType = UNSET
@@ -31,6 +48,8 @@ class Pricing(
     internal_reasoning: str | UnsetType = UNSET
     request: str | UnsetType = UNSET
     image: str | UnsetType = UNSET
+    web_search: str | UnsetType = UNSET
+    price_modifiers: dict[str, dict[str, str]] | UnsetType = UNSET
 
 
 class PricingTier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -154,8 +173,9 @@ def _append(
 
 def _check(body: PriceBody) -> None:
     _rates(body.pricing, "pricing")
-    for name in ("request", "image"):
+    for name in _EACH:
         _whole_nano(getattr(body.pricing, name), name)
+    _modifiers(body.pricing)
     seen = set()
     for tier in body.tiers:
         _rates(tier.pricing, "pricing_tiers")
@@ -164,10 +184,11 @@ def _check(body: PriceBody) -> None:
                 "`above_prompt_tokens` must be positive, and each only once", param="pricing_tiers"
             )
         seen.add(tier.above_prompt_tokens)
-        if tier.pricing.request is not UNSET or tier.pricing.image is not UNSET:
+        whole = (*_EACH, "price_modifiers")
+        if any(getattr(tier.pricing, name) is not UNSET for name in whole):
             raise InvalidValue(
-                "`pricing_tiers`: `request` and `image` do not depend on the length of the prompt;"
-                " give them in `pricing`",
+                "`pricing_tiers`: `request`, `image`, `web_search` and `price_modifiers` do not depend on"
+                " the length of the prompt; give them in `pricing`",
                 param="pricing_tiers",
             )
 
@@ -267,6 +288,10 @@ def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price |
         request_nano=_whole_nano(body.pricing.request, "request"),
         image_nano=_whole_nano(body.pricing.image, "image"),
         tiers=tuple(_tier(tier, base) for tier in body.tiers),
+        modifiers=_modifiers(body.pricing),
+        web_search_nano=None
+        if body.pricing.web_search is UNSET
+        else _whole_nano(body.pricing.web_search, "web_search"),
     )
 
 
@@ -316,6 +341,35 @@ def _rates(pricing: Pricing, where: str) -> dict[str, int]:
     return rates
 
 
+def _modifiers(pricing: Pricing) -> dict[str, dict[str, int]]:
+    """The factors by field and value, in millionths. Raises InvalidValue naming the field."""
+    given = {} if pricing.price_modifiers is UNSET else pricing.price_modifiers
+    read: dict[str, dict[str, int]] = {}
+    for field, factors in given.items():
+        where = f"pricing.price_modifiers.{field}"
+        if field not in FIELDS:
+            raise InvalidValue(
+                f"`{where}`: what can make a call dearer is one of {', '.join(FIELDS)}", param=where
+            )
+        if len(factors) > MAX_MODIFIERS:
+            raise InvalidValue(f"`{where}`: at most {MAX_MODIFIERS} values", param=where)
+        for value, factor in factors.items():
+            if not _VALUE.fullmatch(value):
+                raise InvalidValue(
+                    f"`{where}`: {value[:64]!r} must be a value as the vendor writes it in lower case, or *",
+                    param=where,
+                )
+            read.setdefault(field, {})[value] = _factor(factor, f"{where}.{value}")
+    return read
+
+
+def _factor(text: str, field: str) -> int:
+    try:
+        return millionths_from_factor(text)
+    except MoneyError as error:
+        raise InvalidValue(f"`{field}` {error}", param=field) from None
+
+
 def _whole_nano(text: str | UnsetType, name: str) -> int:
     if text is UNSET:
         return 0
@@ -335,11 +389,11 @@ def _pico(text: str, field: str) -> int:
         raise InvalidValue(f"`{field}` {error}", param=field) from None
 
 
-def pricing_record(price: Price | None) -> dict[str, str]:
-    """The `pricing` object of a model record: decimal strings, USD per token."""
+def pricing_record(price: Price | None) -> dict[str, Any]:
+    """The `pricing` object of a model record: decimal strings, USD per token; priced extras where there are some."""
     if price is None:
         return {}
-    record = {
+    record: dict[str, Any] = {
         "prompt": price_text(price.prompt_pico),
         "completion": price_text(price.completion_pico),
         "input_cache_read": price_text(price.cache_read_pico),
@@ -350,4 +404,11 @@ def pricing_record(price: Price | None) -> dict[str, str]:
     }
     if price.reasoning_is_separate:
         record["internal_reasoning"] = price_text(price.reasoning_pico)
+    if price.web_search_nano is not None:
+        record["web_search"] = price_text(price.web_search_nano * PICO_PER_NANO)
+    if price.modifiers:
+        record["price_modifiers"] = {
+            field: {value: factor_text(factor) for value, factor in factors.items()}
+            for field, factors in price.modifiers.items()
+        }
     return record

@@ -63,6 +63,7 @@ class Counters:
         "refusals",
         "requests",
         "settlement",
+        "unpriced_extras",
         "usage_estimated",
         "usage_rejected",
     )
@@ -77,6 +78,7 @@ class Counters:
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.connections = 0
+        self.unpriced_extras = 0
         self.usage_estimated = 0
         self.usage_rejected = 0
         self.estimates_exceeded = 0

@@ -14,6 +14,8 @@ PICO_PER_USD: Final = 1_000_000_000_000
 MAX_NANO: Final = 9_000_000_000_000_000_000
 MAX_INPUT_USD: Final = 1_000_000
 MAX_PRICE_PER_TOKEN_USD: Final = 1
+MILLIONTHS: Final = 1_000_000
+MAX_FACTOR: Final = 1_000
 BPS_PER_WHOLE: Final = 10_000
 _EXACT: Final = Context(prec=40, traps=[Inexact])
 """Far more digits than an amount in range can have: what has to be rounded here is too fine."""
@@ -23,9 +25,10 @@ class MoneyError(ValueError):
     """An amount or a price that cannot be taken; the text says why, without naming a field."""
 
 
-def cost_of_tokens_nano(tokens: int, price_pico: int) -> int:
-    """What `tokens` cost at `price_pico` a token, rounded once, half up, to a nano."""
-    return (tokens * price_pico + PICO_PER_NANO // 2) // PICO_PER_NANO
+def nano_from_pico(pico: int, *, above: int = 1, below: int = 1) -> int:
+    """Pico-USD times a factor `above / below` as nano-USD, rounded once, half up."""
+    unit = PICO_PER_NANO * below
+    return (2 * pico * above + unit) // (2 * unit)
 
 
 def fee_nano(amount_nano: int, fee_bps: int) -> int:
@@ -39,6 +42,26 @@ def nano_from_usd(amount: Decimal | int) -> int:
     Raises MoneyError for negative, non-finite, too fine or too large amounts.
     """
     return _scaled(amount, NANO_PER_USD, 9, MAX_INPUT_USD, "USD")
+
+
+def millionths_from_factor(factor: Decimal | str) -> int:
+    """A factor (a decimal string in catalogs) to whole millionths; above 0 to 1000, at most six decimals.
+
+    Raises MoneyError for anything else.
+    """
+    try:
+        value = Decimal(factor)
+    except InvalidOperation:
+        raise MoneyError("must be a factor as a decimal string, for example 1.1") from None
+    millionths = _scaled(value, MILLIONTHS, 6, MAX_FACTOR, "times the list price")
+    if not millionths:
+        raise MoneyError("must be above 0: what is free has the factor 1 of a price of 0")
+    return millionths
+
+
+def factor_text(millionths: int) -> str:
+    """A factor as a plain decimal string."""
+    return _plain(millionths, 6)
 
 
 def pico_from_price(price: Decimal | str) -> int:

@@ -5,6 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from gwd.core.cost import Price
+from gwd.core.extras import Sold
 from gwd.core.request import Effort
 
 _FEW_HAVE: Final = frozenset(
@@ -87,7 +88,10 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """An endpoint with the credential chosen for this request: all that build, dispatch and settle need to know."""
+    """An endpoint with the credential chosen for this request: all that build, dispatch and settle need to know.
+
+    `sold` is what it is sent of the request's priced extras.
+    """
 
     endpoint_id: str
     model: str
@@ -106,6 +110,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     flags: Flags
     price: Price
     credential: Credential
+    sold: Sold = Sold()
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):

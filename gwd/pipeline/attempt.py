@@ -4,6 +4,7 @@ import msgspec
 
 from gwd.core.errors import Fault, GatewayError
 from gwd.core.events import Finished
+from gwd.core.extras import Given
 from gwd.core.usage import Usage
 from gwd.pipeline.routing import Planned
 from gwd.pricing.tokens import estimate_text
@@ -23,7 +24,8 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     Times are the monotonic clock's seconds. `serving` is the target whose output is (or will be) the client's, set when
     its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
-    `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far.
+    `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far,
+    `given` what it says it gave of the priced extras.
     `opens_s` and `passed_over` are the plan's: when something closed opens, and the names that nobody knows.
     """
 
@@ -41,6 +43,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     texts: list[str] = msgspec.field(default_factory=list)
     reasonings: list[str] = msgspec.field(default_factory=list)
     reported: Usage | None = None
+    given: Given | None = None
     upstream_id: str | None = None
     finished: Finished | None = None
     error: GatewayError | None = None

@@ -7,15 +7,18 @@ import msgspec
 
 from gwd.activity.row import Status
 from gwd.core.cost import Cost
+from gwd.core.extras import Applied
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
 from gwd.pricing.cost import cost
+from gwd.pricing.extras import applied
 from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
 from gwd.pricing.usage_check import check_usage, usage_ceiling
 
 _FREE: Final = Cost()
+_LIST_PRICE: Final = Applied()
 _NOTHING: Final = Usage()
 
 
@@ -27,6 +30,7 @@ class Bill(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
     cost: Cost
     charged: bool
+    applied: Applied = _LIST_PRICE
 
 
 def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
@@ -52,20 +56,39 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
         and (finished is None or finished.reason in (None, "error"))
     )
     credential = served.target.credential
+    extras = applied_of(outcome, served.target)
     charged = cost(
         usage,
         served.target.price,
         byok_fee_bps=credential.fee_bps if credential.byok else None,
         insured=insured,
+        applied=extras,
     )
     if finished is None:
         status = "cancelled" if outcome.client_left else "incomplete"
         reason = None if outcome.client_left else "error"
-        return Bill(status=status, finish_reason=reason, usage=usage, cost=charged, charged=True)
+        return Bill(
+            status=status,
+            finish_reason=reason,
+            usage=usage,
+            cost=charged,
+            charged=True,
+            applied=extras,
+        )
     status = "incomplete" if finished.reason == "error" and not insured else "succeeded"
     return Bill(
-        status=status, finish_reason=finished.reason, usage=usage, cost=charged, charged=True
+        status=status,
+        finish_reason=finished.reason,
+        usage=usage,
+        cost=charged,
+        charged=True,
+        applied=extras,
     )
+
+
+def applied_of(outcome: Outcome, target: Target) -> Applied:
+    """What the answer so far is billed beside the list price of its tokens."""
+    return applied(outcome.given, target.price, target.adapter, target.sold)
 
 
 def received_usage(

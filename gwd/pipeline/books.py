@@ -48,6 +48,7 @@ def books_of(
             cost=bill.cost,
             prompt_tokens=bill.usage.input_total,
             timing=timing,
+            applied=bill.applied,
         )
     row = row_of(
         ticket,

@@ -5,14 +5,16 @@ from gwd.core.counters import Counters
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
 from gwd.pipeline.ticket import Ticket
+from gwd.pricing.extras import unpriced
 
 
 def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock) -> None:
     """Its waits and its cancelled call; it has just been settled."""
     if outcome.first_output_s is not None and ticket.stream:
         counters.first_token.observe(outcome.first_output_s - outcome.started_s)
-    if ticket.dropped_tools:
-        counters.hosted_tools_dropped += len(ticket.dropped_tools)
+    shown = outcome.serving or outcome.trying
+    if shown is not None:
+        counters.hosted_tools_dropped += len(shown.target.sold.refused_tools)
     if outcome.finished is not None and outcome.last_output_s is not None:
         counters.settlement.observe(max(0.0, clock.monotonic_s() - outcome.last_output_s))
     elif outcome.client_left and outcome.trying is not None:
@@ -26,5 +28,10 @@ def count_bill(counters: Counters, outcome: Outcome, bill: Bill, hold_nano: int)
             counters.usage_rejected += 1
         else:
             counters.usage_estimated += 1
+    if outcome.serving is not None:
+        target = outcome.serving.target
+        counters.unpriced_extras += unpriced(
+            outcome.given, target.price, target.adapter, target.sold
+        )
     if bill.cost.total_nano > hold_nano:
         counters.estimates_exceeded += 1

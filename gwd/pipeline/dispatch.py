@@ -30,6 +30,7 @@ from gwd.pipeline.health import Health
 from gwd.pipeline.lessons import SECOND_TRY, Lessons, for_second_try
 from gwd.pipeline.rests import opens_again_s
 from gwd.pipeline.routing import Planned
+from gwd.pipeline.sale import build
 from gwd.pipeline.secrecy import body_without_secrets, without_secrets
 from gwd.pipeline.unpacking import unpacked
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
@@ -99,7 +100,7 @@ class Dispatcher:
             try:
                 adapter = self._adapters[planned.target.adapter]
                 refuse_unread_question(request, adapter.family)
-                call = adapter.build(request, planned.target)
+                call = build(adapter, request, planned.target)
             except InvalidRequest as error:
                 unbuildable = error
                 continue
@@ -177,7 +178,7 @@ class Dispatcher:
         adapter = self._adapters[planned.target.adapter]
         changed = for_second_try(request, fault, adapter)
         try:
-            call = adapter.build(changed, planned.target)
+            call = build(adapter, changed, planned.target)
         except InvalidRequest:
             return fault
         if call.body == refused.body:
@@ -199,7 +200,7 @@ class Dispatcher:
             outcome.first_call_s = began_s
         outcome.attempts += 1
         outcome.trying = planned
-        outcome.reported = None
+        outcome.reported = outcome.given = None
         outcome.texts, outcome.reasonings = [], []
         attempt = _Attempt(
             request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock
@@ -356,6 +357,8 @@ class _Attempt:
             raise _Broken(failed.fault)  # a whole answer that failed gave the client nothing
         if decoder is not None and decoder.usage is not None:
             self._outcome.reported = decoder.usage
+        if decoder is not None and decoder.given is not None:
+            self._outcome.given = decoder.given
         if failed is not None:
             events = [event for event in events if not isinstance(event, Failed)]
         if not self.has_output:
@@ -392,6 +395,8 @@ class _Attempt:
                 outcome.finished = event
                 if event.usage is not None:
                     outcome.reported = event.usage
+                if event.given is not None:
+                    outcome.given = event.given
                 self.ended = True
             elif type(event) is Failed:
                 return event

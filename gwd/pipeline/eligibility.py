@@ -14,7 +14,9 @@ from gwd.core.errors import (
     NoAvailableEndpoint,
     NoEligibleEndpoints,
     UnsupportedContent,
+    UnsupportedTool,
 )
+from gwd.core.extras import hosted_tools, tool_kind
 from gwd.core.request import (
     Embed,
     FilePart,
@@ -29,9 +31,11 @@ from gwd.core.target import NO_FIELD_FOR
 from gwd.pipeline.resolution import Wanted
 from gwd.pipeline.situation import Situation
 from gwd.pipeline.waiting import until
+from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
 _VENDOR_FILE: Final = "vendor_file"
+_NO_TOOL: Final = "unsupported_tool"
 _SOFT: Final = ("tools", "response_format", "verbosity")
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
 _SAME: Final = {
@@ -55,6 +59,7 @@ class Exclusions:
     def __init__(self) -> None:
         self.reasons: set[str] = set()
         self.unsupported: set[str] = set()
+        self.unsold: set[str] = set()
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
@@ -137,6 +142,9 @@ def candidates(
             excluded.context_length = max(excluded.context_length, endpoint.context_length)
         if reason == "require_parameters":
             excluded.unsupported |= _unsupported(request, endpoint)
+            price = endpoint.price_at(situation.now_us)
+            assert price is not None
+            excluded.unsold |= set(sell(request, endpoint.adapter, price).refused)
     for word in _SOFT:
         if word in request.sent_parameters:
             supporting = [e for e in fitting if word in e.supported_parameters]
@@ -153,7 +161,8 @@ def _excluded_by(
     situation: Situation,
 ) -> str | None:
     preferences, settings = request.preferences, situation.organization.settings
-    if endpoint.price_at(situation.now_us) is None:
+    price = endpoint.price_at(situation.now_us)
+    if price is None:
         return "price"
     if settings.allowed_providers is not None and not is_named(
         endpoint, settings.allowed_providers
@@ -169,7 +178,10 @@ def _excluded_by(
         return "modality"
     if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
         return "structured_outputs"
-    if preferences.require_parameters and _unsupported(request, endpoint):
+    sold = sell(request, endpoint.adapter, price)
+    if leaves_no_tool(request, sold):
+        return _NO_TOOL
+    if preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
         return "require_parameters"
     if demand.generates:
         output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
@@ -213,6 +225,26 @@ def matches(endpoint: Endpoint, name: str) -> bool:
     return wanted in (endpoint.tag, endpoint.provider, endpoint.provider_name.lower())
 
 
+def _refused_tools(request: Request, excluded: Exclusions) -> UnsupportedTool | None:
+    """The refusal where nothing but tools that no endpoint runs stands in the way."""
+    kinds = dict.fromkeys(tool_kind(str(tool.get("type"))) for tool in hosted_tools(request))
+    model = request.models[0]
+    if excluded.reasons == {_NO_TOOL}:
+        return UnsupportedTool(
+            f"no endpoint of `{model}` runs the tools of this request ({', '.join(kinds)}), and without them it would"
+            " be answered from nothing: declare a tool of your own, or name another model",
+            param="tools",
+        )
+    is_strict = excluded.reasons == {"require_parameters"} and not excluded.unsupported
+    if is_strict and excluded.unsold and excluded.unsold <= kinds.keys():
+        return UnsupportedTool(
+            f"no endpoint of `{model}` runs {', '.join(sorted(excluded.unsold))}: leave it out, or do without"
+            " provider.require_parameters",
+            param="tools",
+        )
+    return None
+
+
 def none_left(request: Request, demand: Demand, excluded: Exclusions) -> GatewayError:
     if excluded.reasons == {"context_length"}:
         return ContextLengthExceeded(
@@ -230,12 +262,15 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             f"a `file_id` names a file that another vendor keeps, which `{request.models[0]}` cannot read:"
             " send the file's bytes or its URL"
         )
+    refused = _refused_tools(request, excluded)
+    if refused is not None:
+        return refused
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
         why = ", ".join(sorted(excluded.reasons))
-        if excluded.unsupported:
-            metadata["unsupported_parameters"] = sorted(excluded.unsupported)
-            why += f" (unsupported: {', '.join(sorted(excluded.unsupported))})"
+        if unsupported := sorted(excluded.unsupported | excluded.unsold):
+            metadata["unsupported_parameters"] = unsupported
+            why += f" (unsupported: {', '.join(unsupported)})"
         return NoEligibleEndpoints(
             f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
             metadata=metadata,

@@ -11,12 +11,9 @@ import msgspec
 
 from gwd.catalog.snapshot import Endpoint, Model
 from gwd.core.cost import Price
-from gwd.core.errors import (
-    GatewayError,
-)
-from gwd.core.request import (
-    Request,
-)
+from gwd.core.errors import GatewayError
+from gwd.core.extras import Sold
+from gwd.core.request import Request
 from gwd.core.target import Credential, Target
 from gwd.credentials.service import VendorKey
 from gwd.pipeline.eligibility import Exclusions, candidates, is_named, matches, needs_of, none_left
@@ -24,9 +21,11 @@ from gwd.pipeline.health import Health
 from gwd.pipeline.resolution import Rejected, Wanted, resolve
 from gwd.pipeline.situation import Situation, Sort
 from gwd.pricing import hold as holds
+from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
 
 MAX_TARGETS: Final = 24
+_NOTHING_SOLD: Final = Sold()
 _NOBODY: Final = Credential(id="", secret="")
 
 
@@ -315,7 +314,8 @@ def _planned(
 ) -> Planned:
     price = endpoint.price_at(situation.now_us)
     assert price is not None
-    target = target_of(entry.model, endpoint, credential, price)
+    sold = sell(demand.request, endpoint.adapter, price)
+    target = target_of(entry.model, endpoint, credential, price, sold)
     hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
     return Planned(
         target=target,
@@ -333,7 +333,13 @@ def credential_of(key: VendorKey) -> Credential:
     return Credential(id=key.id, secret=key.secret)
 
 
-def target_of(model: Model, endpoint: Endpoint, credential: Credential, price: Price) -> Target:
+def target_of(
+    model: Model,
+    endpoint: Endpoint,
+    credential: Credential,
+    price: Price,
+    sold: Sold = _NOTHING_SOLD,
+) -> Target:
     return Target(
         endpoint_id=endpoint.id,
         model=model.id,
@@ -352,4 +358,5 @@ def target_of(model: Model, endpoint: Endpoint, credential: Credential, price: P
         flags=endpoint.flags,
         price=price,
         credential=credential,
+        sold=sold,
     )

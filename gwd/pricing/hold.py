@@ -10,7 +10,8 @@ from typing import Final, assert_never
 import msgspec
 
 from gwd.core.cost import Price
-from gwd.core.money import PICO_PER_NANO, fee_nano
+from gwd.core.extras import fills_prompt
+from gwd.core.money import fee_nano
 from gwd.core.request import (
     CacheTtl,
     FilePart,
@@ -26,11 +27,13 @@ from gwd.core.request import (
 )
 from gwd.core.target import LEAST_OUTPUT, Target
 from gwd.pricing.bound import bound_prompt
-from gwd.pricing.cost import Rates, reachable_rates
+from gwd.pricing.cost import Multiple, Rates, multiple_of, reachable_rates
 from gwd.pricing.estimate import count_images, estimate_prompt
+from gwd.pricing.extras import ceilings
 
 DEFAULT_OUTPUT_BOUND: Final = 32_768
 _CLASSES: Final = 5
+_ONCE: Final = Multiple()
 
 
 class Demand(msgspec.Struct, kw_only=True):
@@ -100,12 +103,17 @@ def hold(
 ) -> Hold:
     """The credit that covers the dearest way this target can answer the request.
 
+    What it is sold of the priced extras counts at its dearest. Tools that the vendor runs write their results into the
+    prompt, so with them only the context bounds it.
     On the owner's own key only the fee is held; its fallback to the platform's key is a target of its own.
     """
     prompt = demand.prompt_bound
     if demand.generates:
         # A longer prompt is refused by the vendor. A batch of embeddings may well exceed one context.
         prompt = min(prompt, target.context_length)
+    sold = target.sold
+    if fills_prompt(sold):
+        prompt = max(prompt, target.context_length)
     output = bound_output(demand, target, default_output_bound=default_output_bound)
     amount = hold_nano(
         target.price,
@@ -113,6 +121,8 @@ def hold(
         output_tokens=output,
         images=demand.images,
         writes_1h=demand.writes_1h,
+        times=multiple_of(ceilings(target.price, target.adapter, sold).values()),
+        searches=sold.searches,
     )
     if target.credential.byok:
         amount = fee_nano(amount, target.credential.fee_bps)
@@ -120,7 +130,14 @@ def hold(
 
 
 def hold_nano(
-    price: Price, *, prompt_tokens: int, output_tokens: int, images: int, writes_1h: bool
+    price: Price,
+    *,
+    prompt_tokens: int,
+    output_tokens: int,
+    images: int,
+    writes_1h: bool,
+    times: Multiple = _ONCE,
+    searches: int = 0,
 ) -> int:
     """The dearest official price of at most so many tokens, in nano-USD, rounded up.
 
@@ -132,8 +149,9 @@ def hold_nano(
         for rates in reachable_rates(price, prompt_tokens)
     )
     # Each class of the real cost is rounded half up on its own: at most half a nano a class above the exact sum.
-    rounded_up = -(-tokens_pico // PICO_PER_NANO) + _CLASSES
-    return rounded_up + price.request_nano + images * price.image_nano
+    rounded_up = times.nano_up(tokens_pico) + _CLASSES
+    pieces = images * price.image_nano + searches * (price.web_search_nano or 0)
+    return rounded_up + price.request_nano + pieces
 
 
 def _dearest_prompt(rates: Rates, *, writes_1h: bool) -> int:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
+from gwd.core.extras import Given
 from gwd.core.request import Family, Part, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
@@ -21,6 +22,11 @@ class StreamDecoder(Protocol):
     @property
     def usage(self) -> Usage | None:
         """What the vendor has reported so far: the bill of a stream that breaks off or whose client leaves."""
+        ...
+
+    @property
+    def given(self) -> Given | None:
+        """What the vendor has said so far of the priced extras; None when it has said nothing of them."""
         ...
 
     def feed(self, frame: Frame) -> list[Event]:

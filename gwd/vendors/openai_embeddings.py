@@ -10,6 +10,7 @@ import msgspec
 
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
+from gwd.core.extras import Given
 from gwd.core.request import Embed, Family, Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target, UpstreamCall
@@ -101,6 +102,7 @@ class NoStream:
     """Embeddings are never streamed; a server that does so is not understood."""
 
     usage: Usage | None = None
+    given: Given | None = None
 
     def feed(self, frame: Frame) -> list[Event]:
         raise UndecodableError("an embeddings answer can't be a stream")

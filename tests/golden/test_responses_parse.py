@@ -168,9 +168,8 @@ def test_hosted_tools_are_dropped_and_counted():
                 "tools": [{"type": "web_search"}],
             },
         },
-        {"tools": [SEARCH, FUNCTION], "provider": {"require_parameters": True}},
     ],
-    ids=["named", "required", "allowed", "require_parameters"],
+    ids=["named", "required", "allowed"],
 )
 def test_a_hosted_tool_that_must_run_is_refused(fields: dict[str, Any]):
     with pytest.raises(errors.UnsupportedTool):

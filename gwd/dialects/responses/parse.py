@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedParameter, UnsupportedTool
+from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedParameter
 from gwd.core.request import (
     Generate,
     Message,
@@ -70,12 +70,6 @@ def parse(
     models = extensions.models_of(wire.model, wire.models)
     preferences = extensions.preferences_of(wire.provider)
     offer = offer_of(wire.tools, wire.input)
-    if offer.hosted and preferences.require_parameters:
-        raise UnsupportedTool(
-            f"the hosted tool {offer.hosted[0]!r} is not available here; leave it out, "
-            "or do without provider.require_parameters",
-            param="tools",
-        )
     choice = choice_of(wire.tool_choice, parallel=wire.parallel_tool_calls, offer=offer)
     text = wire.text or TextWire()
     return ResponsesRequest(
@@ -99,7 +93,8 @@ def parse(
         include_receipt=extensions.wants_receipt(headers),
         tags=_tags(wire, headers),
         sent_parameters=_sent_parameters(wire, offer),
-        dropped_tools=offer.hosted,
+        hosted_tools=offer.hosted,
+        dropped_tools=tuple(tool["type"] for tool in offer.hosted),
         extras=_extras(fields),
         body_bytes=len(body),
         echo=_echo(wire, offer, fields),

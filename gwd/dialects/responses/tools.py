@@ -1,4 +1,4 @@
-"""Tools and tool_choice of a request: own tools stay, namespaces are flattened, hosted tools are dropped."""
+"""Tools and tool_choice of a request: own tools stay, namespaces are flattened, hosted tools stand apart."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, assert_never
@@ -33,12 +33,13 @@ Entry = tuple[str, str, dict[str, Any]]
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools of a request: `echo` is what the response repeats, `hosted` the types that were dropped."""
+    """The tools of a request: `echo` is what the response repeats, `hosted` the tools that the
+    vendor would run: only an endpoint that has a price for them is sent them."""
 
     tools: tuple[Tool, ...]
     namespaces: Namespaces
     echo: tuple[dict[str, Any], ...]
-    hosted: tuple[str, ...]
+    hosted: tuple[dict[str, Any], ...]
 
 
 def offer_of(
@@ -46,13 +47,13 @@ def offer_of(
 ) -> Offer:
     """Read the `tools` list and the tools that items of `input` add to it; of two with one name the later counts.
 
-    A tool type that the vendor itself would run is dropped, not refused: Codex always sends one (api.md 3.5).
+    A tool type that the vendor itself would run is never refused here: Codex always sends one.
     """
     listed = _entries("tools", wanted)
     entries = listed + _additional(items)
     namespaces = Namespaces(_plain_names(entries))
     tools: list[Tool] = []
-    hosted: list[str] = []
+    hosted: list[dict[str, Any]] = []
     for path, kind, tool in entries:
         match kind:
             case "function" | "custom":
@@ -60,7 +61,7 @@ def offer_of(
             case "namespace":
                 tools.extend(_members(path, tool, namespaces))
             case _:
-                hosted.append(kind)
+                hosted.append(tool)
     if len(tools) > MAX_TOOLS:
         raise InvalidValue(f"`tools`: at most {MAX_TOOLS} tools", param="tools")
     return Offer(
@@ -85,7 +86,7 @@ def choice_of(
             choice = ToolChoice(mode=wanted)
         case "required":
             if offer.hosted and not offer.tools:
-                raise _unsupported(offer.hosted[0])
+                raise _unsupported(offer.hosted[0]["type"])
             choice = ToolChoice(mode="required")
         case str():
             raise InvalidValue(

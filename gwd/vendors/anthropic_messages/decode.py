@@ -18,6 +18,7 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
+from gwd.core.extras import SEARCH, Given
 from gwd.core.ids import mint
 from gwd.core.request import Request
 from gwd.core.sse import BOM, Frame
@@ -90,6 +91,11 @@ class MessagesDecoder:
         self._answered = False
         self._is_text = False
         self._ending: dict[str, Any] | None = None
+        self._searches = 0
+
+    @property
+    def given(self) -> Given | None:
+        return self._reported.given(searches_begun=self._searches)
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -190,6 +196,8 @@ class MessagesDecoder:
         # The same index once more means another block: the earlier one has ended without saying so.
         events = self._block_stopped(index) if index in self._by_index else []
         self._skipped.discard(index)
+        if block.type == "server_tool_use" and block.name == SEARCH:
+            self._searches += 1
         if block.type not in READ_BLOCKS and not self._own:
             self._skipped.add(index)
             return events
@@ -320,6 +328,7 @@ class MessagesDecoder:
                 stop_sequence=ending.get("stop_sequence"),
                 explanation=explanation if isinstance(explanation, str) else None,
                 extras=(extras or None) if self._own else None,
+                given=self.given,
             )
         )
         return events

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gwd.core.extras import Given, given_words, said
 from gwd.core.usage import Usage, from_exclusive, is_count
 from gwd.vendors.anthropic_messages.wire import UsageWire
 
@@ -20,6 +21,7 @@ class UsageTracker:
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._searches: int | None = None
         self.own: dict[str, Any] = {}
 
     def add(self, wire: UsageWire | None, *, final: bool) -> None:
@@ -46,6 +48,14 @@ class UsageTracker:
             value = getattr(wire, name)
             if value is not None:
                 self.own[name] = value
+        tools = wire.server_tool_use
+        if final and isinstance(tools, dict) and is_count(tools.get("web_search_requests")):
+            self._searches = tools["web_search_requests"]
+
+    def given(self, *, searches_begun: int) -> Given | None:
+        """What the vendor says of the priced extras; of an answer that broke off, the searches that were seen."""
+        searches = searches_begun if self._searches is None else self._searches
+        return said(given_words(self.own), searches)
 
     @property
     def is_whole(self) -> bool:

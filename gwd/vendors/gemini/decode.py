@@ -21,6 +21,7 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
+from gwd.core.extras import Given
 from gwd.core.request import Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.usage import Usage
@@ -74,6 +75,7 @@ class GeminiDecoder:
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
         self.usage: Usage | None = None
+        self.given: Given | None = None
         self._reported: UsageWire | None = None
         self._started = False
         self._over = False
@@ -185,6 +187,7 @@ class GeminiDecoder:
         if logprobs is not None and self._open == "text":
             events.append(PartDelta(self._index, "", {"logprobs": logprobs}))
         self._word = _str(candidate.finish_reason) or self._word
+        self.given = _searched(candidate.grounding_metadata) or self.given
         self._explain(candidate.finish_message)
 
     def _part(self, part: PartWire, events: list[Event]) -> None:
@@ -255,6 +258,7 @@ class GeminiDecoder:
                 upstream_reason=self._word or self._blocked,
                 usage=self.usage,
                 explanation=self._explanation if reason == "content_filter" else None,
+                given=self.given,
             )
         )
         return events
@@ -299,6 +303,14 @@ def _arguments(args: msgspec.Raw) -> str:
         return msgspec.json.format(raw, indent=-1).decode("utf-8", "replace")
     text = _ANY(raw) if raw[:1] == b'"' else None
     return text if isinstance(text, str) and text.strip() else "{}"
+
+
+def _searched(grounding: object) -> Given | None:
+    """The searches an answer rests on: the vendor bills different ones, and no empty ones."""
+    queries = grounding.get("webSearchQueries") if isinstance(grounding, dict) else None
+    if not isinstance(queries, list):
+        return None
+    return Given(searches=len({query for query in queries if isinstance(query, str) and query}))
 
 
 def _str(value: object) -> str | None:

@@ -6,6 +6,7 @@ import msgspec
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, PartDelta, Started
+from gwd.core.extras import Given
 from gwd.core.request import Generate, Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target
@@ -13,6 +14,7 @@ from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_chat.assembly import Assembly
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
+from gwd.vendors.openai_chat.given import given_of
 from gwd.vendors.openai_chat.usage import Reports, usage_of
 from gwd.vendors.openai_chat.wire import (
     AnswerWire,
@@ -78,6 +80,7 @@ class ChatStreamDecoder:
 
     def __init__(self, request: Request, target: Target) -> None:
         self.usage: Usage | None = None
+        self.given: Given | None = None
         self._target = target
         self._reports = Reports(target)
         body = request.body
@@ -166,6 +169,7 @@ class ChatStreamDecoder:
         choice = answer.choices[0]
         message = choice.message or choice.delta or DeltaWire()
         self.usage = usage_of(answer.usage or choice.usage, self._target)
+        self._take_given(answer)
         if choice.error and not (message.content or message.tool_calls):
             return self._failed(fault_inside(choice.error))
         events = self._open(answer)
@@ -178,6 +182,7 @@ class ChatStreamDecoder:
         events = self._open(chunk)
         choice = next((c for c in chunk.choices or () if not c.index), None)
         self._take_usage(chunk.usage)
+        self._take_given(chunk)
         self._take_found(chunk)
         self._usage_closed_it = chunk.usage is not None and not chunk.choices
         if choice is None:
@@ -274,6 +279,9 @@ class ChatStreamDecoder:
         if reported is not None:
             self.usage = self._reports.add(reported)
 
+    def _take_given(self, chunk: AnswerWire | ChunkWire) -> None:
+        self.given = given_of(self.given, chunk.service_tier, chunk.usage)
+
     def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:
         if self._keeps_found:
             for name in _FOUND:
@@ -284,6 +292,7 @@ class ChatStreamDecoder:
     def _odd_chunk(self, chunk: AnswerWire | ChunkWire, data: bytes) -> list[Event]:
         """A chunk with an error, or without choices."""
         self._take_usage(chunk.usage)
+        self._take_given(chunk)
         self._take_found(chunk)
         error = chunk.error or error_in(_ANY(data))
         if error:
@@ -326,6 +335,7 @@ class ChatStreamDecoder:
             usage=self.usage,
             stop_sequence=stop if isinstance(stop, str) and stop in self._stops else None,
             extras={"envelope": self._found} if self._found else None,
+            given=self.given,
         )
         return [*self._drain(), finished]
 

@@ -111,10 +111,12 @@ class _Body:
 
     def _add_tools(self) -> None:
         tools, choice = self._body.tools, self._body.tool_choice
-        if not tools or not self._supports("tools"):
+        sold = self._target.sold.tools
+        hosted = [tool for tool in self._request.hosted_tools if tool.get("type") in sold]
+        if not (tools or hosted) or not self._supports("tools"):
             return
         self.used.add("tools")
-        self._fields["tools"] = [self._tool(tool) for tool in tools]
+        self._fields["tools"] = [*(self._tool(tool) for tool in tools), *hosted]
         if choice is None:
             return
         if self._supports("tool_choice"):

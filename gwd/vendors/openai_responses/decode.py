@@ -7,12 +7,14 @@ import msgspec
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, Started
+from gwd.core.extras import Given, said
 from gwd.core.request import Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage, from_inclusive
+from gwd.core.usage import Usage, from_inclusive, is_count
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_responses.build import tool_names
+from gwd.vendors.openai_responses.content import FAMILY
 from gwd.vendors.openai_responses.faults import fault_inside
 from gwd.vendors.openai_responses.items import Items
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
@@ -38,7 +40,10 @@ class ResponsesStreamDecoder:
         self.usage: Usage | None = None
         self._target = target
         self._parts = Parts()
-        self._items = Items(self._parts, tool_names(request))
+        runs_tools = bool(target.sold.tools) and request.family == FAMILY
+        self._items = Items(self._parts, tool_names(request), runs_tools=runs_tools)
+        self._tier: str | None = None
+        self._searches: int | None = None
         self._has_started = False
         self._is_over = False
         self._text: Slot | None = None
@@ -65,6 +70,12 @@ class ResponsesStreamDecoder:
             "response.cancelled": self._terminal,
             "error": self._error,
         }
+
+    @property
+    def given(self) -> Given | None:
+        searches = self._items.searches if self._searches is None else self._searches
+        tier = {} if self._tier is None else {"service_tier": self._tier}
+        return said(tier, searches)
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._is_over:
@@ -141,6 +152,9 @@ class ResponsesStreamDecoder:
                 )
             )
         self.usage = _usage_of(response.get("usage"), self._target) or self.usage
+        tier = response.get("service_tier")
+        if isinstance(tier, str) and tier:
+            self._tier = tier.lower()
 
     def _created(self, event: EventWire) -> None:
         self._note(_dict(event.response))
@@ -256,6 +270,9 @@ class ResponsesStreamDecoder:
             for index, item in enumerate(output if isinstance(output, list) else ()):
                 self._items.finish(_dict(item), index)
         self._parts.close_all()
+        billable = _dict(_dict(response.get("tool_usage")).get("web_search")).get("num_requests")
+        if is_count(billable):
+            self._searches = billable
         reason, upstream_reason = self._reason(response)
         tier = response.get("service_tier")
         self._parts.events.append(
@@ -264,6 +281,7 @@ class ResponsesStreamDecoder:
                 upstream_reason=upstream_reason,
                 usage=self.usage,
                 extras={"service_tier": tier} if isinstance(tier, str) else None,
+                given=self.given,
             )
         )
         self._is_over = True

@@ -49,6 +49,7 @@ PRICE_FIELDS = {
     "cache_write_1h": "input_cache_write_1h",
     "reasoning": "internal_reasoning",
 }
+PRICED_EXTRAS = ("web_search", "price_modifiers")
 ADAPTERS = {
     "openai": "openai_chat",
     "anthropic": "anthropic_messages",
@@ -219,7 +220,8 @@ class Management:
     async def _model(self, model: Model, changed: Json, names: list[str], prefix: str) -> None:
         own_prices = changed.get("pricing_per_million", {})
         prices = model.prices | {name: str(price) for name, price in own_prices.items()}
-        unknown = changed.keys() - {"pricing_per_million", "supported_parameters"}
+        extras = {name: changed[name] for name in PRICED_EXTRAS if name in changed}
+        unknown = changed.keys() - {"pricing_per_million", "supported_parameters", *PRICED_EXTRAS}
         if unknown or prices.keys() - PRICE_FIELDS.keys():
             raise BadCase(f"fixture.models: unknown field in {changed}")
         body = {
@@ -235,7 +237,8 @@ class Management:
             "output_modalities": ["embeddings"] if model.embeddings else ["text"],
             "pricing": {
                 PRICE_FIELDS[k]: plain_decimal(Decimal(v) / 1_000_000) for k, v in prices.items()
-            },
+            }
+            | extras,
         }
         if model is SPEND_MODEL:
             body |= {"context_length": 10_000_000, "max_completion_tokens": 5_000_000}

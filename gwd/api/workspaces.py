@@ -94,13 +94,11 @@ def add_members(connection: Connection, call: Call) -> Answer:
 
 def remove_members(connection: Connection, call: Call) -> Answer:
     """Names the keys of theirs that still work in the workspace."""
-    body: RemoveMembers = call.body
+    asked: RemoveMembers = call.body
     removed = teams.remove_members(
-        connection, call.path["workspace"], body.user_ids, change=call.change
+        connection, call.path["workspace"], asked.user_ids, change=call.change
     )
-    return Answer(
-        body={
-            "removed_count": len(removed.user_ids),
-            "keys_left": [endings.named(key) for key in removed.keys_left],
-        }
-    )
+    body: dict[str, Any] = {"removed_count": len(removed.user_ids)}
+    if removed.keys_left:
+        body["keys_left"] = [endings.named(key) for key in removed.keys_left]
+    return Answer(body=body)

@@ -20,10 +20,10 @@ def patch(connection: Connection, user_id: str, changes: PatchMember, *, change:
     require(change.actor, "members.write")
     organization_id, now_us = change.organization_id, change.now_us
     before = members.get(connection, organization_id, user_id)
-    _require_keys_within(connection, user_id, change)
     member = members.change_role(
         connection, organization_id, user_id, changes.role, actor=change.actor
     )
+    _require_keys_within(connection, user_id, change)
     led = members.workspaces_led(connection, user_id)
     endings.lower_roles(
         connection, organization_id, user_id, member.role, but_in=led, now_us=now_us
@@ -51,9 +51,8 @@ def remove(
     """
     require(change.actor, "members.write")
     organization_id, now_us = change.organization_id, change.now_us
-    members.get(connection, organization_id, user_id)
-    _require_keys_within(connection, user_id, change)
     member = members.remove(connection, organization_id, user_id, actor=change.actor, now_us=now_us)
+    _require_keys_within(connection, user_id, change)
     ended = endings.end_with_member(
         connection, organization_id, user_id, keep=keep_keys, now_us=now_us
     )

@@ -30,8 +30,9 @@ _INDEXED: Final = {
     "model": "generation_by_model",
     "status": "generation_by_status",
 }
+_OF_TROUBLE: Final = "status <> 'succeeded'"  # as the index says it
 _BY_ORGANIZATION: Final = "generation_by_organization"
-_LOOK_US: Final = 3_600_000_000  # how far out of order ends may be; in truth it is milliseconds
+LOOK_US: Final = 3_600_000_000  # how far out of order ends may be; in truth it is milliseconds
 _FEW: Final = 2_000
 _LAST: Final = "SELECT MAX(rowid) FROM generation INDEXED BY generation_by_organization WHERE organization_id = ?"
 _AT: Final = (
@@ -65,6 +66,21 @@ def list_(
     return found.rows("rowid > ?", 0, "rowid DESC", limit, offset), found.count()
 
 
+def number_at(connection: Connection, organization_id: str, at_us: int) -> int:
+    """The row number of the first generation that ended at this time or later; past the last where none did."""
+    row = connection.row(_LAST, (organization_id,))
+    assert row is not None
+    low, high = 1, (row[0] or 0) + 1
+    while low < high:
+        middle = (low + high) // 2
+        row = connection.row(_AT, (organization_id, middle))
+        if row is None or row[1] >= at_us:
+            high = middle
+        else:
+            low = row[0] + 1
+    return low
+
+
 class _Search:
     """One question: its index, its conditions, and the stretch of row numbers that its times allow."""
 
@@ -83,6 +99,9 @@ class _Search:
             if name in filters:
                 self._conditions.append(condition)
                 self._values.append(filters[name])
+        self._succeeded = filters.get("status") == "succeeded"
+        if "status" in filters and not self._succeeded:
+            self._conditions.append(_OF_TROUBLE)
         if key_ids is not None:
             self._conditions.append(f"key_id IN ({', '.join('?' * len(key_ids))})")
             self._values += key_ids
@@ -95,10 +114,10 @@ class _Search:
         conditions, values = [*self._conditions, beyond], [*self._values, number]
         if isinstance(self._from_us, int):
             conditions += ["rowid >= ?", "settled_at >= ?"]
-            values += [self._number_at(self._from_us - _LOOK_US), self._from_us]
+            values += [self._at(self._from_us - LOOK_US), self._from_us]
         if isinstance(self._to_us, int):
             conditions += ["rowid < ?", "settled_at < ?"]
-            values += [self._number_at(self._to_us + _LOOK_US), self._to_us]
+            values += [self._at(self._to_us + LOOK_US), self._to_us]
         # The numbers alone come out of the index in order or are sorted; whole rows are read only for the page.
         numbers = (
             f"SELECT rowid FROM generation INDEXED BY {self._index} WHERE {' AND '.join(conditions)}"  # noqa: S608
@@ -111,15 +130,27 @@ class _Search:
 
     def count(self) -> int:
         """How many there are; those that ended in the very moments around `from` and `to` may be counted or not."""
-        conditions, values = list(self._conditions), list(self._values)
+        if not self._succeeded:
+            return self._counted(self._index, self._conditions, self._values)
+        # No index says of a generation that it succeeded: those that did not are taken off.
+        place = self._conditions.index(_FILTERS["status"])
+        conditions = [one for one in self._conditions if one != _FILTERS["status"]]
+        values = self._values[:place] + self._values[place + 1 :]
+        trouble = [*conditions, _OF_TROUBLE]
+        return self._counted(self._index, conditions, values) - self._counted(
+            _INDEXED["status"], trouble, values
+        )
+
+    def _counted(self, index: str, wanted: list[str], given: list[Value]) -> int:
+        conditions, values = list(wanted), list(given)
         if isinstance(self._from_us, int):
             conditions.append("rowid >= ?")
-            values.append(self._number_at(self._from_us))
+            values.append(self._at(self._from_us))
         if isinstance(self._to_us, int):
             conditions.append("rowid < ?")
-            values.append(self._number_at(self._to_us))
+            values.append(self._at(self._to_us))
         row = self._connection.row(
-            f"SELECT COUNT(*) FROM generation INDEXED BY {self._index} WHERE {' AND '.join(conditions)}",  # noqa: S608
+            f"SELECT COUNT(*) FROM generation INDEXED BY {index} WHERE {' AND '.join(conditions)}",  # noqa: S608
             tuple(values),
         )
         assert row is not None
@@ -128,6 +159,8 @@ class _Search:
     def _narrowest(self, filters: Filters, key_ids: Sequence[str] | None) -> str:
         """Of the indexes that fit the one with the fewest entries, where one has few; else the first."""
         fitting = [name for name in _INDEXED if name in filters]
+        if self._succeeded:
+            fitting.remove("status")  # most are: it narrows nothing, and costs every settlement
         if len(fitting) > 1:
             fitting = [min(fitting, key=lambda name: self._size(name, filters[name]))]
         if fitting:
@@ -135,23 +168,14 @@ class _Search:
         return _BY_ORGANIZATION if key_ids is None else _INDEXED["key_id"]
 
     def _size(self, name: str, value: str | int) -> int:
+        condition = _FILTERS[name] if name != "status" else f"{_FILTERS[name]} AND {_OF_TROUBLE}"
         row = self._connection.row(
             f"SELECT COUNT(*) FROM (SELECT 1 FROM generation INDEXED BY {_INDEXED[name]}"  # noqa: S608
-            f" WHERE organization_id = ? AND {_FILTERS[name]} LIMIT {_FEW})",
+            f" WHERE organization_id = ? AND {condition} LIMIT {_FEW})",
             (self._organization_id, value),
         )
         assert row is not None
         return int(row[0])
 
-    def _number_at(self, at_us: int) -> int:
-        """The row number of the first generation that ended at this time or later; past the last where none did."""
-        row = self._connection.row(_LAST, (self._organization_id,))
-        low, high = 1, (row[0] or 0) + 1 if row else 1
-        while low < high:
-            middle = (low + high) // 2
-            row = self._connection.row(_AT, (self._organization_id, middle))
-            if row is None or row[1] >= at_us:
-                high = middle
-            else:
-                low = row[0] + 1
-        return low
+    def _at(self, at_us: int) -> int:
+        return number_at(self._connection, self._organization_id, at_us)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gwd.activity.lists import LOOK_US, number_at
 from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import GenerationNotFound
@@ -18,14 +19,19 @@ _INSERT: Final = (
     f"INSERT INTO generation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     " ON CONFLICT (id) DO NOTHING"
 )
+_NONE: Final = 1 << 62
+_LAST_OF_EACH: Final = (
+    "SELECT id, (SELECT MAX(rowid) FROM generation WHERE organization_id = organization.id)"
+    " FROM organization"
+)
 _COUNTS: Final = (
     "SELECT COALESCE(SUM(status <> 'refused'), 0), COALESCE(SUM(status IN ('failed', 'incomplete')), 0),"
     " COALESCE(SUM(occurrences * (status = 'refused')), 0), COUNT(ttft_ms) FROM generation"
-    " WHERE organization_id IN (SELECT id FROM organization) AND created_at >= ?"
+    " WHERE rowid >= ? AND created_at >= ?"
 )
 _TTFT_AT: Final = (
-    "SELECT ttft_ms FROM generation WHERE organization_id IN (SELECT id FROM organization)"
-    " AND created_at >= ? AND ttft_ms IS NOT NULL ORDER BY ttft_ms LIMIT 1 OFFSET ?"
+    "SELECT ttft_ms FROM generation WHERE rowid >= ? AND created_at >= ? AND ttft_ms IS NOT NULL"
+    " ORDER BY ttft_ms LIMIT 1 OFFSET ?"
 )
 
 
@@ -46,11 +52,12 @@ def count_refusal(connection: Connection, row: GenerationRow) -> None:
     """Write a refusal that repeats: one row per key, code and second, with the number of occurrences."""
     second = row.created_at // US_PER_S * US_PER_S
     changed = connection.execute(
-        "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND created_at >= ?"
-        " AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'",
+        "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND rowid >= ?"
+        " AND created_at >= ? AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'",
         (
             row.occurrences,
             row.organization_id,
+            number_at(connection, row.organization_id, second - LOOK_US),
             second,
             second + US_PER_S,
             row.key_id,
@@ -85,11 +92,12 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def traffic(connection: Connection, since_us: int) -> Traffic:
-    """Of all organizations since a moment; one by one, because the index begins with the organization."""
-    counts = connection.row(_COUNTS, (since_us,))
+    """Of all organizations since a moment."""
+    first = _number_since(connection, since_us)
+    counts = connection.row(_COUNTS, (first, since_us))
     assert counts is not None
     requests, errors, refusals, timed = counts
-    middle = connection.row(_TTFT_AT, (since_us, timed // 2))
+    middle = connection.row(_TTFT_AT, (first, since_us, timed // 2))
     return Traffic(
         requests=requests,
         errors=errors,
@@ -105,7 +113,8 @@ def tagged(
     return [
         str(row[0])
         for row in connection.rows(
-            "SELECT id FROM generation WHERE organization_id = ? AND created_at < ?"
+            "SELECT id FROM generation INDEXED BY generation_by_organization"
+            " WHERE organization_id = ? AND created_at < ?"
             " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
             (organization_id, before_us, at_most),
         )
@@ -126,11 +135,24 @@ def admitted_since(connection: Connection, since_us: int) -> list[tuple[str, int
     return [
         (str(row[0]), int(row[1]))
         for row in connection.rows(
-            "SELECT family_id, created_at FROM generation WHERE created_at >= ?"
+            "SELECT family_id, created_at FROM generation WHERE rowid >= ? AND created_at >= ?"
             " AND (error_code IS NULL OR error_code <> 'rate_limit_exceeded') ORDER BY created_at",
-            (since_us,),
+            (_number_since(connection, since_us), since_us),
         )
     ]
+
+
+def _number_since(connection: Connection, since_us: int) -> int:
+    """A row number before which nothing ended since a moment, whatever the organization.
+
+    Each organization's times are in order, and all are one clock's but for what a clock that was set back left ahead.
+    """
+    first = None
+    for organization_id, last in connection.rows(_LAST_OF_EACH):
+        number = last and number_at(connection, organization_id, since_us - LOOK_US)
+        if number and number <= last and (first is None or number < first):
+            first = number
+    return _NONE if first is None else first
 
 
 def record(row: GenerationRow, key_name: str | None = None) -> Record:

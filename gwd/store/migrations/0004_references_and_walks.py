@@ -1,7 +1,8 @@
 """References of credit count once whatever books them; lists are walked in the order in which their rows were written.
 
 The new indexes of generations end in the row number, which only grows: each entry is added at the end of its range.
-The index of generations by family goes: nothing read it.
+Those by time go: a stretch of time is a stretch of row numbers. So a settlement enters as many indexes as before, and
+one more for its model.
 """
 
 from gwd.store.connection import Connection
@@ -18,10 +19,11 @@ STEPS = (
     """CREATE INDEX entry_of_credit ON entry (organization_id, type, seq)
         WHERE type IN ('purchase', 'grant', 'refund', 'expiry', 'adjustment')""",
     "DROP INDEX generation_by_key",
+    "DROP INDEX generation_by_time",
     "CREATE INDEX generation_by_organization ON generation (organization_id)",
     "CREATE INDEX generation_by_key ON generation (organization_id, key_id)",
     "CREATE INDEX generation_by_model ON generation (organization_id, model)",
-    "CREATE INDEX generation_by_status ON generation (organization_id, status)",
+    "CREATE INDEX generation_by_status ON generation (organization_id, status) WHERE status <> 'succeeded'",
     "CREATE INDEX generation_by_user ON generation (organization_id, user_tag) WHERE user_tag IS NOT NULL",
     "CREATE INDEX audit_by_organization ON audit (organization_id)",
     "CREATE INDEX alert_by_organization ON alert (organization_id)",

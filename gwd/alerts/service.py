@@ -10,7 +10,6 @@ from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
 from gwd.core.clock import iso
 from gwd.core.ids import mint
 from gwd.orgs.members import emails_of_roles
-from gwd.orgs.organizations import name_of
 from gwd.orgs.settings import settings
 from gwd.store import Connection, walk
 
@@ -80,11 +79,7 @@ def raise_(
             title=alert.title,
             message=alert.message,
             url=alert.url,
-            data={
-                "organization_id": organization_id,
-                "organization_name": name_of(connection, organization_id),
-                **alert.data,
-            },
+            data={"organization_id": organization_id, **alert.data},
             created_at=now_us,
         )
     )

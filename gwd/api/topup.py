@@ -33,7 +33,7 @@ def patch(connection: Connection, call: Call) -> Answer:
         rules=call.node.outbound,
         now_us=call.now_us,
     )
-    # Credit that is low already is bought soon, unless the cap has no room; `last_attempt` says so then.
+    # Credit that is low already is bought soon; where the cap leaves no room, that is told, and is the last attempt.
     crossings.consider_topup(
         connection, call.organization_id, app_url=call.node.app_url, now_us=call.now_us
     )

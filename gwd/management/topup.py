@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gwd import topup
+from gwd import ledger, topup
 from gwd.credentials.vault import Binding, Vault
 from gwd.outbound.guard import Rules, check_literal
 from gwd.outbound.signature import new_secret
@@ -27,7 +27,7 @@ def patch(
     rules: Rules,
     now_us: int,
 ) -> PatchedTopUp:
-    """Change the settings; a new hook address gets a secret of its own."""
+    """Change the settings; a new hook address gets a secret of its own. Credit that is low already is bought soon."""
     secret = sealed = None
     url = changes.hook_url
     if isinstance(url, str) and url != topup.get(connection, organization_id).hook_url:
@@ -37,6 +37,8 @@ def patch(
     settings = topup.patch(
         connection, organization_id, changes, sealed_secret=sealed, now_us=now_us
     )
+    owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
+    topup.consider(connection, organization_id, owned_nano, now_us=now_us)
     return PatchedTopUp(settings=settings, signing_secret=secret)
 
 

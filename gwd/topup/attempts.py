@@ -141,6 +141,16 @@ def begin(
     return attempt_id if begun else None
 
 
+def consider(
+    connection: Connection, organization_id: str, owned_nano: int, *, now_us: int
+) -> str | None:
+    """Begin an attempt if credit is under the threshold and nothing speaks against it; gives back its id."""
+    amount_nano = due(connection, organization_id, owned_nano, now_us=now_us)
+    if not isinstance(amount_nano, int):
+        return None
+    return begin(connection, organization_id, amount_nano, now_us=now_us)
+
+
 def note_capped(connection: Connection, capped: CappedTopUp, *, now_us: int) -> None:
     """Remember as the last attempt that the month's cap left no room for one."""
     connection.execute(_REMEMBER, (now_us, "stopped", capped.reason, capped.organization_id))

@@ -83,11 +83,7 @@ def test_an_alert_is_on_record_in_the_shape_webhooks_carry(connection, made):
         "title": "A key reached 80 %",
         "message": "The key ci has spent 8 of 10 USD.",
         "url": "https://app.example/keys/key_1",
-        "data": {
-            "organization_id": made.organization.id,
-            "organization_name": "Acme",
-            "key_id": "key_1",
-        },
+        "data": {"organization_id": made.organization.id, "key_id": "key_1"},
         "organization_id": made.organization.id,
         "created_at": "2026-09-21T14:13:20Z",
     }

@@ -58,10 +58,7 @@ def enable(connection: Connection, *, cap: Decimal | None = None) -> None:
 
 
 def consider(connection: Connection, owned_usd: int, *, now_us: int = NOW_US) -> str | None:
-    amount = topup.due(connection, ORGANIZATION, owned_usd * USD, now_us=now_us)
-    if not isinstance(amount, int):
-        return None
-    return topup.begin(connection, ORGANIZATION, amount, now_us=now_us)
+    return topup.consider(connection, ORGANIZATION, owned_usd * USD, now_us=now_us)
 
 
 def test_it_is_off_until_somebody_sets_it(connection: Connection) -> None:
@@ -276,7 +273,6 @@ def test_switching_on_with_little_credit_begins_at_once(connection: Connection) 
     vault = Vault(KeyRing(active="k1", keks={"k1": b"k" * 32}, pepper=b"p" * 32))
     body = topup.PatchTopUp(enabled=True, threshold=Decimal(5), amount=Decimal(20), hook_url=HOOK)
     use_case.patch(connection, vault, ORGANIZATION, body, rules=Rules(), now_us=NOW_US)
-    crossings.consider_topup(connection, ORGANIZATION, app_url="https://app", now_us=NOW_US)
     assert len(topup.claim_due(connection, now_us=NOW_US)) == 1
 
 

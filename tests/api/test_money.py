@@ -226,7 +226,7 @@ async def test_every_booking_counts_once_by_its_reference_and_says_when_it_was(
 
     Another amount, direction or kind under the same reference is a conflict; blanks around it are the same one.
     """
-    differences = []
+    differences: list[Any] = []
     for number, (path, sent, other) in enumerate(BOOKINGS):
         path, reference = f"/credits/{path}", f"case {number}"
         first = await office.call("operator", "POST", path, {**sent, "reference": reference})

@@ -111,5 +111,5 @@ async def test_a_tail_prints_what_ends_from_now_on(cli: Cli, node: Gateway) -> N
     assert ids == sent[first : first + 3]
 
 
-async def _json(cli: Cli, *words: str, **more: str) -> Any:
+async def _json(cli: Cli, *words: str, **more: Any) -> Any:
     return loads((await cli(*words, "--json", **more))[0])

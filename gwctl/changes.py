@@ -51,12 +51,27 @@ def create_record(
     if reply is None:
         return None
     record: Record = data(reply)
+    if reply.get("existed"):
+        left_as_it_is(session, resource, record)
+        return record
     if not resource.shown_once:
         report(session, record, f"{resource.noun} {resource.title(record)} created")
         return record
     title = resource.created or f"{resource.noun.capitalize()} created."
     print_secret(session, resource, reply, title)
     return record
+
+
+def left_as_it_is(session: Session, resource: Resource, record: Record) -> None:
+    """What --if-absent found: nothing was made, and its secret is not shown again."""
+    hint = f"gwctl {resource.noun} rotate {record.get('id')} makes a new secret"
+    session.out.note(
+        f"{resource.noun} {resource.title(record)} exists; its secret was shown once ({hint})"
+    )
+    if session.out.shape.machine:
+        session.out.record(record)
+    elif not session.out.shape.quiet:
+        session.out.line(resource.summary(record))
 
 
 def print_secret(session: Session, resource: Resource, reply: Any, title: str) -> None:
@@ -146,19 +161,53 @@ def unchanged(session: Session, what: str, path: str, record: Record) -> None:
 
 
 def delete_record(
-    session: Session, resource: Resource, reference: str, *, verb: str = "delete"
+    session: Session,
+    resource: Resource,
+    reference: str,
+    *,
+    verb: str = "delete",
+    query: Mapping[str, Any] | None = None,
 ) -> None:
-    """Delete after the name was typed (or --yes)."""
+    """Delete after the name was typed (or --yes), and say what ended with it and what lives on."""
     record = find(session, resource, reference)
     title = resource.title(record)
-    if not session.dry_run:
-        session.confirm_name(f"{verb} {resource.noun}", title)
-    reply = send(
-        session, "DELETE", address(resource, record), what=f"{verb} {resource.noun} {title}"
-    )
+    path = address(resource, record)
     if session.dry_run:
+        send(session, "DELETE", path, what=f"{verb} {resource.noun} {title}")
         return
+    session.confirm_name(f"{verb} {resource.noun}", title)
+    reply = session.api.request("DELETE", path, query=query)
     report(session, reply or {"deleted": True}, f"{resource.noun} {title} {verb.rstrip('e')}ed")
+    for line in _left(reply or {}):
+        session.out.note(line)
+
+
+# What an answer about something that is gone says of the keys that hung on it.
+_LEFT = {
+    "keys_disabled": "disabled with it",
+    "keys_ended": "refused from now on",
+    "keys_kept": "still works",
+    "keys_left": "still works",
+    "keys_made_for_others": "still works: made by this person for somebody else, who may know it",
+}
+
+
+def _left(reply: Mapping[str, Any]) -> list[str]:
+    """One line for each key that ended with what was removed, or lives on; and what credit is left."""
+    lines = [
+        f"key {key.get('name')} ({key.get('id')}) {what}"
+        + (f" until {key['expires_at']}" if key.get("expires_at") and "works" in what else "")
+        for field_, what in _LEFT.items()
+        if isinstance(reply.get(field_), list)
+        for key in reply[field_]
+    ]
+    if isinstance(reply.get("keys_ended"), int):
+        lines.append(text.counted(reply["keys_ended"], "working key") + " ended with it")
+    if reply.get("invitations_revoked"):
+        lines.append(text.counted(reply["invitations_revoked"], "open invitation") + " revoked")
+    if reply.get("balance"):
+        lines.append(f"{text.money(reply['balance'])} are left in its books")
+    return lines
 
 
 def act(

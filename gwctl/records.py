@@ -57,21 +57,32 @@ def fetch(
     limit: int = 30,
     everything: bool = False,
 ) -> tuple[list[Any], int | None]:
-    """Records of a list endpoint, page by page, and how many there are."""
+    """Records of a list endpoint, page by page, and how many there are.
+
+    A list that grows at its head says where it goes on: so each record is there once, whatever is added meanwhile.
+    """
     rows: list[Any] = []
     total: int | None = None
     wanted = limit
+    place: dict[str, Any] = {"offset": 0}
     quiet = session.flags.quiet or session.flags.debug
     with waiting(f"reading {path}", show=not quiet) as progress:
         while everything or len(rows) < wanted:
             size = PAGE if everything else min(PAGE, wanted - len(rows))
-            reply = session.api.get(path, {**(query or {}), "limit": size, "offset": len(rows)})
+            reply = session.api.get(path, {**(query or {}), "limit": size, **place})
             page = data(reply)
             if not isinstance(page, list):
                 raise CommandError(f"GET {path} did not answer with a list", code="bad_reply")
-            total = reply.get("total_count", total) if isinstance(reply, dict) else total
+            counted = reply.get("total_count") if isinstance(reply, dict) else None
+            total = total if counted is None else counted
             rows += page
             progress.reached(len(rows), total)
+            if isinstance(reply, dict) and "next" in reply:
+                if not page or reply["next"] is None:
+                    break
+                place = {"after": reply["next"]}
+                continue
+            place = {"offset": len(rows)}
             # A server that ignores the paging sends everything at once.
             if len(page) != size or (total is not None and len(rows) >= total):
                 break

@@ -7,7 +7,7 @@ from gwctl import when
 from gwctl.commands.ledger import period
 from gwctl.commands.usage import comma_separated
 from gwctl.errors import usage
-from gwctl.records import data, fetch
+from gwctl.records import PAGE, data, fetch
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
@@ -75,7 +75,7 @@ def _rows(
         )
         rows += found
         total += count or len(found)
-    rows.sort(key=lambda row: str(row.get("created_at")), reverse=True)
+    rows.sort(key=lambda row: str(row.get("settled_at")), reverse=True)
     return (rows if everything else rows[:limit]), total
 
 
@@ -128,19 +128,24 @@ def tail(
     interval: Annotated[int, opt("--interval", "SECONDS", "How often to ask; 2.")] = 2,
 ) -> None:
     """Print requests as they end, until interrupted."""
+    if status is not None and status not in _STATUSES:
+        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
+    wanted = _ERROR if status == "error" else (status,)
     query = _filters(session, key=key, model=model, more={})
-    since = when.utc_now()
-    seen: set[str] = set()
+    pause_s = min(max(interval, 1), 86_400)
+    # The list is in the order in which requests ended: what ends from now on stands before the newest there is.
+    started = when.iso(when.utc_now())
+    place = session.api.get(PATH, {**query, "limit": 1}).get("previous")
     while True:
-        # Records appear when they are settled, up to minutes after they began: look back that far.
-        window = when.iso(max(since, when.utc_now() - when.span("15m")))
-        rows, _ = _rows(session, {**query, "from": window}, status, limit=100, everything=False)
+        since = {"from": started} if place is None else {"before": place}
+        reply = session.api.get(PATH, {**query, **since, "limit": PAGE})
+        rows = data(reply)
         for row in reversed(rows):
-            if row.get("id") in seen or row.get("status") == "in_progress":
-                continue
-            seen.add(str(row["id"]))
-            session.out.following(row, COLUMNS)
-        time.sleep(min(max(interval, 1), 86_400))
+            if status is None or row.get("status") in wanted:
+                session.out.following(row, COLUMNS)
+        place = reply.get("previous") or place
+        if len(rows) < PAGE:
+            time.sleep(pause_s)
 
 
 @activity.verb(

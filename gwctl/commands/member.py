@@ -108,14 +108,19 @@ def role(
 @member.verb(
     "remove",
     "gwctl member remove ada@example.com",
-    "gwctl member remove ada@example.com --yes",
+    "gwctl member remove ada@example.com --keep-keys --yes",
     writes=True,
 )
 def remove(
-    session: Session, reference: Annotated[str, arg("EMAIL", "Address or id of the member.")]
+    session: Session,
+    reference: Annotated[str, arg("EMAIL", "Address or id of the member.")],
+    keep_keys: Annotated[
+        bool, flag("--keep-keys", "Their inference keys go on working; otherwise all stop.")
+    ] = False,
 ) -> None:
-    """Remove a member from the organization; asks for the address."""
-    delete_record(session, MEMBERS, reference, verb="remove")
+    """Remove a member from the organization; asks for the address. Says which keys stop and which live on."""
+    query = {"keep_keys": True} if keep_keys else None
+    delete_record(session, MEMBERS, reference, verb="remove", query=query)
 
 
 @member.verb(

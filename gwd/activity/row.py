@@ -1,6 +1,6 @@
 """One generation as it is written: the columns of the table, in their order."""
 
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -79,3 +79,16 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int = 1
     created_at: int
     settled_at: int
+
+
+COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
+SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM generation"  # noqa: S608
+_BOOLEANS: Final = ("streamed", "usage_estimated", "insured", "byok")
+
+
+def row_of(values: tuple[Any, ...]) -> GenerationRow:
+    """A generation from its columns in order."""
+    fields = dict(zip(COLUMNS, values, strict=True))
+    for name in _BOOLEANS:
+        fields[name] = bool(fields[name])
+    return GenerationRow(**fields)

@@ -210,7 +210,7 @@ class Generation:
                 ticket,
                 boot_id=line.boot_id,
                 in_flight_cap=line.in_flight_cap,
-                top_up_url=f"{line.app_url}/settings/credits",
+                app_url=line.app_url,
                 now_us=line.clock.now_us(),
             )
             if not isinstance(answer, Stale):

@@ -114,6 +114,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     flags: Flags
     price: Price
     credential: Credential
+    input_modalities: frozenset[str] = frozenset(("text", "image", "file"))
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from gwd.core.errors import Fault, GatewayError
 from gwd.core.events import Finished
 from gwd.core.usage import Usage
 from gwd.pipeline.routing import Planned
+from gwd.pricing.hold import Demand
 
 
 class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +22,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     Times are the monotonic clock's seconds. `serving` is the target whose output is (or will be) the client's, set when
     its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
+    `demand` measures the request as it was sent, where something had to be left out of it for the target being tried.
     `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far.
     """
 
@@ -32,6 +34,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     trying: Planned | None = None
     attempts: int = 0
     failures: list[FailedAttempt] = msgspec.field(default_factory=list)
+    demand: Demand | None = None
     dropped: tuple[str, ...] = ()
     texts: list[str] = msgspec.field(default_factory=list)
     reasonings: list[str] = msgspec.field(default_factory=list)

@@ -285,4 +285,5 @@ def target_of(model: Model, endpoint: Endpoint, credential: Credential, price: P
         flags=endpoint.flags,
         price=price,
         credential=credential,
+        input_modalities=frozenset(model.input_modalities),
     )

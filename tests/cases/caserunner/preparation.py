@@ -219,7 +219,12 @@ class Management:
     async def _model(self, model: Model, changed: Json, names: list[str], prefix: str) -> None:
         own_prices = changed.get("pricing_per_million", {})
         prices = model.prices | {name: str(price) for name, price in own_prices.items()}
-        unknown = changed.keys() - {"pricing_per_million", "supported_parameters"}
+        unknown = changed.keys() - {
+            "pricing_per_million",
+            "supported_parameters",
+            "input_modalities",
+            "flags",
+        }
         if unknown or prices.keys() - PRICE_FIELDS.keys():
             raise BadCase(f"fixture.models: unknown field in {changed}")
         body = {
@@ -231,7 +236,9 @@ class Management:
             "supported_parameters": changed.get(
                 "supported_parameters", [p for p in PARAMETERS if p not in model.without]
             ),
-            "input_modalities": ["text"] if model.embeddings else ["text", "image", "file"],
+            "input_modalities": changed.get(
+                "input_modalities", ["text"] if model.embeddings else ["text", "image", "file"]
+            ),
             "output_modalities": ["embeddings"] if model.embeddings else ["text"],
             "pricing": {
                 PRICE_FIELDS[k]: plain_decimal(Decimal(v) / 1_000_000) for k, v in prices.items()
@@ -248,8 +255,9 @@ class Management:
                 "provider": f"{prefix}{'embeddings' if model.embeddings else model.kind}-{name}",
                 "upstream_model": model.upstream,
             }
-            if model.flags:
-                endpoint["flags"] = model.flags
+            flags = {**(model.flags or {}), **changed.get("flags", {})}
+            if flags:
+                endpoint["flags"] = flags
             if len(names) > 1:  # earlier names first, all but surely
                 endpoint["weight"] = 10_000 ** (len(names) - 1 - rank)
             await self.call("POST", "/catalog/endpoints", endpoint)

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from gwd.core.events import Event, PartDelta, PartEnded, PartStarted
+from gwd.core.odd_json import surplus
 
 
 class Slot:
@@ -27,6 +28,7 @@ class Parts:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.calls = 0
+        self.has_cuts = False
         self._queue: list[Slot] = []
         self._index = 0
         self._head_is_open = False
@@ -48,7 +50,7 @@ class Parts:
     def feed(self, slot: Slot, text: str, extras: dict[str, Any] | None = None) -> None:
         if slot.is_closed or not (text or extras):
             return
-        slot.length += len(text)
+        slot.length += len(text) - (surplus(text) if self.has_cuts else 0)
         if self._head_is_open and self._queue[0] is slot:
             self.events.append(PartDelta(self._index, text, extras))
         else:

@@ -234,6 +234,7 @@ class Dispatcher:
             first_s=outcome.first_output_s,
             last_s=outcome.last_output_s,
             tokens=output_tokens(outcome),
+            ended_in_error=outcome.finished is not None and outcome.finished.reason == "error",
         )
         return None
 

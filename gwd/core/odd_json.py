@@ -3,7 +3,9 @@
 NaN and the infinities become null, control characters may stand inside strings, byte order marks in front of the value
 and NULs behind it are passed over. Half a surrogate pair, and bytes that are no UTF-8, may be the end of a piece of
 text whose next piece begins with the rest of the character. They are read as marks (characters for private use), so
-that they travel like any other text until `Seams` joins the pieces; what stays alone becomes U+FFFD.
+that they travel like any other text until `Seams` joins the pieces; what stays alone becomes U+FFFD. The marks lie
+where no font and no standard puts anything (U+10F000 to U+10F8FF): in an answer with cut characters one of these is
+not told from a mark.
 """
 
 import codecs
@@ -27,8 +29,6 @@ _FIRST_HALF: Final = 0x10F000  # + the surrogate, less U+D800
 _FIRST_BYTE: Final = 0x10F800  # + the byte
 _MARK: Final = re.compile("[\U0010f000-\U0010f8ff]")
 _MARKS: Final = re.compile("([\U0010f000-\U0010f8ff]+)")
-# Marks that only go on with a character: second halves, and bytes that begin none.
-_CONTINUATION: Final = re.compile("[\U0010f400-\U0010f7ff\U0010f880-\U0010f8bf]")
 _SURROGATES: Final = re.compile(
     r"(?<!\\)(\\++)(u[dD][89a-fA-F][0-9a-fA-F]{2})((?<=u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
 )
@@ -78,11 +78,6 @@ def read(data: bytes | str) -> Any:
 
 def has_marks(text: str) -> bool:
     return _MARK.search(text) is not None
-
-
-def surplus(text: str) -> int:
-    """How many characters fewer the text has once its marks are joined to characters."""
-    return len(_CONTINUATION.findall(text))
 
 
 def whole_text(text: str) -> str:

@@ -48,6 +48,7 @@ _CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
 
 _BOM_AND_BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
+_FIRST: Final = (None, 0, "", "0")
 _BAD_CALL: Final = "MALFORMED_FUNCTION_CALL"
 
 
@@ -172,7 +173,7 @@ class GeminiDecoder:
         if isinstance(chunk.prompt_feedback, dict):
             self._blocked = _str(chunk.prompt_feedback.get("blockReason")) or self._blocked
             self._explain(chunk.prompt_feedback.get("blockReasonMessage"))
-        candidate = next((c for c in chunk.candidates or () if not c.index), None)
+        candidate = next((c for c in chunk.candidates or () if c.index in _FIRST), None)
         if candidate is not None:
             self._candidate(candidate, events)
         return events

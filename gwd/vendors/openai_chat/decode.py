@@ -32,6 +32,7 @@ from gwd.vendors.tool_names import ToolNames
 _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
 _ENVELOPE: Final = ("system_fingerprint", "service_tier")
+_FIRST: Final = (None, 0, "", "0")
 # What servers that search put beside their answer, on every chunk or on the last ones: the last word counts.
 _FOUND: Final = ("citations", "search_results", "related_questions", "images", "videos")
 
@@ -156,7 +157,7 @@ class ChatStreamDecoder:
 
     def _chunk(self, chunk: AnswerWire | ChunkWire) -> list[Event]:
         events = self._open(chunk)
-        choice = next((c for c in chunk.choices or () if not c.index), None)
+        choice = next((c for c in chunk.choices or () if c.index in _FIRST), None)
         self._take_usage(chunk.usage)
         self._take_given(chunk)
         self._take_found(chunk)

@@ -44,6 +44,7 @@ class ResponsesStreamDecoder:
         self._target = target
         self._second = SecondReading()
         self._parts = Parts()
+        self._take = self._taken
         runs_tools = bool(target.sold.tools) and request.family == FAMILY
         self._items = Items(self._parts, tool_names(request), runs_tools=runs_tools)
         self._tier: str | None = None
@@ -117,7 +118,7 @@ class ResponsesStreamDecoder:
             value = self._second.first(_ANSWER, body)
         except UNREADABLE:
             raise UndecodableError("the answer is not a JSON object") from None
-        self._parts.has_cuts = self._second.has_cuts
+        self._expect_cuts()
         if value.get("error") or value.get("type") == "error":
             self._note(value)
             self._fail(fault_inside(value))
@@ -127,9 +128,17 @@ class ResponsesStreamDecoder:
             raise UndecodableError("the answer is not a finished response object")
         return self._take()
 
-    def _take(self) -> list[Event]:
+    def _taken(self) -> list[Event]:
         events, self._parts.events = self._parts.events, []
-        return self._second.join(events) if self._second.has_cuts else events
+        return events
+
+    def _taken_whole(self) -> list[Event]:
+        return self._second.join(self._taken())
+
+    def _expect_cuts(self) -> None:
+        """After a second reading: from now on every piece may be the rest of a character."""
+        if self._second.has_cuts:
+            self._take = self._taken_whole
 
     def _unusual(self, frame: Frame) -> list[Event]:
         """Data that is no event at first sight: one that is no strict JSON, several in one, or nonsense."""
@@ -139,7 +148,7 @@ class ResponsesStreamDecoder:
             if lines := lines_of(frame):
                 return [event for line in lines for event in self.feed(Frame(b"", line.data))]
             raise UndecodableError(f"not an event of the responses format: {error}") from None
-        self._parts.has_cuts = self._second.has_cuts
+        self._expect_cuts()
         self._handle(event, named=frame.event)
         return self._take()
 

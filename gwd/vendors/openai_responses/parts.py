@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 
 from gwd.core.events import Event, PartDelta, PartEnded, PartStarted
-from gwd.core.odd_json import surplus
 
 
 class Slot:
@@ -28,7 +27,6 @@ class Parts:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.calls = 0
-        self.has_cuts = False
         self._queue: list[Slot] = []
         self._index = 0
         self._head_is_open = False
@@ -50,7 +48,7 @@ class Parts:
     def feed(self, slot: Slot, text: str, extras: dict[str, Any] | None = None) -> None:
         if slot.is_closed or not (text or extras):
             return
-        slot.length += len(text) - (surplus(text) if self.has_cuts else 0)
+        slot.length += len(text)
         if self._head_is_open and self._queue[0] is slot:
             self.events.append(PartDelta(self._index, text, extras))
         else:

@@ -124,7 +124,9 @@ def read_any(data: bytes) -> Any:
 
 def lines_of(frame: Frame) -> list[Frame]:
     """The frames of a server that leaves out the blank lines between its events; empty if this is not that."""
-    lines = [line.strip() for line in frame.data.split(b"\n", MAX_LINES)]
+    if not 0 < frame.data.count(b"\n") <= MAX_LINES:
+        return []
+    lines = [line.strip() for line in frame.data.split(b"\n")]
     lines = [line for line in lines if line]
     if len(lines) < 2 or any(line[:1] != b"{" and line != b"[DONE]" for line in lines):
         return []

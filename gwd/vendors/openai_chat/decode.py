@@ -13,7 +13,7 @@ from gwd.core.sse import Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
-from gwd.vendors.finish import matched_stop, reason_of, word_of
+from gwd.vendors.finish import matched_stop, meaning_of, reason_of, word_of
 from gwd.vendors.openai_chat.assembly import Assembly
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
 from gwd.vendors.openai_chat.given import given_of
@@ -300,8 +300,8 @@ class ChatStreamDecoder:
         except UNREADABLE:
             pass
         else:
-            # From now on every piece goes the long way: it may be the rest of a character.
-            self._assembly.tells_open_text = not self._second.has_cuts
+            if self._second.has_cuts:
+                self._assembly.expect_cuts()
             return self._readable(chunk, frame)
         if lines := lines_of(frame):
             return [event for line in lines for event in self.feed(line)]
@@ -332,8 +332,11 @@ class ChatStreamDecoder:
 
     def _reason(self) -> FinishReason | None:
         assembly = self._assembly
+        decides = self._word is not None and meaning_of(self._word) is None
         reason = reason_of(
-            self._word, called=assembly.calls > 0, called_whole=assembly.has_whole_call
+            self._word,
+            called=assembly.calls > 0,
+            called_whole=decides and assembly.has_whole_call,
         )
         if reason in (None, "stop") and not assembly.has_output:
             return "error" if assembly.has_lost_call else reason

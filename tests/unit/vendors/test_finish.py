@@ -9,7 +9,7 @@ from gwd.vendors import finish
 from tests.golden import golden
 from tests.unit.vendors.formats import ADAPTERS, events_of, stream, text_of
 
-OWN_WORDS = {
+OWN_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "openai_chat": {
         "stop": ("stop",),
         "length": ("length",),

@@ -33,6 +33,8 @@ PIECES: dict[str, tuple[list[bytes], str]] = {
     "two first halves": ([b"\\ud83d", b"\\ud83d", b"\\ude00"], "�😀"),
     "halves in the wrong order": ([b"\\ude00\\ud83d", b"."], "��."),
     "an escaped backslash before it": ([b"\\\\ud83d", b"\\ud83d", b"\\ude00"], "\\ud83d😀"),
+    "plain text before a pair": ([b"x", b"y\\ud83d", b"\\ude00"], "xy😀"),
+    "plain text around a lone half": ([b"x", b"\\ud83d", b"y", b"z"], "x�yz"),
     "plain text after a pair": ([b"\\ud83d", b"\\ude00", b"x", b"y"], "😀xy"),
     "a character cut after one byte": ([b"a\xf0", b"\x9f\x98\x80b"], "a😀b"),
     "after two": ([b"a\xf0\x9f", b"\x98\x80b"], "a😀b"),

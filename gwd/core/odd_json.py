@@ -32,6 +32,9 @@ _MARKS: Final = re.compile("([\U0010f000-\U0010f8ff]+)")
 _SURROGATES: Final = re.compile(
     r"(?<!\\)(\\++)(u[dD][89a-fA-F][0-9a-fA-F]{2})((?<=u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
 )
+_NO_NUMBER: Final = re.compile(
+    r'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))|[-+]?+\b(?:nan|inf(?:inity)?)\b', re.DOTALL | re.IGNORECASE
+)
 # Text as bytes in which halves of a pair are written like characters of three bytes.
 _PAIR: Final = re.compile(rb"(\xed[\xa0-\xaf][\x80-\xbf])(\xed[\xb0-\xbf][\x80-\xbf])")
 _LONE_HALF: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
@@ -61,10 +64,14 @@ def value_in(text: str) -> Any:
     """The value of legible JSON text, its marks kept. Raises DecodeError and RecursionError."""
     try:
         return json.loads(text, strict=False, parse_constant=_null)
+    except ValueError:
+        # A number of more digits than Python takes, or `nan` and `-inf` as C writes them.
+        if text.count('"') <= MAX_ODD_STRUCTURE:
+            text = _NO_NUMBER.sub(lambda found: found[1] or "null", text)
+    try:
+        return json.loads(text, strict=False, parse_constant=_null, parse_int=_number)
     except json.JSONDecodeError as error:
         raise msgspec.DecodeError(f"JSON is malformed: {error}") from None
-    except ValueError:  # a number of more digits than Python takes
-        return json.loads(text, strict=False, parse_constant=_null, parse_int=_number)
 
 
 def read(data: bytes | str) -> Any:

@@ -291,22 +291,28 @@ class GeminiDecoder:
         except UNREADABLE:
             if lines := lines_of(frame):
                 return [event for line in lines for event in self.feed(line)]
+            if self._word is not None and _error_of(frame.data) is None:
+                return []  # whatever a server puts behind the end of its answer
             return self._second.join(self._error(frame.data))
         return self._second.join(self._chunk(chunk))
 
     def _error(self, data: bytes) -> list[Event]:
         """Data that is not a chunk: an error in another shape, or nonsense."""
-        try:
-            error = error_in(read_any(data))
-        except UNREADABLE:
-            error = None
+        error = _error_of(data)
         if error is None:
-            raise UndecodableError("the answer holds data that is not of Gemini's format") from None
+            raise UndecodableError("the answer holds data that is not of Gemini's format")
         return self._failed(fault_inside(error))
 
     def _failed(self, fault: Fault) -> list[Event]:
         self._over = True
         return [Failed(fault)]
+
+
+def _error_of(data: bytes) -> object | None:
+    try:
+        return error_in(read_any(data))
+    except UNREADABLE:
+        return None
 
 
 def _arguments(args: msgspec.Raw) -> str:

@@ -307,6 +307,8 @@ class ChatStreamDecoder:
             return [event for line in lines for event in self.feed(line)]
         error = _error_of(text)
         if error is None:
+            if self._word is not None:
+                return []  # whatever a server puts behind the end of its answer
             raise UndecodableError("the stream holds data that is not a chunk")
         return self._failed(fault_inside(error))
 

@@ -59,6 +59,9 @@ ODD_FIELDS: dict[str, bytes] = {
     "NaN": b"NaN",
     "Infinity": b"Infinity",
     "-Infinity": b"-Infinity",
+    "nan as C writes it": b"-nan",
+    "inf as C writes it": b"[inf,-inf,+Infinity,nan]",
+    "a word in a text": b'["NaN","-inf \\"nan\\"",nan]',
     "a number out of range": b"1e999",
     "a number of 5,000 digits": b"1" * 5_000,
     "a lone half": b'"\\ud83d"',
@@ -120,6 +123,17 @@ def test_odd_framing_costs_nothing_of_the_answer():
             found = _outcome(format_, form(stream(format_, kind, [b"a", b"b"])), kind)
             if found != "ab":
                 wrong.append((name, format_, kind, found))
+    assert wrong == []
+
+
+def test_what_stands_behind_the_end_costs_nothing_of_the_answer():
+    wrong = []
+    for format_, kind in ALL:
+        for junk in (b'"[DONE]"', b"done", b"[done]", b"<html>", b'{"cut":', b"null"):
+            data = stream(format_, kind, [b"a", b"b"]).removesuffix(b"data: [DONE]\n\n")
+            found = _outcome(format_, data + b"data: " + junk + b"\n\n", kind)
+            if found != "ab":
+                wrong.append((format_, kind, junk, found))
     assert wrong == []
 
 

@@ -66,8 +66,7 @@ def value_in(text: str) -> Any:
         return json.loads(text, strict=False, parse_constant=_null)
     except ValueError:
         # A number of more digits than Python takes, or `nan` and `-inf` as C writes them.
-        if text.count('"') <= MAX_ODD_STRUCTURE:
-            text = _NO_NUMBER.sub(lambda found: found[1] or "null", text)
+        text = _NO_NUMBER.sub(lambda found: found[1] or "null", text, MAX_ODD_STRUCTURE)
     try:
         return json.loads(text, strict=False, parse_constant=_null, parse_int=_number)
     except json.JSONDecodeError as error:

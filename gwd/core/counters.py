@@ -45,7 +45,8 @@ class Counters:
     requests          (method, route, first digit of the status) → answers
     refusals          code → inference requests that were refused before an upstream was called
     auth_failures     code → requests whose credential was missing, wrong, spent or of the wrong kind
-    attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`
+    attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`, of one whose answer
+                      the vendor ended with an error `error_finish`
     heads_refused     reason → requests that were no strict HTTP
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow

@@ -75,7 +75,7 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
             charged=True,
             applied=extras,
         )
-    status = "incomplete" if finished.reason == "error" and not insured else "succeeded"
+    status = "incomplete" if finished.reason == "error" else "succeeded"
     return Bill(
         status=status,
         finish_reason=finished.reason,

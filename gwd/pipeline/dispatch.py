@@ -7,8 +7,6 @@ gone to the sink, a failure leads to the next target (api.md 6.4); afterwards it
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-import msgspec
-
 from gwd.core.clock import Clock
 from gwd.core.errors import Fault, InvalidRequest
 from gwd.core.events import (
@@ -20,6 +18,7 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
+from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Request
 from gwd.core.sse import Frame, SseError, SseSplitter
 from gwd.core.target import Target, UpstreamCall
@@ -39,13 +38,7 @@ from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableErro
 
 MAX_ATTEMPTS: Final = 6
 _EVENT_STREAM: Final = "text/event-stream"
-_UNDECODABLE: Final = (
-    UndecodableError,
-    SseError,
-    msgspec.DecodeError,
-    UnicodeDecodeError,
-    RecursionError,
-)
+_UNDECODABLE: Final = (UndecodableError, SseError, *UNREADABLE)
 
 
 class Sink(Protocol):
@@ -142,7 +135,7 @@ class Dispatcher:
                     return event.fault
         except UpstreamFault as broken:
             return broken.fault
-        except (UndecodableError, msgspec.DecodeError, RecursionError) as error:
+        except _UNDECODABLE as error:
             return Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -233,6 +226,7 @@ class Dispatcher:
             first_s=outcome.first_output_s,
             last_s=outcome.last_output_s,
             tokens=output_tokens(outcome),
+            ended_in_error=outcome.finished is not None and outcome.finished.reason == "error",
         )
         return None
 

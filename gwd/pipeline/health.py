@@ -64,11 +64,16 @@ class Health:
         first_s: float | None,
         last_s: float | None,
         tokens: int | None,
+        ended_in_error: bool = False,
     ) -> None:
-        """An attempt that began then produced an answer; `tokens` is its output, None where nobody counted."""
+        """An attempt that began then produced an answer; `tokens` is its output, None where nobody counted.
+
+        The vendor itself may have ended the answer with an error: the attempt is counted as that.
+        """
         first_s = now_s if first_s is None else first_s
         last_s = now_s if last_s is None else last_s
-        self._counters.attempts[target.adapter, "ok"] += 1
+        how = "error_finish" if ended_in_error else "ok"
+        self._counters.attempts[target.adapter, how] += 1
         self.trouble.served(target.credential)
         health = self._endpoint(target.endpoint_id)
         health.attempts.append((now_s, True))

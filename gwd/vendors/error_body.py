@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-_DECODE: Final = msgspec.json.Decoder().decode
+from gwd.core.odd_json import UNREADABLE
+from gwd.vendors.second_reading import read_any
+
 _MAX_TEXT: Final = 8_000
 _DEPTH: Final = 4
 # What the codes of a `base_resp` (MiniMax) stand for.
@@ -49,8 +51,8 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 def read(body: bytes) -> ErrorBody:
     """The error that a body holds; a body of another kind speaks for itself, a web page says nothing."""
     try:
-        return of(_DECODE(body))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return of(read_any(body))
+    except UNREADABLE:
         text = body[:_MAX_TEXT].decode("utf-8", "replace").strip()
         return ErrorBody(message="" if text.startswith("<") else text, readable=False)
 

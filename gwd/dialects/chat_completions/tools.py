@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
 from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedTool
 from gwd.core.request import Extras, Message, Tool, ToolChoice
 from gwd.dialects import json_input
@@ -142,14 +140,3 @@ def _place(wanted: str | dict[str, Any], at: str) -> str:
 def _check_offered(name: str, offered: set[str], at: str) -> None:
     if name not in offered:
         raise InvalidValue(f"`{at}`: no tool of that name is in `tools`", param=at)
-
-
-def custom_input(arguments: str) -> str:
-    """The free text of a custom tool's call, which travels inside as `{"input": "…"}`."""
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return arguments
-    if isinstance(value, dict) and isinstance(value.get("input"), str):
-        return str(value["input"])
-    return arguments

@@ -50,6 +50,7 @@ class ChoiceWire(msgspec.Struct):
     usage: Any = None
     error: Any = None
     stop_reason: Any = None
+    matched_stop: Any = None
 
 
 class AnswerWire(msgspec.Struct):

@@ -45,6 +45,7 @@ class Items:
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}
         self._call_ids: set[str] = set()
+        self.has_whole_call = False
 
     @property
     def searches(self) -> int:
@@ -128,6 +129,7 @@ class Items:
                 self._finish_message(item, fields)
             case "function_call" | "custom_tool_call":
                 self._finish_call(item, fields)
+                self.has_whole_call = self.has_whole_call or fields.get("status") != "incomplete"
             case "reasoning":
                 self._finish_reasoning(item, fields)
             case kind if travels(kind) or (self._runs_tools and kind.endswith("_call")):

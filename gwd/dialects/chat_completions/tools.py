@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedTool
 from gwd.core.request import Extras, Message, Tool, ToolChoice
 from gwd.dialects import json_input

@@ -27,6 +27,8 @@ NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
 # The smallest cap on output that a vendor format takes; a client's lower one is raised to it (api.md 3.6).
 LEAST_OUTPUT: Final[dict[str, int]] = {"openai_responses": 16}
 
+Replay = Literal["none", "open_loop", "tool_turns"]
+
 
 class Flags(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
@@ -46,6 +48,10 @@ class Flags(
     takes_image_urls           takes https image URLs (else only bytes are eligible)
     takes_file_urls            takes https file URLs
     developer_role             knows the role `developer` (OpenAI's own reasoning models)
+    reasoning_replay           which turns' reasoning an OpenAI-format server wants back: `none`, `open_loop` (the tool
+                               calls since the last question), `tool_turns` (every turn with a call); unset:
+                               tool_turns where the model reasons, none where `developer_role` is set
+    reasoning_field            the field it travels in; unset: reasoning_content
     reasoning_excluded         reports reasoning tokens outside completion_tokens
     usage_unreliable           bill the smaller of reported and estimated prompt tokens
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
@@ -67,6 +73,8 @@ class Flags(
     takes_image_urls: bool | None = None
     takes_file_urls: bool | None = None
     developer_role: bool | None = None
+    reasoning_replay: Replay | None = None
+    reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_details"] | None = None
     reasoning_excluded: bool = False
     usage_unreliable: bool = False
     cache_breakpoints: bool = False

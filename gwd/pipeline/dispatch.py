@@ -99,7 +99,7 @@ class Dispatcher:
                 continue
             try:
                 adapter = self._adapters[planned.target.adapter]
-                refuse_unread_question(request, adapter.family)
+                refuse_unread_question(request, adapter.family, planned.target.model)
                 call = build(adapter, request, planned.target)
             except InvalidRequest as error:
                 unbuildable = error

@@ -24,6 +24,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
+from gwd.core.unread import told
 from gwd.dialects import json_input
 from gwd.dialects.messages.media import source_of
 from gwd.dialects.messages.provenance import OWN_FORMAT, reasoning_from
@@ -135,6 +136,8 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
     if not isinstance(kind, str):
         raise InvalidValue(f"`{path}.type` is required: text, image, …", param=f"{path}.type")
     wanted = _ROLE_OF_BLOCK.get(kind, role)
+    if wanted != role and role == "result":
+        return (TextPart(text=told(block), extras=block),)
     if wanted != role or (role == "system" and kind in _NOT_IN_SYSTEM):
         raise InvalidValue(
             f"`{path}`: a block of type {kind} is not allowed in a {role} message", param=path
@@ -156,8 +159,10 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
             return (_thinking(block, path),)
         case "redacted_thinking":
             return (_redacted(block, path),)
+        case "search_result":
+            return (TextPart(text=_search_result(block), extras=block),)
         case _:
-            return (TextPart(text=_readable(block), extras=block),)
+            return (TextPart(text=told(block), extras=block),)
 
 
 def _text(block: dict[str, Any], path: str) -> TextPart:
@@ -256,15 +261,13 @@ def _redacted(block: dict[str, Any], path: str) -> ReasoningPart:
     )
 
 
-def _readable(block: dict[str, Any]) -> str:
-    """What any vendor may read of a block of an unknown kind: a search result's title, source and text."""
-    if block["type"] != "search_result":
-        return ""
+def _search_result(block: dict[str, Any]) -> str:
+    """What any vendor may read of a search result: its title, source and text."""
     content = block.get("content")
     texts = [block.get("title"), block.get("source")]
     if isinstance(content, list):
         texts += [item.get("text") for item in content if isinstance(item, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str) and text)
+    return "\n".join(text for text in texts if isinstance(text, str) and text) or told(block)
 
 
 def _mark(ttl: CacheTtl) -> dict[str, str]:

@@ -92,9 +92,7 @@ def test_results_beside_text_of_the_user_open_no_new_turn_and_text_alone_does():
     request = messages.DIALECT.parse(msgspec.json.encode(body), {})
     built = {
         wanted: msgspec.json.decode(
-            ADAPTER.build(
-                request, target("openai_chat", flags=Flags(reasoning_replay=wanted))
-            ).body
+            ADAPTER.build(request, target("openai_chat", flags=Flags(reasoning_replay=wanted))).body
         )["messages"]
         for wanted in ("open_loop", "tool_turns")
     }

@@ -121,6 +121,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     A `custom` tool takes free text instead: it is offered as a function with one string property `input`, and its
     calls carry `{"input": "…"}` in the internal form whatever the vendor speaks. `grammar` is its input format.
+    A `deferred` tool is one the model has yet to search for: only a vendor that defers tools itself is sent it.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     strict: bool | None = None
     custom: bool = False
     grammar: dict[str, Any] | None = None
+    deferred: bool = False
     cache: CacheTtl | None = None
     extras: Extras | None = None
 
@@ -184,6 +186,11 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
     verbosity: str | None = None
     logprobs: int | None = None
     max_output_tokens: int | None = None
+
+    @property
+    def tools_in_sight(self) -> tuple[Tool, ...]:
+        """The tools for a vendor that cannot defer any."""
+        return tuple(tool for tool in self.tools if not tool.deferred)
 
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):

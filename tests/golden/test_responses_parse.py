@@ -101,7 +101,7 @@ def user(*content: dict[str, Any]) -> list[dict[str, Any]]:
         ({"tools": [{"type": "function"}]}, "missing_parameter", "tools[0].name"),
         ({"tools": [{"type": "function", "name": ""}]}, "invalid_value", "tools[0].name"),
         (
-            {"tools": [{**FUNCTION, "parameters": []}]},
+            {"tools": [{**FUNCTION, "parameters": ["x"]}]},
             "invalid_value",
             "tools[0].parameters",
         ),

@@ -114,9 +114,9 @@ def _unknown(raw: dict[str, Any], shape: type[msgspec.Struct]) -> Extras | None:
     return {name: value for name, value in found.items() if value is not None} or None
 
 
-def extras_of_tool(raw: dict[str, Any]) -> Extras | None:
+def extras_of_tool(fields: dict[str, Any]) -> Extras | None:
     """As `extras_of`; a tool's `type` says nothing (custom or null) once the tool is known as the client's own."""
-    return extras_of(raw, ToolWire)
+    return extras_of(fields, ToolWire)
 
 
 def _parts(content: str | list[dict[str, Any]] | None, role: str, path: str) -> tuple[Part, ...]:
@@ -159,10 +159,8 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
             return (_thinking(block, path),)
         case "redacted_thinking":
             return (_redacted(block, path),)
-        case "search_result":
-            return (TextPart(text=_search_result(block), extras=block),)
         case _:
-            return (TextPart(text=told(block), extras=block),)
+            return (TextPart(text=_readable(block), extras=block),)
 
 
 def _text(block: dict[str, Any], path: str) -> TextPart:
@@ -261,8 +259,10 @@ def _redacted(block: dict[str, Any], path: str) -> ReasoningPart:
     )
 
 
-def _search_result(block: dict[str, Any]) -> str:
-    """What any vendor may read of a search result: its title, source and text."""
+def _readable(block: dict[str, Any]) -> str:
+    """What any vendor may read of a block of another kind: a search result's title, source and text."""
+    if block["type"] != "search_result":
+        return told(block)
     content = block.get("content")
     texts = [block.get("title"), block.get("source")]
     if isinstance(content, list):

@@ -24,10 +24,10 @@ from gwd.core.request import (
 )
 from gwd.core.unread import told
 from gwd.dialects import json_input
+from gwd.dialects.json_input import typed_at
 from gwd.dialects.responses import media
 from gwd.dialects.responses.cache import cache_of
 from gwd.dialects.responses.namespaces import Namespaces
-from gwd.dialects.responses.paths import typed_at
 from gwd.dialects.responses.sealing import OPENAI_FORMAT, unseal
 from gwd.dialects.responses.wire import (
     CallItem,

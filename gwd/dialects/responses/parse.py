@@ -17,11 +17,12 @@ from gwd.core.request import (
     TextPart,
 )
 from gwd.dialects import extensions, json_input
+from gwd.dialects.declarations import in_sight
 from gwd.dialects.responses.items import ItemResolver, messages_of
 from gwd.dialects.responses.namespaces import Member
 from gwd.dialects.responses.tools import Offer, choice_of, offer_of
 from gwd.dialects.responses.wire import BodyWire, ReasoningWire, TextWire
-from gwd.dialects.schemas import without_nulls
+from gwd.dialects.schemas import modern
 
 MAX_METADATA: Final = 16
 MAX_METADATA_NAME: Final = 64
@@ -72,14 +73,21 @@ def parse(
     offer = offer_of(wire.tools, wire.input)
     choice = choice_of(wire.tool_choice, parallel=wire.parallel_tool_calls, offer=offer)
     text = wire.text or TextWire()
+    messages = _messages(wire, offer, resolve)
     return ResponsesRequest(
         dialect="responses",
         family="openai_responses",
         models=models,
         preferences=preferences,
         body=Generate(
-            messages=_messages(wire, offer, resolve),
-            tools=offer.tools,
+            messages=messages,
+            tools=in_sight(
+                offer.tools,
+                kinds=[tool["type"] for tool in offer.hosted],
+                choice=choice,
+                messages=messages,
+                conversation=wire.input,
+            ),
             tool_choice=choice,
             sampling=Sampling(temperature=wire.temperature, top_p=wire.top_p),
             reasoning=_reasoning(wire.reasoning),
@@ -164,7 +172,7 @@ def _output(text: TextWire) -> OutputFormat | None:
         kind=text.format.type,
         name=text.format.name,
         description=text.format.description,
-        schema=without_nulls(text.format.schema),
+        schema=modern(text.format.schema),
         strict=text.format.strict,
     )
 

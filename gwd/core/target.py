@@ -119,6 +119,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     price: Price
     credential: Credential
     sold: Sold = Sold()
+    input_modalities: frozenset[str] = frozenset(("text", "image", "file"))
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
     Finished answers are billed by the vendor's counts where they can be believed; a stream that broke off or whose
     client left is billed for what was received; a failure before any output is free.
     """
-    served = outcome.serving
+    served, demand = outcome.serving, outcome.demand or demand
     if served is None:
         status: Status = "cancelled" if outcome.client_left else "failed"
         return Bill(status=status, finish_reason=None, usage=_NOTHING, cost=_FREE, charged=False)

@@ -23,7 +23,6 @@ from gwd.core.events import (
 from gwd.core.request import Request
 from gwd.core.sse import Frame, SseError, SseSplitter
 from gwd.core.target import Target, UpstreamCall
-from gwd.core.unread import refuse_unread_question
 from gwd.pipeline.attempt import Outcome, output_tokens
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
@@ -33,7 +32,9 @@ from gwd.pipeline.routing import Planned
 from gwd.pipeline.sale import build
 from gwd.pipeline.secrecy import body_without_secrets, without_secrets
 from gwd.pipeline.unpacking import unpacked
+from gwd.pipeline.unseen import prepared
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
+from gwd.pricing.hold import measure
 from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
 
 MAX_ATTEMPTS: Final = 6
@@ -99,19 +100,17 @@ class Dispatcher:
                 continue
             try:
                 adapter = self._adapters[planned.target.adapter]
-                refuse_unread_question(request, adapter.family, planned.target.model)
-                call = build(adapter, request, planned.target)
+                sent, call = prepared(adapter, request, planned.target)
             except InvalidRequest as error:
                 unbuildable = error
                 continue
             except RecursionError:
                 unbuildable = InvalidRequest("the request is nested too deeply")
                 continue
-            fault = await self._attempt(request, planned, call, outcome, sink, deadline_s)
+            outcome.demand = None if sent is request else measure(sent)
+            fault = await self._attempt(sent, planned, call, outcome, sink, deadline_s)
             if fault is not None and fault.detail in SECOND_TRY:
-                fault = await self._once_more(
-                    request, planned, call, fault, outcome, sink, deadline_s
-                )
+                fault = await self._once_more(sent, planned, call, fault, outcome, sink, deadline_s)
             if fault is None or outcome.serving is not None:
                 return
             if lessons.is_final(planned, fault):

@@ -30,12 +30,18 @@ from gwd.core.request import (
 from gwd.core.target import NO_FIELD_FOR
 from gwd.pipeline.resolution import Wanted
 from gwd.pipeline.situation import Situation
+from gwd.pipeline.unseen import question_begins, takes_address
 from gwd.pipeline.waiting import until
 from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
 _VENDOR_FILE: Final = "vendor_file"
 _NO_TOOL: Final = "unsupported_tool"
+_MODALITY: Final = "modality"
+# Beside these an endpoint that was left out says nothing against the content being what stands in the way.
+_CHOSEN: Final = frozenset(
+    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "price")
+)
 _SOFT: Final = ("tools", "response_format", "verbosity")
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
 _SAME: Final = {
@@ -46,20 +52,20 @@ _SAME: Final = {
     "include_reasoning": ("reasoning", "include_reasoning"),
     "logprobs": ("logprobs", "top_logprobs"),
 }
-_URL_IMAGES: Final = frozenset(("openai_chat", "openai_responses", "anthropic_messages"))
-_URL_FILES: Final = frozenset(("openai_responses", "anthropic_messages"))
 
 
 class Exclusions:
     """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
 
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    `unseen` tells per model what of the question it cannot take.
     """
 
     def __init__(self) -> None:
         self.reasons: set[str] = set()
         self.unsupported: set[str] = set()
         self.unsold: set[str] = set()
+        self.unseen: dict[str, str] = {}
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
@@ -75,48 +81,49 @@ class Exclusions:
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
 
 
-class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the request's content asks of an endpoint."""
+class Media(msgspec.Struct, kw_only=True):
+    """Which kinds of pictures and files stand somewhere in a request."""
 
-    images: bool
-    image_urls: bool
-    files: bool
-    file_urls: bool
-    vendor_files: bool
+    images: bool = False
+    image_urls: bool = False
+    files: bool = False
+    file_urls: bool = False
+    vendor_files: bool = False
+
+    def add(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            if isinstance(part, ImagePart):
+                self.images = True
+                self.image_urls = self.image_urls or isinstance(part.source, UrlSource)
+            elif isinstance(part, FilePart):
+                self.files = True
+                self.file_urls = self.file_urls or isinstance(part.source, UrlSource)
+            else:
+                continue
+            self.vendor_files = self.vendor_files or isinstance(part.source, VendorFileSource)
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the request's content asks of an endpoint: what the question holds it must take, the rest it had better."""
+
+    question: Media
+    earlier: Media
     json_schema: bool
 
 
 def needs_of(request: Request) -> Needs:
-    images = image_urls = files = file_urls = vendor_files = False
-    for part in _all_parts(request):
-        if isinstance(part, ImagePart):
-            images = True
-            image_urls = image_urls or isinstance(part.source, UrlSource)
-        elif isinstance(part, FilePart):
-            files = True
-            file_urls = file_urls or isinstance(part.source, UrlSource)
-        else:
-            continue
-        vendor_files = vendor_files or isinstance(part.source, VendorFileSource)
-    output = None if isinstance(request.body, Embed) else request.body.output
-    return Needs(
-        images=images,
-        image_urls=image_urls,
-        files=files,
-        file_urls=file_urls,
-        vendor_files=vendor_files,
-        json_schema=output is not None and output.kind == "json_schema",
-    )
-
-
-def _all_parts(request: Request) -> Iterable[Part]:
-    if isinstance(request.body, Embed):
-        return
-    for message in request.body.messages:
+    question, earlier = Media(), Media()
+    body = request.body
+    if isinstance(body, Embed):
+        return Needs(question=question, earlier=earlier, json_schema=False)
+    begins = question_begins(body.messages)
+    for place, message in enumerate(body.messages):
+        (question if place >= begins else earlier).add(message.parts)
         for part in message.parts:
-            yield part
             if isinstance(part, ToolResultPart):
-                yield from part.parts
+                earlier.add(part.parts)
+    json_schema = body.output is not None and body.output.kind == "json_schema"
+    return Needs(question=question, earlier=earlier, json_schema=json_schema)
 
 
 def candidates(
@@ -145,6 +152,12 @@ def candidates(
             price = endpoint.price_at(situation.now_us)
             assert price is not None
             excluded.unsold |= set(sell(request, endpoint.adapter, price).refused)
+        if reason == _MODALITY:
+            excluded.unseen.setdefault(
+                entry.model.id, _unseen(endpoint, entry.model, needs.question)
+            )
+    seeing = [e for e in fitting if _sees(e, entry.model, request, needs.earlier)]
+    fitting = seeing or fitting
     for word in _SOFT:
         if word in request.sent_parameters:
             supporting = [e for e in fitting if word in e.supported_parameters]
@@ -172,10 +185,10 @@ def _excluded_by(
         return "allowed_providers"
     if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
         return "ignored_providers"
-    if needs.vendor_files and endpoint.adapter != request.family:
+    if needs.question.vendor_files and endpoint.adapter != request.family:
         return _VENDOR_FILE
-    if not _carries(endpoint, model, needs):
-        return "modality"
+    if _unseen(endpoint, model, needs.question):
+        return _MODALITY
     if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
         return "structured_outputs"
     sold = sell(request, endpoint.adapter, price)
@@ -192,17 +205,22 @@ def _excluded_by(
     return None
 
 
-def _carries(endpoint: Endpoint, model: Model, needs: Needs) -> bool:
-    if needs.images and "image" not in model.input_modalities:
-        return False
-    if needs.files and "file" not in model.input_modalities:
-        return False
-    flags, adapter = endpoint.flags, endpoint.adapter
-    urls = adapter in _URL_IMAGES if flags.takes_image_urls is None else flags.takes_image_urls
-    if needs.image_urls and not urls:
-        return False
-    urls = adapter in _URL_FILES if flags.takes_file_urls is None else flags.takes_file_urls
-    return urls or not needs.file_urls
+def _unseen(endpoint: Endpoint, model: Model, media: Media) -> str:
+    """What of these pictures and files an endpoint cannot take, in plain words; empty where it takes all."""
+    if media.images and "image" not in model.input_modalities:
+        return "pictures"
+    if media.files and "file" not in model.input_modalities:
+        return "files"
+    if media.image_urls and not takes_address(endpoint.adapter, endpoint.flags, "image"):
+        return "pictures by their address"
+    if media.file_urls and not takes_address(endpoint.adapter, endpoint.flags, "file"):
+        return "files by their address"
+    return ""
+
+
+def _sees(endpoint: Endpoint, model: Model, request: Request, media: Media) -> bool:
+    foreign = media.vendor_files and endpoint.adapter != request.family
+    return not foreign and not _unseen(endpoint, model, media)
 
 
 def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
@@ -265,6 +283,8 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
     refused = _refused_tools(request, excluded)
     if refused is not None:
         return refused
+    if excluded.unseen and not excluded.unavailable and excluded.reasons <= _CHOSEN:
+        return _unseen_content(request, excluded)
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
         why = ", ".join(sorted(excluded.reasons))
@@ -294,4 +314,17 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
             metadata=left_out or None,
         ),
+    )
+
+
+def _unseen_content(request: Request, excluded: Exclusions) -> UnsupportedContent:
+    """A 400 in plain words: agents show it, and take a 404 for a missing model."""
+    told = "; ".join(f"`{model}` cannot take {what}" for model, what in excluded.unseen.items())
+    by_address = any(what.endswith("address") for what in excluded.unseen.values())
+    remedy = "send the bytes as a data URL" if by_address else "leave it out"
+    what = "picture" if any("pictures" in each for each in excluded.unseen.values()) else "file"
+    return UnsupportedContent(
+        f"the last message holds a {what}: {told}. Please {remedy}, or use a model that takes it",
+        param="input" if request.dialect == "responses" else "messages",
+        metadata={"excluded_by": sorted(excluded.reasons)},
     )

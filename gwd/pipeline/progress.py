@@ -85,7 +85,7 @@ class Meter:
             attempts=outcome.attempts,
             usage=received_usage(
                 outcome.reported,
-                self._demand,
+                outcome.demand or self._demand,
                 self._target,
                 output_tokens=self._output_tokens,
                 reasoning_tokens=self._reasoning_tokens,

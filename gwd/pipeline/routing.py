@@ -359,4 +359,5 @@ def target_of(
         price=price,
         credential=credential,
         sold=sold,
+        input_modalities=frozenset(model.input_modalities),
     )

@@ -11,7 +11,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.extras import Given
-from gwd.core.request import Embed, Family, Request
+from gwd.core.request import Embed, Family, FilePart, ImagePart, Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage, from_inclusive
@@ -68,6 +68,9 @@ class OpenaiEmbeddings:
             body=msgspec.json.encode(body),
             stream=False,
         )
+
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return False
 
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""

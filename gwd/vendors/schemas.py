@@ -56,7 +56,7 @@ def _may_be_object(root: Schema) -> bool:
 
 def _as_property(root: Schema) -> Schema:
     """A value that is no object, as the one property of an object; definitions stay where references find them."""
-    outside = {name: root[name] for name in ("$defs", "$schema") if name in root}
+    outside: Schema = {name: root[name] for name in ("$defs", "$schema") if name in root}
     inside = {name: value for name, value in root.items() if name not in outside}
     properties = {_VALUE: inside}
     return {**outside, "type": "object", "properties": properties, "required": [_VALUE]}

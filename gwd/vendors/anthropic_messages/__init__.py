@@ -13,10 +13,10 @@ from typing import Final
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, Request
+from gwd.core.request import Family, FilePart, ImagePart, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import signatures
-from gwd.vendors.anthropic_messages.build import build
+from gwd.vendors.anthropic_messages.build import build, takes
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.decode import MessagesDecoder, decode
 from gwd.vendors.base import Signatures, StreamDecoder
@@ -33,6 +33,9 @@ class AnthropicMessages:
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)
+
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return takes(part, request)
 
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         return decode(body, request, target)

@@ -300,6 +300,17 @@ def test_any_other_provider_needs_adapter_and_address(run: Run, node: FakeGatewa
     }
 
 
+def test_a_preset_is_a_provider_with_its_flags_and_nothing_else(
+    run: Run, node: FakeGateway
+) -> None:
+    assert run("provider", "add", "deepseek", "--key-ref", "env:DEEPSEEK_API_KEY").code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert (made["slug"], made["adapter"]) == ("deepseek", "openai_chat")
+    assert made["flags"]["reasoning_replay"] == "tool_turns"
+    assert node.sent("POST", "/catalog/credentials").body["key_ref"] == "env:DEEPSEEK_API_KEY"
+    assert {path for _, path in node.writes()} == {"/catalog/providers", "/catalog/credentials"}
+
+
 def test_every_shipped_vendor_is_complete() -> None:
     assert {"openai", "anthropic", "google"} <= set(shipped.vendors())
     for slug in ("openai", "anthropic", "google"):

@@ -26,7 +26,7 @@ def vendors() -> list[str]:
 
 
 def vendor(slug: str) -> dict[str, list[Entry]] | None:
-    """A vendor's providers (`openai`, `openai-embeddings`), their endpoints and models; a preset is a provider alone."""
+    """A vendor's providers (`openai`, `openai-embeddings`), their endpoints and models; of a preset the provider."""
     found = path(_CATALOG)
     if found is None:
         return None

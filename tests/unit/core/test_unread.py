@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from gwd.core.errors import UnsupportedContent
-from gwd.core.request import Request
+from gwd.core.request import Generate, Message, Request, TextPart, ToolResultPart
 from gwd.core.unread import refuse_unread_question
 from gwd.dialects import chat_completions
+from gwd.dialects.base import Dialect
 from gwd.dialects.messages import DIALECT
 from gwd.dialects.responses import dialect as responses
 
@@ -46,12 +47,17 @@ def test_an_earlier_message_is_left_alone():
     refuse_unread_question(asked(UPLOAD, after=[{"role": "user", "content": "more"}]), None, "m")
 
 
+def messages_of(request: Request) -> tuple[Message, ...]:
+    assert isinstance(request.body, Generate)
+    return request.body.messages
+
+
 def test_blocks_inside_results_are_told_in_every_dialect():
     """A result of such blocks alone would be empty, and the model would take it for nothing found."""
     reference = {"type": "tool_reference", "tool_name": "WebFetch"}
     page = {"type": "web_page", "url": "https://x.example", "blob": "A" * 5000, "note": None}
     linked = '[web_page: {"url":"https://x.example","blob":"… (5000 characters)"}]'
-    table = [
+    table: list[tuple[dict[str, Any], str]] = [
         (reference, "[tool_reference: WebFetch]"),
         (page, linked),
         ({"type": "web_page", "cache_control": {"type": "ephemeral"}}, "[web_page]"),
@@ -63,7 +69,7 @@ def test_blocks_inside_results_are_told_in_every_dialect():
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     found = {}
     for block, _ in table:
-        by_dialect = {
+        by_dialect: dict[str, tuple[Dialect, dict[str, Any]]] = {
             "chat": (
                 chat_completions.DIALECT,
                 {
@@ -101,8 +107,10 @@ def test_blocks_inside_results_are_told_in_every_dialect():
         }
         for name, (dialect, body) in by_dialect.items():
             request = dialect.parse(msgspec.json.encode({"model": "m", **body}), {})
-            [result] = request.body.messages[-1].parts
-            found[name, block["type"], len(block)] = [part.text for part in result.parts]
+            [result] = messages_of(request)[-1].parts
+            assert isinstance(result, ToolResultPart)
+            texts = [part.text for part in result.parts if isinstance(part, TextPart)]
+            found[name, block["type"], len(block)] = texts
     assert found == {
         (name, block["type"], len(block)): [text]
         for block, text in table
@@ -115,13 +123,13 @@ def test_blocks_of_earlier_turns_are_told_too():
     request = asked(
         TEXT, after=[{"role": "assistant", "content": [ran]}, {"role": "user", "content": "y"}]
     )
-    assert request.body.messages[-2].parts[0].text == (
-        '[server_tool_use: {"id":"s","name":"web_search","input":{"query":"a b"}}]'
-    )
+    told = '[server_tool_use: {"id":"s","name":"web_search","input":{"query":"a b"}}]'
+    assert messages_of(request)[-2].parts == (TextPart(text=told, extras=ran),)
     later = {"type": "agent_note", "id": "n", "text": "done so far"}
     body = {
         "model": "m",
         "input": [{"role": "user", "content": "x"}, later, {"role": "user", "content": "y"}],
     }
     parsed = responses.DIALECT.parse(msgspec.json.encode(body), {})
-    assert parsed.body.messages[1].parts[0].text == '[agent_note: {"id":"n","text":"done so far"}]'
+    told = '[agent_note: {"id":"n","text":"done so far"}]'
+    assert messages_of(parsed)[1].parts == (TextPart(text=told, extras={"item": later}),)

@@ -1,13 +1,12 @@
 """Tools from every address to every vendor format: however they were declared, once, and as the vendor takes them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from gwd.core.errors import InvalidValue, MissingParameter
-from gwd.core.request import Generate, Request
+from gwd.core.request import Generate, Request, ToolChoice
 from gwd.dialects import chat_completions, messages
 from gwd.dialects.base import Dialect
 from gwd.dialects.responses import dialect as responses
@@ -69,9 +68,16 @@ def offered(adapter: Adapter, request: Request) -> list[tuple[str, str | None, A
     return found
 
 
-def everywhere(make: Callable[[str], Request]) -> dict[tuple[str, str], Any]:
+def choice(name: str, wanted: Any) -> ToolChoice:
+    body = parsed(name, [FORMS["flat"]], tool_choice=wanted).body
+    assert isinstance(body, Generate)
+    assert body.tool_choice is not None
+    return body.tool_choice
+
+
+def everywhere(*tools: Json) -> dict[tuple[str, str], Any]:
     return {
-        (name, vendor): offered(adapter, make(name))
+        (name, vendor): offered(adapter, parsed(name, list(tools)))
         for name in DIALECTS
         for vendor, adapter in ADAPTERS.items()
     }
@@ -81,7 +87,7 @@ def test_every_form_is_taken_at_every_address_and_reaches_every_vendor_alike():
     got = {
         (form, *place): tools
         for form, tool in FORMS.items()
-        for place, tools in everywhere(lambda name, tool=tool: parsed(name, [tool])).items()
+        for place, tools in everywhere(tool).items()
     }
     assert {key: tools for key, tools in got.items() if tools != [("look", "d", SCHEMA)]} == {}
 
@@ -89,7 +95,7 @@ def test_every_form_is_taken_at_every_address_and_reaches_every_vendor_alike():
 def test_a_tool_declared_twice_goes_out_once():
     other = {"type": "function", "function": {"name": "read", "parameters": SCHEMA}}
     twice = [FORMS["nested"], other, FORMS["flat"]]
-    got = everywhere(lambda name: parsed(name, twice))
+    got = everywhere(*twice)
     wanted = [("look", "d", SCHEMA), ("read", None, SCHEMA)]
     assert {key: tools for key, tools in got.items() if tools != wanted} == {}
 
@@ -122,20 +128,18 @@ def test_the_choice_is_read_in_either_form():
         {"type": "function", "function": {"name": "look"}},
         {"type": "tool", "name": "look"},
     ]
-    tools = [FORMS["flat"]]
     flat = {"type": "allowed_tools", "mode": "required", "tools": [choices[0]]}
     nested = {
         "type": "allowed_tools",
         "allowed_tools": {"mode": "required", "tools": [choices[1]]},
     }
     for name in ("chat", "responses"):
-        named = [parsed(name, tools, tool_choice=choice).body for choice in choices]
-        assert [(b.tool_choice.mode, b.tool_choice.name) for b in named] == [("named", "look")] * 3
-        among = [parsed(name, tools, tool_choice=choice).body for choice in (flat, nested)]
-        assert [b.tool_choice.allowed for b in among] == [("look",)] * 2
-        assert [b.tool_choice.mode for b in among] == ["required"] * 2
-        loose = [parsed(name, tools, tool_choice=each).body for each in ("any", {"type": "any"})]
-        assert [b.tool_choice.mode for b in loose] == ["required"] * 2
+        for wanted in choices:
+            assert choice(name, wanted) == ToolChoice(mode="named", name="look")
+        for among in (flat, nested):
+            assert choice(name, among) == ToolChoice(mode="required", allowed=("look",))
+        for loose in ("any", {"type": "any"}):
+            assert choice(name, loose) == ToolChoice(mode="required")
 
 
 EMPTY: Json = {"type": "object", "properties": {}}
@@ -203,9 +207,7 @@ def test_every_vendor_gets_an_object_at_the_root():
     wrong = {}
     for case, schema, plain, for_gemini in ROOTS:
         tool = {"type": "function", "name": "look", "parameters": schema}
-        for (name, vendor), [(_, _, sent)] in everywhere(
-            lambda name, tool=tool: parsed(name, [tool])
-        ).items():
+        for (name, vendor), [(_, _, sent)] in everywhere(tool).items():
             wanted = plain if vendor != "gemini" or for_gemini is ... else for_gemini
             if vendor == "openai_chat" and sent is None and wanted == EMPTY:
                 continue  # a function without parameters is one that takes none
@@ -222,7 +224,7 @@ def test_the_draft_is_named_to_nobody_but_its_own_family():
         (old, set()),
     ):
         tool = {"type": "function", "name": "look", "parameters": schema}
-        got = everywhere(lambda name, tool=tool: parsed(name, [tool]))
+        got = everywhere(tool)
         named = {place for place, [(_, _, sent)] in got.items() if "$schema" in sent}
         assert named - {(name, "anthropic_messages") for name in DIALECTS} <= keeps
         assert keeps <= named

@@ -97,9 +97,6 @@ class Dispatcher:
             except InvalidRequest as error:
                 unbuildable = error
                 continue
-            except RecursionError:
-                unbuildable = InvalidRequest("the request is nested too deeply")
-                continue
             outcome.demand = None if sent is request else measure(sent)
             fault = await self._attempt(sent, planned, call, outcome, sink, deadline_s)
             if fault is not None and fault.detail in SECOND_TRY:
@@ -269,7 +266,9 @@ class Dispatcher:
             except UpstreamFault as cut:
                 # Some vendors cut the connection behind their last word: what is complete is complete.
                 events, _ = _decoded(decoder, splitter.close(), is_last=True)
-                if cut.fault.reason != "network" or not _has_end(events):
+                if cut.fault.reason != "network" or not isinstance(
+                    events[-1] if events else None, Finished
+                ):
                     raise
                 await attempt.take(events, decoder)
                 return
@@ -412,7 +411,3 @@ def _decoded(
     except _UNDECODABLE as error:
         return events, error
     return events, None
-
-
-def _has_end(events: list[Event]) -> bool:
-    return any(isinstance(event, Finished) for event in events)

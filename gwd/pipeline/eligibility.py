@@ -57,8 +57,8 @@ _SAME: Final = {
 class Exclusions:
     """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
 
-    `unseen` tells per model what of the question it cannot take. `retry_after_s` is the soonest time at which something
-    closed opens; None where there is no time to wait for.
+    `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    `unseen` tells per model what of the question it cannot take.
     """
 
     def __init__(self) -> None:

@@ -41,8 +41,11 @@ def prepared(adapter: Adapter, request: Request, target: Target) -> tuple[Reques
     Raises InvalidRequest for a question that the target cannot take.
     """
     refuse_unread_question(request, adapter.family, target.model)
-    seen = as_seen(adapter, request, target)
-    return seen, build(adapter, seen, target)
+    try:
+        seen = as_seen(adapter, request, target)
+        return seen, build(adapter, seen, target)
+    except RecursionError:
+        raise InvalidRequest("the request is nested too deeply") from None
 
 
 def as_seen(adapter: Adapter, request: Request, target: Target) -> Request:

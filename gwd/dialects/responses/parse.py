@@ -83,7 +83,7 @@ def parse(
             messages=messages,
             tools=in_sight(
                 offer.tools,
-                kinds=tuple(tool["type"] for tool in offer.hosted),
+                kinds=[tool["type"] for tool in offer.hosted],
                 choice=choice,
                 messages=messages,
                 conversation=wire.input,

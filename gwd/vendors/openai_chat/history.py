@@ -48,7 +48,7 @@ class HistoryBuilder:
         self._content = ContentBuilder(request, target)
         self._used: set[tuple[int, int]] = set()
         self._carried: list[ContentPart] = []
-        self._replayed = ReplayedReasoning(request, self._messages, target)
+        self._replayed = ReplayedReasoning(self._messages, target, asked=request.replay_reasoning)
 
     def build(self) -> list[Json]:
         messages: list[Json] = []

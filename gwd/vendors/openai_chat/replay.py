@@ -7,7 +7,7 @@ the field: the endpoint's flags `reasoning_replay` and `reasoning_field` say whi
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gwd.core.request import Message, ReasoningPart, Request, ToolCallPart, ToolResultPart
+from gwd.core.request import Message, ReasoningPart, ToolCallPart, ToolResultPart
 from gwd.core.target import Replay, Target
 
 Json = dict[str, Any]
@@ -16,37 +16,34 @@ USUAL_FIELD: Final = "reasoning_content"
 
 
 class ReplayedReasoning:
-    """What goes back of the reasoning in one conversation."""
+    """What goes back of the reasoning in one conversation.
 
-    def __init__(self, request: Request, messages: Sequence[Message], target: Target) -> None:
+    `asked` is what the server said when it refused the call before: it wants none, or misses what was not there.
+    """
+
+    def __init__(self, messages: Sequence[Message], target: Target, *, asked: bool | None) -> None:
         self._field = target.flags.reasoning_field or USUAL_FIELD
-        self._is_missed = request.replay_reasoning is True
-        wanted = "tool_turns" if self._is_missed else _wanted(target)
-        if request.replay_reasoning is False:
-            wanted = "none"
-        self._turns = _turns_wanted(messages, wanted)
+        self._is_missed = asked is True
+        self._turns = _turns_wanted(messages, "none" if asked is False else _wanted(target))
 
     def fields(self, index: int, message: Message) -> Json:
         """The fields to add to an assistant message. Reasoning that names another family is never sent.
 
-        A server that missed the field before gets one on every turn with calls: a space where nothing is known of the
-        reasoning, as an empty one counts as missing.
+        A server that misses the field gets it on every turn with calls: a space where nothing is known of the
+        reasoning, as empty ones count as missing.
         """
-        if index not in self._turns:
+        if index not in self._turns and not self._is_missed:
             return {}
         texts = [
             part.text
             for part in message.parts
             if isinstance(part, ReasoningPart) and part.format == "unknown" and part.text
         ]
-        if (
-            not texts
-            and self._is_missed
-            and any(isinstance(p, ToolCallPart) for p in message.parts)
-        ):
-            texts = [" "]
         if not texts:
-            return {}
+            calls = any(isinstance(part, ToolCallPart) for part in message.parts)
+            if not self._is_missed or not calls:
+                return {}
+            texts = [" "]
         if self._field == "reasoning_details":
             details = [
                 {"type": "reasoning.text", "text": text, "index": place}

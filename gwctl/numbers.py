@@ -25,8 +25,8 @@ def read(text: str) -> Decimal | None:
     text = text.strip(" ")
     if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
         return None
-    number = Decimal(text.replace(",", ""))
-    return number if len(number.normalize().as_tuple().digits) <= _MOST_DIGITS else None
+    digits = re.sub("[^0-9]", "", re.split("[eE]", text)[0]).strip("0")
+    return Decimal(text.replace(",", "")) if len(digits) <= _MOST_DIGITS else None
 
 
 def meant(text: str) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any
 from gwctl import text, when
 from gwctl.records import Resource
 from gwctl.tables import Column, Record
-from gwctl.values import body, price
+from gwctl.values import body, price, price_each
 
 
 def model_state(record: Record) -> str:
@@ -108,7 +108,5 @@ def pricing_body(given: dict[str, str | None]) -> dict[str, Any]:
     for option, field, _ in PRICES:
         result[field] = price(option, given.get(field))
     for option, field in _PER_PIECE:
-        per_million = price(option, given.get(field))
-        number = text.decimal(per_million)
-        result[field] = None if number is None else text.plain((number * 1_000_000).normalize())
+        result[field] = price_each(option, given.get(field))
     return body(result)

@@ -69,6 +69,7 @@ _REMEDIES = {
     "gwctl org settings forward_retired_models=true",
     "model_not_allowed": "gwctl key update NAME --model SLUG",
     "no_eligible_endpoints": "gwctl route explain MODEL tells why each endpoint was left out",
+    "price_not_accepted": "add --accept if that is meant",
     "already_rotated": "gwctl key list shows the newer key; rotate that one",
     "idempotency_conflict": "use a new --idempotency-key for a different request",
     "ledger_quarantined": "gwctl ledger verify lists the differences",

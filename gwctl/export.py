@@ -19,7 +19,7 @@ _ORDER = ("slug", "id", "scope", "name", "vendor", "model", "provider", "tag", "
 
 
 def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
-    """Every managed record, in the file's shape, without what is empty or the default."""
+    """Every managed record, in the file's shape, without what holds nothing."""
     tables = [kind.table for kind in KINDS]
     for name in only:
         if name not in tables:
@@ -32,9 +32,7 @@ def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
         rows = _rows(session, kind)
         if rows is not None:
             shapes = [in_file_shape(kind, row, names) for row in rows]
-            result[kind.table] = [
-                _trimmed(kind, shape) for shape in _one_of_each(session, kind, shapes)
-            ]
+            result[kind.table] = [_trimmed(shape) for shape in _one_of_each(session, kind, shapes)]
     return result
 
 
@@ -62,15 +60,10 @@ def _one_of_each(session: Session, kind: Kind, shapes: Sequence[Entry]) -> list[
     return kept
 
 
-def _trimmed(kind: Kind, entry: Entry) -> Entry:
+def _trimmed(entry: Entry) -> Entry:
     """The entry in a steady order, identifying fields first."""
-    kept = {
-        name: value
-        for name, value in entry.items()
-        if name in kind.required
-        or (value not in (None, "", [], {}, False) and value != kind.defaults.get(name))
-        or (value is False and kind.defaults.get(name) is True)
-    }
+    # Nothing is the only value that is not written; 0, "", [] and false mean something.
+    kept = {name: value for name, value in entry.items() if value is not None}
     first = [name for name in _ORDER if name in kept]
     return {name: kept[name] for name in [*first, *sorted(kept.keys() - set(first))]}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gwctl import numbers
 from gwctl.errors import NOT_ALLOWED, CommandError, usage
 from gwctl.streams import is_text
 from gwctl.text import mask_keys
@@ -140,10 +141,8 @@ class Settings:
 
 def seconds_of(value: str, origin: str) -> float:
     """A timeout: more than nothing and less than a day."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
+    number = numbers.read(value)
+    seconds = 0.0 if number is None else float(number)
     if not 0 < seconds < 86_400:
         raise usage(
             f"timeout {value!r} ({origin}) is not a number of seconds below a day",

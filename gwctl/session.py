@@ -185,15 +185,28 @@ class Session:
         if self.out.ask(f"Type {name} to confirm: ") != name:
             raise usage("the name does not match; nothing was done", code="not_confirmed")
 
-    def agree(self, question: str, *, refused: CommandError) -> None:
+    def agree(self, question: str, *, refused: CommandError, even_with_yes: bool = False) -> None:
         """A yes or no question; without a terminal or a yes, the refusal is raised."""
-        if self.flags.yes:
+        if self.flags.yes and not even_with_yes:
             return
         if not self.interactive:
             raise refused
         answer = self.out.ask(f"{question} (profile {self.settings.profile}) [y/N] ")
         if answer.lower() not in ("y", "yes"):
             raise refused
+
+    def accept_price(self, what: str) -> None:
+        """A price that looks like a slip: somebody at a terminal says that it is meant, a script says --accept."""
+        self.agree(
+            f"{what}. Take it?",
+            refused=CommandError(
+                f"{what}; nothing was changed",
+                code="price_not_accepted",
+                why="it changes by more than tenfold, or is above $0.001 a token",
+                do="add --accept if that is meant",
+            ),
+            even_with_yes=True,
+        )
 
     def check(self) -> None:
         """Refuse shared options that cannot work before anything is done."""

@@ -85,6 +85,23 @@ def cell(value: Any, kind: Kind, now: datetime) -> str:
             return _words(value, empty="-")
 
 
+def told(value: Any, kind: Kind, now: datetime) -> str:
+    """The value where before and after are told apart: nothing, "", [], 0 and false each read differently."""
+    match value:
+        case None:
+            return "-"
+        case "":
+            return '""'
+        case [] | ():
+            return "[]"
+        case dict() if not value:
+            return "{}"
+        case str() if kind == "time":
+            return text.clean_line(value)
+        case _:
+            return cell(value, kind, now)
+
+
 def exact(value: Any, kind: Kind) -> str:
     """The value for a script: nothing rounded, nothing relative, no units."""
     if kind == "spark":

@@ -89,9 +89,9 @@ def exact_money(value: object) -> str:
 
 
 def per_million(value: object) -> str:
-    """A price per token, shown per million tokens as price lists do."""
+    """A price per token, shown per million tokens as price lists do, with every digit that was typed."""
     number = decimal(value)
-    return "-" if number is None else money(number * 1_000_000)
+    return "-" if number is None else exact_money(number * 1_000_000)
 
 
 def count(value: object) -> str:

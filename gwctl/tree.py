@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from gwctl.errors import usage
 from gwctl.session import COMMON_HELP, Session
+from gwctl.values import whole
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -23,9 +24,7 @@ _IDEMPOTENCY_KEY = Annotated[
         "--idempotency-key", metavar="KEY", help="Repeat safely: the same key makes one record."
     ),
 ]
-_LIMIT = Annotated[
-    int, typer.Option("--limit", min=1, metavar="N", help="How many records to show.")
-]
+_LIMIT = Annotated[int, whole("--limit", "N", "How many records to show.", least=1)]
 _ALL = Annotated[bool, typer.Option("--all", help="Every record, however many there are.")]
 
 

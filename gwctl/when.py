@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from gwctl.errors import CommandError, usage
 
-_SPAN = re.compile(r"(\d+)\s*(s|sec|m|min|h|d|w)")
+_SPAN = re.compile(r"([0-9]+) *(s|sec|m|min|h|d|w)")
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 

@@ -11,7 +11,7 @@ from gwctl.records import PAGE, data, fetch
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, flag, opt
+from gwctl.values import arg, flag, opt, whole
 
 PATH = "/generations"
 # What `--status error` means: everything that did not end as the client wanted.
@@ -125,7 +125,7 @@ def tail(
     key: Annotated[str | None, _KEY] = None,
     model: Annotated[str | None, _MODEL] = None,
     status: Annotated[str | None, _STATUS] = None,
-    interval: Annotated[int, opt("--interval", "SECONDS", "How often to ask; 2.")] = 2,
+    interval: Annotated[int, whole("--interval", "SECONDS", "How often to ask; 2.")] = 2,
 ) -> None:
     """Print requests as they end, until interrupted."""
     if status is not None and status not in _STATUSES:

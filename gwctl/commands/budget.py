@@ -8,7 +8,7 @@ from gwctl import text
 from gwctl.changes import delete_record, patch_record, report, send
 from gwctl.errors import FAILED, USAGE, CommandError, not_found, usage
 from gwctl.keys import KEYS, workspace_id
-from gwctl.records import Resource, data, fetch, find, same
+from gwctl.records import Resource, data, fetch, find, same_field
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
@@ -179,7 +179,9 @@ def set_(
         policy = body({"limit": limits[interval], **more})
         if interval not in before:
             _create(session, body({**where, "interval": interval, "kind": kind, **policy}), target)
-        elif all(same(before[interval].get(name), value) for name, value in policy.items()):
+        elif all(
+            same_field(name, before[interval].get(name), value) for name, value in policy.items()
+        ):
             session.out.note(f"{target} {interval}: {text.money(limits[interval])} already")
         else:
             patch_record(session, BUDGETS, {**before[interval], "scope_name": target}, policy)

@@ -1,7 +1,6 @@
 """`gwctl chat` and `gwctl embed`: try a model."""
 
 import sys
-from decimal import Decimal
 from typing import Annotated, Any
 
 from gwctl.errors import usage
@@ -10,7 +9,7 @@ from gwctl.session import Session
 from gwctl.streams import is_text
 from gwctl.tables import exact
 from gwctl.tree import Noun
-from gwctl.values import arg, body, flag, opt
+from gwctl.values import arg, body, flag, number, opt, whole
 
 top = Noun("", "Try a model.")
 NOUNS = [top]
@@ -29,7 +28,7 @@ def chat(
     model: Annotated[str, _MODEL],
     prompt: Annotated[str | None, arg("PROMPT", "What to say; standard input otherwise.")] = None,
     system: Annotated[str | None, opt("--system", "TEXT", "System message.")] = None,
-    max_tokens: Annotated[int | None, opt("--max-tokens", "N", "Most output tokens.")] = None,
+    max_tokens: Annotated[int | None, whole("--max-tokens", "N", "Most output tokens.")] = None,
     temperature: Annotated[str | None, opt("--temperature", "N", "Sampling temperature.")] = None,
     fallback: Annotated[
         list[str] | None, opt("--fallback", "MODEL", "Model to try next; repeatable.")
@@ -48,7 +47,7 @@ def chat(
             "model": model,
             "messages": messages,
             "max_tokens": max_tokens,
-            "temperature": _number(temperature),
+            "temperature": number("--temperature", temperature, "0.2"),
             "models": fallback or None,
             "usage": {"include": True},
         }
@@ -84,7 +83,7 @@ def embed(
     session: Session,
     model: Annotated[str, _MODEL],
     text: Annotated[str | None, arg("TEXT", "What to embed; standard input otherwise.")] = None,
-    dimensions: Annotated[int | None, opt("--dimensions", "N", "Length of the vector.")] = None,
+    dimensions: Annotated[int | None, whole("--dimensions", "N", "Length of the vector.")] = None,
 ) -> None:
     """Embed a text: one number a line, or the whole answer with --json."""
     wanted = {
@@ -115,12 +114,3 @@ def _given(session: Session, given: str | None, question: str) -> str:
     if not is_text(given):
         raise usage("the text is not valid UTF-8", do="check what is piped in")
     return given
-
-
-def _number(text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    try:
-        return Decimal(text)
-    except ArithmeticError:
-        raise usage(f"--temperature {text!r} is not a number", do="for example 0.2") from None

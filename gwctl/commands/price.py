@@ -12,7 +12,7 @@ from gwctl.records import find, same
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, opt
+from gwctl.values import ACCEPT, arg, opt
 
 model_price = Noun("price", "Prices of a model, per million tokens.")
 
@@ -98,6 +98,7 @@ def set_(
     effective: Annotated[
         str | None, opt("--effective", "TIME", "From when on; now otherwise.")
     ] = None,
+    accept: Annotated[bool, ACCEPT] = False,
 ) -> None:
     """Set prices per million tokens; those not named stay as they are."""
     given = pricing_body(
@@ -121,9 +122,11 @@ def set_(
     if factor:
         given["price_modifiers"] = _with_factors(before.get("price_modifiers") or {}, factor)
     changes: dict[str, Any] = {"pricing": {**before, **given}}
-    if at is not None and not same(before, changes["pricing"]):
+    if at is not None and not same(before, changes["pricing"], price=True):
         changes["effective_at"] = at
-    patch_record(session, MODELS, {**model, "pricing": before}, changes)
+    if accept:
+        changes["accept"] = True
+    patch_record(session, MODELS, {**model, "pricing": before}, changes, unshown=("accept",))
 
 
 def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from gwctl.errors import NOT_ALLOWED, NOT_FOUND, CommandError
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
-from gwctl.values import flag, opt
+from gwctl.values import flag, whole
 from gwctl.when import utc_now
 
 top = Noun("", "The gateway on one page.")
@@ -24,7 +24,7 @@ LONGEST_TEXT = 100
 def status(
     session: Session,
     watch: Annotated[bool, flag("--watch", "Redraw until interrupted.")] = False,
-    interval: Annotated[int, opt("--interval", "SECONDS", "How often to redraw; 2.")] = 2,
+    interval: Annotated[int, whole("--interval", "SECONDS", "How often to redraw; 2.")] = 2,
 ) -> None:
     """Show version, traffic, money, endpoints and the addresses clients use."""
     while True:

@@ -49,6 +49,8 @@ class Kind:
     name: Callable[[Entry], str]
     fixed: frozenset[str] = frozenset()
     """Fields the API does not change on an existing record."""
+    empty: frozenset[str] = frozenset()
+    """Fields that may hold nothing (null)."""
     late: frozenset[str] = frozenset()
     """Fields the API does not take for a new record; they are changed right after it was made."""
     refers: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +94,11 @@ _MODEL = (
     "default_max_tokens supported_parameters input_modalities output_modalities is_moderated "
     "pricing pricing_tiers released_at deprecated_at retired_at successor"
 )
+_EMPTY_OF_MODEL = (
+    "description family default_max_tokens released_at deprecated_at retired_at successor"
+)
+_EMPTY_OF_ENDPOINT = "base_url pricing context_length max_completion_tokens supported_parameters"
+_EMPTY_OF_KEY = "limit limit_reset allowed_models expires_at in_flight_cap external_user"
 _ENDPOINT = (
     "model provider tag upstream_model base_url pricing pricing_tiers context_length "
     "max_completion_tokens supported_parameters flags weight disabled"
@@ -124,6 +131,7 @@ KINDS: tuple[Kind, ...] = (
         same=_credential,
         name=lambda entry: "/".join(filter(None, (entry["provider"], entry.get("name")))),
         fixed=frozenset({"provider"}),
+        empty=frozenset({"expires_at"}),
         refers={"provider": "providers"},
     ),
     Kind(
@@ -134,6 +142,7 @@ KINDS: tuple[Kind, ...] = (
         same=_by("id"),
         name=lambda entry: str(entry["id"]),
         fixed=frozenset({"id"}),
+        empty=frozenset(_EMPTY_OF_MODEL.split()),
         refers={"successor": "models"},
         defaults={"input_modalities": ["text"], "output_modalities": ["text"]},
     ),
@@ -145,6 +154,7 @@ KINDS: tuple[Kind, ...] = (
         same=_endpoint,
         name=lambda entry: f"{entry['model']} {entry.get('tag') or entry['provider']}",
         fixed=frozenset({"model", "provider"}),
+        empty=frozenset(_EMPTY_OF_ENDPOINT.split()),
         refers={"model": "models", "provider": "providers"},
         defaults={"weight": 1},
     ),
@@ -156,6 +166,7 @@ KINDS: tuple[Kind, ...] = (
         same=_by("slug"),
         name=lambda entry: str(entry["slug"]),
         fixed=frozenset({"slug"}),
+        empty=frozenset({"description", "default_provider_sort", "default_text_model"}),
         pruned=lambda record: record.get("slug") != "default",
     ),
     Kind(
@@ -166,6 +177,7 @@ KINDS: tuple[Kind, ...] = (
         same=_by("name"),
         name=lambda entry: str(entry["name"]),
         fixed=frozenset({"workspace"}),
+        empty=frozenset(_EMPTY_OF_KEY.split()),
         late=frozenset({"disabled"}),
         managed=is_live_key,
     ),
@@ -265,8 +277,12 @@ def _cleared(kind: Kind, entry: Mapping[str, Any], at: str) -> list[str]:
             raise usage(
                 f"{at}: there is no field {name}", do=_nearest(str(name), sorted(kind.fields))
             )
-        if name in entry or name in kind.required:
+        if name in entry:
             raise usage(f"{at}: {name} cannot be both given and empty", do="take it out of one")
+        if name not in kind.empty:
+            raise usage(
+                f"{at}: {name} always holds something", do=f"give {name} the value it shall have"
+            )
     return names
 
 

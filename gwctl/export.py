@@ -1,9 +1,10 @@
 """gw.toml written from a running gateway."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from gwctl.commands.budget import SCOPES
 from gwctl.desired import KINDS, Entry, Kind
 from gwctl.errors import NOT_FOUND, CommandError, usage
 from gwctl.plan import Names, in_file_shape, managed
@@ -31,8 +32,15 @@ def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
             continue
         rows = _rows(session, kind)
         if rows is not None:
-            shapes = [in_file_shape(kind, row, names) for row in rows]
-            result[kind.table] = [_trimmed(shape) for shape in _one_of_each(session, kind, shapes)]
+            shapes = [
+                in_file_shape(kind, row, names)
+                for row in rows
+                if _has_owner(session, kind, row, names)
+            ]
+            result[kind.table] = [
+                _trimmed(shape)
+                for shape in sorted(_one_of_each(session, kind, shapes), key=_place(kind))
+            ]
     return result
 
 
@@ -48,6 +56,15 @@ def _rows(session: Session, kind: Kind) -> list[Record] | None:
         return None
 
 
+def _has_owner(session: Session, kind: Kind, record: Record, names: Names) -> bool:
+    """Whether a budget's scope still has a name: of a deleted key nothing is left that it could limit."""
+    scope, identity = str(record.get("scope")), record.get("scope_id")
+    if kind.table != "budgets" or scope == "organization" or names.name(scope, identity):
+        return True
+    session.out.note(f"note: the budget of {scope} {identity} is left out; its {scope} is gone")
+    return False
+
+
 def _one_of_each(session: Session, kind: Kind, shapes: Sequence[Entry]) -> list[Entry]:
     """An entry stands for every record it could mean, so that `apply` takes the file."""
     kept: list[Entry] = []
@@ -58,6 +75,16 @@ def _one_of_each(session: Session, kind: Kind, shapes: Sequence[Entry]) -> list[
         else:
             kept.append(shape)
     return kept
+
+
+def _place(kind: Kind) -> Callable[[Entry], tuple[int, str]]:
+    """Where an entry stands: by name, so that two gateways that hold the same give the same file."""
+
+    def place(entry: Entry) -> tuple[int, str]:
+        scope = str(entry.get("scope") or "").partition(":")[0]
+        return (SCOPES.index(scope) if scope in SCOPES else 0, kind.name(entry))
+
+    return place
 
 
 def _trimmed(entry: Entry) -> Entry:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from gwctl import slips, tables
 from gwctl.desired import KINDS, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
+from gwctl.keys import KEYS
 from gwctl.records import address, data, fetch, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
@@ -47,10 +48,16 @@ class Names:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.known: dict[str, dict[str, str]] = {}
+        self.rows: dict[str, dict[str, Record]] = {}
 
     def _all(self, scope: str) -> dict[str, str]:
+        """Ids by name; of several keys of one name that of the key a person would mean."""
         if scope not in self.known:
-            rows, _ = fetch(self.session, f"/{scope}s", everything=True)
+            query = KEYS.lookup if scope == "key" else None
+            rows, _ = fetch(self.session, f"/{scope}s", query, everything=True)
+            if scope == "key":
+                rows.sort(key=KEYS.rank)
+            self.rows[scope] = {str(row["id"]): row for row in rows}
             self.known[scope] = {str(r.get("slug") or r["name"]): str(r["id"]) for r in rows}
         return self.known[scope]
 
@@ -64,7 +71,11 @@ class Names:
         return self._all(scope)[name]
 
     def name(self, scope: str, identity: Any) -> str | None:
-        return next((name for name, one in self._all(scope).items() if one == identity), None)
+        """The name that leads to this record, or for a key that was rotated to the one in its place."""
+        known = self._all(scope)
+        row = self.rows[scope].get(str(identity)) or {}
+        name = str(row.get("slug") or row.get("name"))
+        return name if known.get(name) == identity or row.get("rotated_to") else None
 
 
 def in_file_shape(kind: Kind, record: Record, names: Names) -> Entry:

@@ -21,6 +21,7 @@ _SWITCHES = {
     "--yes": "yes",
     "--debug": "debug",
     "--no-color": "no_color",
+    "--wide": "wide",
 }
 _VALUES = {
     "--jq": "jq",
@@ -35,7 +36,7 @@ COMMON_HELP = """\
 Everywhere:
   --json [FIELDS]   the API's JSON, or only these fields (id,name)
   --jq EXPR         filter that JSON; --jsonl prints one record a line
-  -q, --quiet       ids only; a new secret alone
+  -q, --quiet       ids only; a new secret alone; --wide shows every column
   -P, --profile     profile to use; --url, --timeout override it
   -y, --yes         do not ask; --debug shows the HTTP exchange; --no-color
 """
@@ -53,6 +54,7 @@ class Flags:
     yes: bool = False
     debug: bool = False
     no_color: bool = False
+    wide: bool = False
     profile: str | None = None
     url: str | None = None
     timeout: str | None = None
@@ -114,6 +116,7 @@ class Session:
                 lines=flags.lines,
                 quiet=flags.quiet,
                 no_color=flags.no_color,
+                wide=flags.wide,
             )
         )
         self.out.pager = lambda: self.settings.get("pager").value

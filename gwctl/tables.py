@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from gwctl import jsontext, text
 
-NARROWEST = 30
 GAP = 3
 
 Record = Mapping[str, Any]
@@ -45,6 +44,12 @@ class Column:
     title: str
     pick: str | Callable[[Record], Any]
     kind: Kind = "text"
+    name: bool = False
+    """What one types next: never cut, never left out."""
+    cut: bool = True
+    """Whether a text may be cut where the terminal is narrow."""
+    leaves: int = 0
+    """Of the columns that do not fit, those of the highest number go first, the rightmost of them before others."""
 
     def value(self, record: Record) -> Any:
         return pick(record, self.pick) if isinstance(self.pick, str) else self.pick(record)
@@ -171,68 +176,6 @@ def tab_separated(
         return f"{code}{value}\x1b[0m" if code else value
 
     return "".join("\t".join(one(record, c) for c in columns) + "\n" for record in records)
-
-
-def drawn(
-    records: Sequence[Record],
-    columns: Sequence[Column],
-    *,
-    now: datetime,
-    width: int,
-    color: bool,
-) -> str:
-    """The table for a terminal of that width; only ids are shortened when it is too wide."""
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold" if color else ""
-    )
-    rows = [[cell(c.value(record), c.kind, now) for c in columns] for record in records]
-    natural = [max([len(c.title), *(len(row[n]) for row in rows)]) for n, c in enumerate(columns)]
-    room = max(width, NARROWEST) - GAP * (len(columns) - 1)
-    for column, wide in zip(columns, _fitted(natural, columns, room), strict=True):
-        table.add_column(
-            column.title, no_wrap=True, overflow="ellipsis", width=wide, justify="left"
-        )
-    for row in rows:
-        table.add_row(
-            *(
-                Text(value, style=style(value, c.kind))
-                for value, c in zip(row, columns, strict=True)
-            )
-        )
-    out = StringIO()
-    console = Console(
-        file=out,
-        width=max(width, NARROWEST),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
-    console.print(table)
-    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
-
-
-def _fitted(natural: Sequence[int], columns: Sequence[Column], room: int) -> list[int]:
-    """Widths that fit: ids are shortened first, then the widest, so that what is cut shows its `…`."""
-    widths = list(natural)
-    floors = [
-        12 if column.kind == "id" else wide for column, wide in zip(columns, widths, strict=True)
-    ]
-    for lowest in (floors, [4] * len(widths)):
-        while sum(widths) > room:
-            spare = [(wide, n) for n, wide in enumerate(widths) if wide > lowest[n]]
-            if not spare:
-                break
-            widths[max(spare)[1]] -= 1
-    return widths
 
 
 def described(record: Record, *, now: datetime) -> str:

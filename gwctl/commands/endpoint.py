@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from gwctl.catalog import ENDPOINTS, endpoint_state, pricing_body
+from gwctl.catalog import ENDPOINTS, cooling_until, endpoint_state, pricing_body
 from gwctl.changes import act, create_record
 from gwctl.records import data, fetch
 from gwctl.session import Session
@@ -16,9 +16,9 @@ NOUNS = [endpoint]
 
 _HEALTH = (
     Column("MODEL", "model"),
-    Column("TAG", lambda row: row.get("tag") or row.get("provider")),
+    Column("TAG", lambda row: row.get("tag") or row.get("provider"), name=True),
     Column("STATE", endpoint_state, "state"),
-    Column("COOLING DOWN UNTIL", "cooldown_until", "time"),
+    Column("COOLING DOWN UNTIL", cooling_until, "time"),
     Column("REASON", "reason"),
     Column("ATTEMPTS", "attempts", "count"),
     Column("FAILED", "failures", "count"),

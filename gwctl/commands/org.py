@@ -24,8 +24,8 @@ ORGANIZATIONS = Resource(
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
     columns=(
         Column("NAME", "name"),
-        Column("SLUG", "slug"),
-        Column("ID", "id", "id"),
+        Column("SLUG", "slug", name=True),
+        Column("ID", "id", "id", leaves=1),
         Column("CREATED", "created_at", "time"),
     ),
 )

@@ -18,7 +18,7 @@ model_price = Noun("price", "Prices of a model, per million tokens.")
 
 _ID = arg("MODEL", "Model id, vendor/model.")
 _COLUMNS = (
-    Column("PRICE", "what"),
+    Column("PRICE", "what", name=True),
     Column("PER MILLION", "value", "price"),
     Column("EACH", "each", "money"),
     Column("FACTOR", "factor"),
@@ -29,7 +29,7 @@ _HISTORY = (
     Column("OUT", "pricing.completion", "price"),
     Column("CACHE READ", "pricing.input_cache_read", "price"),
     Column("CACHE WRITE", "pricing.input_cache_write", "price"),
-    Column("ID", "id", "id"),
+    Column("ID", "id", "id", leaves=1),
 )
 
 

@@ -23,7 +23,7 @@ _NEVER_TRIED = {
 }
 _COLUMNS = (
     Column("", "rank"),
-    Column("ENDPOINT", "tag"),
+    Column("ENDPOINT", "tag", name=True),
     Column("IN", "pricing.prompt", "price"),
     Column("OUT", "pricing.completion", "price"),
     Column("STATE", "state", "state"),

@@ -287,7 +287,7 @@ def test_a_dear_price_in_a_file_is_refused_whole_without_accept(
         '[[models]]\nid = "v/{}"\nname = "M"\nvendor = "V"\ncontext_length = 9\nmax_completion_tokens = 9\n'
         'supported_parameters = []\npricing = {{ prompt = "{}", completion = "0.000001" }}\n'
     )
-    file.write_text(text.format("fair", "0.000001") + text.format("dear", "1.25"))
+    file.write_text(text.format("fair", "0.000001") + text.format("dear", "0.25"))
     assert "needs --accept" in node.gwctl("diff", "-f", str(file), code=8)
     node.gwctl("apply", "-f", str(file), "--yes", code=1)
     assert node.gwctl("export") == before

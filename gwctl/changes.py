@@ -101,6 +101,12 @@ def print_secret(session: Session, resource: Resource, reply: Any, title: str) -
 def report(session: Session, record: Any, message: str) -> None:
     """After a change: the record with --json, its id with -q, else one line."""
     whole = record if isinstance(record, dict) else {"data": record}
+    if session.replayed:
+        done = "booked" if "amount" in whole else "done"
+        message = f"already {done} on {whole.get('created_at', 'an earlier day')}: {message}"
+        session.out.note(
+            "the same request was made before with this idempotency key; nothing was done now"
+        )
     if session.out.shape.machine:
         session.out.data_once(whole)
         return

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -221,13 +222,22 @@ class Session:
                 do="1 to 240 letters, digits and signs of ASCII, without blanks around them",
             )
 
-    def next_idempotency_key(self) -> str | None:
-        """The given key for the first POST of a run, the key with a number for the others."""
+    def next_idempotency_key(self) -> str:
+        """The given key for the first POST of a run, the key with a number for the others.
+
+        Without one a key is made up, so that the whole command can be repeated with it.
+        """
         if self.idempotency_key is None:
-            return None
+            self.idempotency_key = f"gwctl-{uuid.uuid4()}"
+        self.api.repeat_with = self.idempotency_key
         self.posts += 1
         suffix = f"-{self.posts}" if self.posts > 1 else ""
         return f"{self.idempotency_key}{suffix}"
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the last answer was that of an earlier request with the same idempotency key."""
+        return "api" in self.__dict__ and self.api.replayed
 
     @property
     def exit_code(self) -> int:

@@ -72,6 +72,8 @@ def number(name: str, text: str | None, example: str, what: str = "a number") ->
     found = numbers.read(text)
     if found is None or found < 0 or abs(found.adjusted()) > _LARGEST:
         do = numbers.hint(text) if found is None else ""
+        if "whole" in what and "." in (numbers.meant(text) or ""):
+            do = ""
         raise usage(f"{name} {text[:60]!r} is not {what}", do=do or f"for example {name} {example}")
     return found
 

@@ -4,6 +4,7 @@ import sys
 from typing import Annotated, Any
 
 from gwctl.errors import usage
+from gwctl.files import read_standard_input
 from gwctl.inference import call, receipt_lines, stream_chat
 from gwctl.session import Session
 from gwctl.streams import is_text
@@ -106,7 +107,7 @@ def embed(
 def _given(session: Session, given: str | None, question: str) -> str:
     """The text of the argument, of the pipe, or typed after a question."""
     if given is None and not sys.stdin.isatty():
-        given = sys.stdin.read()
+        given = read_standard_input("input")
     elif given is None:
         given = session.out.ask(question)
     if not given.strip():

@@ -58,6 +58,7 @@ def _compared(session: Session, file: Path, *, prune: bool) -> list[Change]:
 
 def _make(session: Session, changes: Sequence[Change], *, accept: bool) -> None:
     """Make the changes, printing each secret at once: a later failure must not take it along."""
+    session.api.compares = True
     made: list[Change] = []
     results: list[dict[str, Any]] = []
     try:

@@ -222,7 +222,7 @@ def test_the_end_of_input_at_a_hidden_prompt_is_no_traceback(
 def test_what_is_cut_shows_that_it_is(terminal: Terminal, gateway: FakeGateway) -> None:
     row = {"name": "a" * 30, "slug": "b" * 30, "id": "ws_" + "c" * 30, "description": "d" * 60}
     gateway.collection("/workspaces", row)
-    for columns, cut in ((100, 3), (80, 1), (40, 0)):
+    for columns, cut in ((100, 3), (80, 3), (40, 0)):
         _, seen = terminal("workspace", "list", NO_COLOR="1", COLUMNS=str(columns))
         title, line, *note = seen.splitlines()
         assert max(len(title), len(line)) <= columns

@@ -268,6 +268,8 @@ class Output:
         """Whether somebody can leave a pager: a terminal at all three ends, in the foreground, that can be drawn on."""
         if self.environment.get("TERM", "dumb") == "dumb" or self.environment.get("CI"):
             return False
+        if self.environment.get("PAGER") == "":  # said to be none
+            return False
         if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
             return False
         try:

@@ -37,9 +37,13 @@ class Change:
     def slip(self) -> str:
         """What in a new price looks like a slip of the hand; empty when nothing does."""
         after = {name: value for name, _, value in self.fields} if self.fields else self.entry
-        pricing = after.get("pricing")
-        before = next((b for name, b, _ in self.fields if name == "pricing"), None) or {}
-        return slips.found(before, pricing) if isinstance(pricing, Mapping) else ""
+        before = self.record.get("pricing") or {}
+        prices = [
+            after.get("pricing"),
+            *(one["pricing"] for one in after.get("pricing_tiers") or ()),
+        ]
+        found = (slips.found(before, one) for one in prices if isinstance(one, Mapping))
+        return next(filter(None, found), "")
 
 
 class Names:

@@ -8,13 +8,21 @@ from gwctl import text
 
 MOST_TIMES = 10
 DEAR = Decimal("0.001")  # USD a token
-_WHOLE = ("request", "image")
+_WHOLE = ("request", "image", "web_search")
+# What is charged for a class of token that has no price of its own.
+_INSTEAD = {
+    "input_cache_read": "prompt", "input_cache_write": "prompt", "input_cache_write_1h": "prompt",
+    "internal_reasoning": "completion",
+}  # fmt: skip
 
 
 def found(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """What looks wrong in a new price, in a few words; empty when nothing does."""
     for name, value in after.items():
-        now, was = text.decimal(value), text.decimal(before.get(name))
+        now, was = (
+            text.decimal(value),
+            text.decimal(before.get(name, before.get(_INSTEAD.get(name, name)))),
+        )
         if now is None or now == was:
             continue
         shown = f"{name} {_shown(name, was)} -> {_shown(name, now)}"

@@ -16,6 +16,7 @@ Kind = Literal[
     "id",
     "money",
     "price",
+    "each",
     "time",
     "count",
     "percent",
@@ -72,6 +73,8 @@ def cell(value: Any, kind: Kind, now: datetime) -> str:
             return text.money(value)
         case "price":
             return text.per_million(value)
+        case "each":
+            return text.exact_money(value)
         case "time":
             return text.ago(value, now)
         case "count":
@@ -145,7 +148,7 @@ def field_kind(prefix: str, name: str) -> Kind:
     if prefix.startswith("pricing"):
         if "price_modifiers" in (name, *prefix.split(".")):
             return "text"
-        return "price" if name not in ("request", "image", "web_search") else "money"
+        return "price" if name not in ("request", "image", "web_search") else "each"
     if name.endswith(("_at", "_since")) or name == "since":
         return "time"
     if name in _MONEY_FIELDS or name.startswith(("usage", "byok_usage", "cost_")):

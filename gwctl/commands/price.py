@@ -20,7 +20,7 @@ _ID = arg("MODEL", "Model id, vendor/model.")
 _COLUMNS = (
     Column("PRICE", "what", name=True),
     Column("PER MILLION", "value", "price"),
-    Column("EACH", "each", "money"),
+    Column("EACH", "each", "each"),
     Column("FACTOR", "factor"),
 )
 _HISTORY = (

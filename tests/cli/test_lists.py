@@ -22,11 +22,11 @@ __all__ = ["terminal"]
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 NAME = "名前-🙂-e\u0301-key"
 SAMPLE: dict[str, Any] = {
-    "money": "-1234567.891", "price": "0.00000375", "time": "2026-11-28T11:00:00Z", "count": 1_234_567,
-    "percent": 99.7, "bar": 99.7, "ms": 12_345, "state": "cooling_down", "spark": [], "id": "key_" + "x" * 22,
+    "money": "-1234567.891", "price": "0.00000375", "each": "0.000123456", "count": 1_234_567,
+    "time": "2026-11-28T11:00:00Z", "percent": 99.7, "bar": 99.7, "ms": 12_345, "state": "cooling_down", "spark": [], "id": "key_" + "x" * 22,
     "text": "a long description of whatever this may be, 名前", "note": "a note that somebody wrote at length",
 }  # fmt: skip
-KEPT = {"money", "price", "time", "count", "percent", "bar", "ms", "state"}
+KEPT = {"money", "price", "each", "time", "count", "percent", "bar", "ms", "state"}
 
 
 def lists() -> Iterator[tuple[str, tuple[Column, ...]]]:

@@ -202,6 +202,17 @@ def test_a_long_table_goes_through_the_pager(terminal: Terminal, gateway: FakeGa
     assert "PAGED" not in terminal("key", "list", PAGER="sed s/^/PAGED:/")[1]
 
 
+def test_no_pager_is_opened_where_nobody_can_leave_it(
+    terminal: Terminal, gateway: FakeGateway
+) -> None:
+    gateway.collection("/keys", *({**CI, "id": f"key_{n}"} for n in range(30)))
+    small = {"NO_COLOR": "1", "LINES": "10", "PAGER": "sed s/^/PAGED:/"}
+    for more in ({"TERM": "dumb"}, {"CI": "true"}, {"PAGER": ""}, {"PAGER": "/no/such/program"}):
+        _, seen = terminal("key", "list", **{**small, **more})
+        assert "PAGED" not in seen
+        assert seen.count("$12.08") == 30
+
+
 def test_errors_are_three_lines_and_red_only_in_colour(
     terminal: Terminal, gateway: FakeGateway
 ) -> None:

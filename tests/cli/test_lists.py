@@ -23,7 +23,8 @@ NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 NAME = "名前-🙂-e\u0301-key"
 SAMPLE: dict[str, Any] = {
     "money": "-1234567.891", "price": "0.00000375", "each": "0.000123456", "count": 1_234_567,
-    "time": "2026-11-28T11:00:00Z", "percent": 99.7, "bar": 99.7, "ms": 12_345, "state": "cooling_down", "spark": [], "id": "key_" + "x" * 22,
+    "time": "2026-11-28T11:00:00Z", "percent": 99.7, "bar": 99.7, "ms": 12_345,
+    "state": "cooling_down", "spark": [], "id": "key_" + "x" * 22,
     "text": "a long description of whatever this may be, 名前", "note": "a note that somebody wrote at length",
 }  # fmt: skip
 KEPT = {"money", "price", "each", "time", "count", "percent", "bar", "ms", "state"}
@@ -128,7 +129,7 @@ def test_all_and_nothing_are_said_only_when_it_is_so() -> None:
 def test_a_list_on_a_terminal_says_what_it_left_out(
     terminal: Terminal, gateway: FakeGateway, columns: int
 ) -> None:
-    row = {
+    row: dict[str, Any] = {
         "id": "led_" + "x" * 22, "created_at": "2026-11-28T11:00:00Z", "type": "settlement", "bucket": "promotional",
         "amount": -0.000123, "balance_after": 1234.567891, "generation_id": "gen-" + "y" * 22, "note": "名前 " * 20,
     }  # fmt: skip

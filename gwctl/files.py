@@ -6,7 +6,12 @@ from pathlib import Path
 
 from gwctl.errors import CommandError
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_OTHERS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),  # it begins with the mark of UTF-16
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
 _BOM = "\ufeff"
 
 
@@ -30,10 +35,12 @@ def read_standard_input(code: str) -> str:
 
 def text_of(content: bytes, name: str, code: str) -> str:
     """The bytes as text, which has to be UTF-8."""
-    # Text without a mark: a character of ASCII in UTF-16 has a zero byte beside it.
-    if content.startswith(_UTF_16) or (b"\0" in content[:2] and len(content) > 1):
+    encoding = next((called for mark, called in _OTHERS if content.startswith(mark)), "")
+    if not encoding and b"\0" in content[:2] and len(content) > 1:
+        encoding = "UTF-16"  # without a mark: a character of ASCII has a zero byte beside it
+    if encoding:
         raise CommandError(
-            f"{name} is written in UTF-16",
+            f"{name} is written in {encoding}",
             code=code,
             do="save it as UTF-8; in PowerShell: Set-Content -Encoding utf8",
         )

@@ -147,6 +147,8 @@ def test_files_of_other_machines_are_read(run: Run, gateway: FakeGateway, home: 
         path.write_bytes(text.encode(encoding))
         code, _, err = run("apply", "-f", str(path))
         assert (code, "is written in UTF-16" in err) == (1, True)
+    path.write_bytes(text.encode("utf-32"))
+    assert "is written in UTF-32" in run("apply", "-f", str(path)).err
     path.write_bytes(text.encode("gbk"))
     assert "is not valid UTF-8 (line 2)" in run("diff", "-f", str(path)).err
     secret = home / "secret"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+from gwctl import text as text_of
 from gwctl import when
 from gwctl.catalog import MODELS, PRICES, pricing_body
 from gwctl.changes import patch_record
@@ -12,7 +13,7 @@ from gwctl.records import find, same
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import ACCEPT, arg, opt
+from gwctl.values import ACCEPT, arg, number, opt
 
 model_price = Noun("price", "Prices of a model, per million tokens.")
 
@@ -143,7 +144,9 @@ def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, 
         if factor.strip().lower() == "none":
             factors.get(field, {}).pop(value, None)
         else:
-            factors.setdefault(field, {})[value] = factor.strip()
+            times = number(f"--factor {name}", factor.strip(), "1.1")
+            assert times is not None
+            factors.setdefault(field, {})[value] = text_of.plain(times)
     return {field: values for field, values in factors.items() if values}
 
 

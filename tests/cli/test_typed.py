@@ -22,6 +22,7 @@ MISTYPED = {
     "model add v/m --context {}": {"32.000": "32000", "3_2": "32"},
     "model add v/m --context 9 --prompt {}": {"0,5": "0.5", "0.1234567": ""},
     "model price set v/m --prompt {}": {"1,25": "1.25"},
+    "model price set v/m --prompt 1 --factor service_tier.flex={}": {"0,5": "0.5"},
     "model price set v/m --image {}": {"0,01": "0.01"},
     "endpoint add v/m --provider p --weight {}": {"0,5": "0.5"},
     "key list --limit {}": {"1_0": "10", "0": ""},
@@ -34,6 +35,7 @@ MISTYPED = {
 
 
 def test_every_option_reads_numbers_by_one_grammar(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/models", {"id": "v/m"})
     wrong = []
     for line, values in MISTYPED.items():
         for value, reading in values.items():
@@ -124,7 +126,7 @@ def test_a_day_is_meant_whole_and_its_zone_is_told(run: Run, gateway: FakeGatewa
 def test_a_rest_without_end_says_what_ends_it(run: Run, gateway: FakeGateway) -> None:
     endless = {
         "model": "v/m", "tag": "t", "status": "cooling_down", "reason": "auth_invalid",
-        "cooldown_until": "2036-11-28T00:00:00Z",
+        "cooldown_until": "2036-11-28T00:00:00Z", "rests": [{"reason": "auth_invalid", "until": None}],
     }  # fmt: skip
     for row in (endless, {**endless, "cooldown_until": None}):
         gateway.on("GET", "/operator/status", {"data": {"endpoints": [row], "credits": {}}})

@@ -164,7 +164,10 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node
         serving(tmp_path_factory.mktemp("one")) as one,
         serving(tmp_path_factory.mktemp("two")) as two,
     ):
-        yield Node(one), Node(two)
+        made = Node(one), Node(two)
+        yield made
+        for node in made:
+            node.api.close()
 
 
 @settings(

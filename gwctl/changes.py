@@ -1,12 +1,12 @@
 """The one way to create, update and delete records of any noun, with dry runs and one report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gwctl import tables, text
 from gwctl.client import masked
 from gwctl.errors import CommandError, usage
-from gwctl.records import Resource, address, data, find, same
+from gwctl.records import Resource, address, data, find, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.when import utc_now
@@ -35,6 +35,16 @@ def send(
             session.out.line(f"  {name}  {_shown(name, value, kind)}")
         session.out.note("Nothing was done.")
         return None
+    try:
+        return _sent(session, method, path, body, patience_s)
+    except CommandError as error:
+        if error.code != "price_not_accepted" or not isinstance(body, dict):
+            raise
+        session.accept_price(error.what.partition("; send")[0])
+        return _sent(session, method, path, {**body, "accept": True}, patience_s)
+
+
+def _sent(session: Session, method: str, path: str, body: object, patience_s: float) -> Any:
     if method == "POST":
         key = session.next_idempotency_key()
         return session.api.post(path, body, idempotency_key=key, patience_s=patience_s)
@@ -91,6 +101,12 @@ def print_secret(session: Session, resource: Resource, reply: Any, title: str) -
 def report(session: Session, record: Any, message: str) -> None:
     """After a change: the record with --json, its id with -q, else one line."""
     whole = record if isinstance(record, dict) else {"data": record}
+    if session.replayed:
+        done = "booked" if "amount" in whole else "done"
+        message = f"already {done} on {whole.get('created_at', 'an earlier day')}: {message}"
+        session.out.note(
+            "the same request was made before with this idempotency key; nothing was done now"
+        )
     if session.out.shape.machine:
         session.out.data_once(whole)
         return
@@ -119,16 +135,19 @@ def patch_record(
     changes: Mapping[str, Any],
     *,
     named: Mapping[str, Any] | None = None,
+    unshown: Sequence[str] = (),
 ) -> None:
     """PATCH a record and say what changed.
 
-    `named` are fields of the body that say which record is meant, where its path does not.
+    `named` are fields of the body that say which record is meant, where its path does not; `unshown` are those
+    that say how to change it.
     """
     title = resource.title(before)
     lines = [
-        f"  {name}  {_shown_field(name, before.get(name))} -> {_shown_field(name, value)}"
+        f"  {line}"
         for name, value in changes.items()
-        if not same(before.get(name), value)
+        if name not in unshown and not same_field(name, before.get(name), value)
+        for line in differences(name, before.get(name), value)
     ]
     path = resource.path if named else address(resource, before)
     if not lines:
@@ -230,11 +249,21 @@ def act(
     return reply
 
 
-def _shown_field(name: str, value: Any) -> str:
-    return _shown(name, value, tables.field_kind("", name))
+def differences(name: str, before: Any, after: Any) -> list[str]:
+    """`limit  $50.00 -> $60.00`; of a nested object, such as a price, a line for each part that differs."""
+    if not isinstance(after, Mapping) or not isinstance(before, Mapping | None):
+        kind = tables.field_kind("", name)
+        return [f"{name}  {_shown(name, before, kind)} -> {_shown(name, after, kind)}"]
+    parts = before or {}
+    return [
+        f"{name}.{part}  {_shown(part, parts.get(part), kind)} -> {_shown(part, after.get(part), kind)}"
+        for part in [*after, *(one for one in parts if one not in after)]
+        for kind in [tables.field_kind(f"{name}.", part)]
+        if not same(parts.get(part), after.get(part), price=name == "pricing")
+    ]
 
 
 def _shown(name: str, value: Any, kind: tables.Kind) -> str:
     if name in ("key", "secret") and isinstance(value, str):
         return text.mask(value)
-    return tables.cell(value, kind, utc_now()) if kind != "time" else str(value or "-")
+    return tables.told(value, kind, utc_now())

@@ -161,33 +161,30 @@ def existing(session: Session, resource: Resource, name: str) -> dict[str, Any] 
         raise
 
 
-def _same_whole(one: Any, two: Any) -> bool:
-    """The same, and nothing besides: what the second leaves out is to go."""
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        names = one.keys() | two.keys()
-        return all(_same_whole(one.get(name), two.get(name)) for name in names)
-    return same(one, two, price=True)
+def same(one: Any, two: Any, *, price: bool = False, moment: bool = False) -> bool:
+    """Whether two values mean the same: 50 and 50.00, lists as sets, and with `moment` one time in two offsets.
 
-
-def same(one: Any, two: Any, *, price: bool = False) -> bool:
-    """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets.
-
-    Two texts are numbers only in a `price`: a key called 007 is not the one called 7.
+    Null, 0, an empty text, an empty list and false are five values. Two texts are numbers only in a `price`: a key
+    called 007 is not the one called 7.
     """
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
     first, second = text.decimal(one), text.decimal(two)
     texts = isinstance(one, str) and isinstance(two, str) and not price
     if first is not None and second is not None and not texts:
         return first == second
-    moment, other = text.parse_time(one), text.parse_time(two)
-    if moment is not None and other is not None:
-        return moment == other
+    if moment and (then := text.parse_time(one)) and (other := text.parse_time(two)):
+        return then == other
     if isinstance(one, list) and isinstance(two, list):
-        return sorted(map(str, one)) == sorted(map(str, two))
-    if isinstance(two, Mapping) and isinstance(one, Mapping):
-        return all(
-            _same_whole(one.get(name), value)
-            if name == "price_modifiers"
-            else same(one.get(name), value, price=True)
-            for name, value in two.items()
+        pairs = [sorted(rows, key=str) for rows in (one, two)]
+        return len(one) == len(two) and all(
+            same(mine, theirs, price=price) for mine, theirs in zip(*pairs, strict=True)
         )
-    return bool(one == two)
+    if isinstance(two, Mapping) and isinstance(one, Mapping):
+        return one.keys() == two.keys() and all(same(one[n], two[n], price=price) for n in two)
+    return type(one) is type(two) and bool(one == two)
+
+
+def same_field(name: str, one: Any, two: Any) -> bool:
+    """Whether a field of that name holds the same."""
+    return same(one, two, price=name.startswith("pricing"), moment=name.endswith("_at"))

@@ -26,9 +26,9 @@ MEMBERS = Resource(
             "NAME",
             lambda r: " ".join(str(r[n]) for n in ("first_name", "last_name") if r.get(n)),
         ),
-        Column("EMAIL", "email"),
+        Column("EMAIL", "email", name=True),
         Column("ROLE", "role"),
-        Column("ID", lambda r: r.get("id") or r.get("user_id"), "id"),
+        Column("ID", lambda r: r.get("id") or r.get("user_id"), "id", leaves=1),
         Column("JOINED", "joined_at", "time"),
     ),
 )
@@ -46,10 +46,10 @@ INVITATIONS = Resource(
         f"   id {record.get('id')}   until {record.get('expires_at')}"
     ),
     columns=(
-        Column("EMAIL", "email"),
+        Column("EMAIL", "email", name=True),
         Column("ROLE", "role"),
         Column("STATUS", "status", "state"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
         Column("EXPIRES", "expires_at", "time"),
     ),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from gwctl.changes import create_record, report, send, unchanged
 from gwctl.client import quote
 from gwctl.errors import usage
-from gwctl.records import Resource, data, find, same
+from gwctl.records import Resource, data, find, same_field
 from gwctl.session import Session
 from gwctl.tables import Column, field_kind
 from gwctl.tables import cell as shown
@@ -24,8 +24,8 @@ ORGANIZATIONS = Resource(
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
     columns=(
         Column("NAME", "name"),
-        Column("SLUG", "slug"),
-        Column("ID", "id", "id"),
+        Column("SLUG", "slug", name=True),
+        Column("ID", "id", "id", leaves=1),
         Column("CREATED", "created_at", "time"),
     ),
 )
@@ -113,7 +113,9 @@ def organization_id(session: Session, reference: str | None) -> str | None:
 def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> Any:
     """PATCH a record that has no id in its path, and say what changed; returns the reply."""
     before = data(session.api.get(path))
-    if all(name in before and same(before[name], value) for name, value in changes.items()):
+    if all(
+        name in before and same_field(name, before[name], value) for name, value in changes.items()
+    ):
         unchanged(session, what, path, before)
         return None
     reply = send(session, "PATCH", path, changes, what=f"change {what}")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+from gwctl import text as text_of
 from gwctl import when
 from gwctl.catalog import MODELS, PRICES, pricing_body
 from gwctl.changes import patch_record
@@ -12,15 +13,15 @@ from gwctl.records import find, same
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, opt
+from gwctl.values import ACCEPT, arg, number, opt
 
 model_price = Noun("price", "Prices of a model, per million tokens.")
 
 _ID = arg("MODEL", "Model id, vendor/model.")
 _COLUMNS = (
-    Column("PRICE", "what"),
+    Column("PRICE", "what", name=True),
     Column("PER MILLION", "value", "price"),
-    Column("EACH", "each", "money"),
+    Column("EACH", "each", "each"),
     Column("FACTOR", "factor"),
 )
 _HISTORY = (
@@ -29,7 +30,7 @@ _HISTORY = (
     Column("OUT", "pricing.completion", "price"),
     Column("CACHE READ", "pricing.input_cache_read", "price"),
     Column("CACHE WRITE", "pricing.input_cache_write", "price"),
-    Column("ID", "id", "id"),
+    Column("ID", "id", "id", leaves=1),
 )
 
 
@@ -98,6 +99,7 @@ def set_(
     effective: Annotated[
         str | None, opt("--effective", "TIME", "From when on; now otherwise.")
     ] = None,
+    accept: Annotated[bool, ACCEPT] = False,
 ) -> None:
     """Set prices per million tokens; those not named stay as they are."""
     given = pricing_body(
@@ -121,9 +123,11 @@ def set_(
     if factor:
         given["price_modifiers"] = _with_factors(before.get("price_modifiers") or {}, factor)
     changes: dict[str, Any] = {"pricing": {**before, **given}}
-    if at is not None and not same(before, changes["pricing"]):
+    if at is not None and not same(before, changes["pricing"], price=True):
         changes["effective_at"] = at
-    patch_record(session, MODELS, {**model, "pricing": before}, changes)
+    if accept:
+        changes["accept"] = True
+    patch_record(session, MODELS, {**model, "pricing": before}, changes, unshown=("accept",))
 
 
 def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -140,7 +144,9 @@ def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, 
         if factor.strip().lower() == "none":
             factors.get(field, {}).pop(value, None)
         else:
-            factors.setdefault(field, {})[value] = factor.strip()
+            times = number(f"--factor {name}", factor.strip(), "1.1")
+            assert times is not None
+            factors.setdefault(field, {})[value] = text_of.plain(times)
     return {field: values for field, values in factors.items() if values}
 
 

@@ -10,7 +10,7 @@ from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.values import arg, flag, one_of, opt
+from gwctl.values import arg, flag, one_of, opt, whole
 
 route = Noun("route", "Which endpoints would serve a model.")
 NOUNS = [route]
@@ -23,7 +23,7 @@ _NEVER_TRIED = {
 }
 _COLUMNS = (
     Column("", "rank"),
-    Column("ENDPOINT", "tag"),
+    Column("ENDPOINT", "tag", name=True),
     Column("IN", "pricing.prompt", "price"),
     Column("OUT", "pricing.completion", "price"),
     Column("STATE", "state", "state"),
@@ -44,9 +44,9 @@ def explain(
     schema: Annotated[bool, flag("--schema", "It asks for a JSON schema.")] = False,
     reasoning: Annotated[bool, flag("--reasoning", "It asks for reasoning.")] = False,
     prompt_tokens: Annotated[
-        int, opt("--prompt-tokens", "N", "Size of the prompt; 650 otherwise.")
+        int, whole("--prompt-tokens", "N", "Size of the prompt; 650 otherwise.")
     ] = 650,
-    max_tokens: Annotated[int | None, opt("--max-tokens", "N", "Most output tokens.")] = None,
+    max_tokens: Annotated[int | None, whole("--max-tokens", "N", "Most output tokens.")] = None,
     sort: Annotated[
         str | None, opt("--sort", "BY", "price, throughput or latency, as provider.sort.")
     ] = None,

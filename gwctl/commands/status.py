@@ -9,7 +9,7 @@ from gwctl.errors import NOT_ALLOWED, NOT_FOUND, CommandError
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
-from gwctl.values import flag, opt
+from gwctl.values import flag, whole
 from gwctl.when import utc_now
 
 top = Noun("", "The gateway on one page.")
@@ -24,7 +24,7 @@ LONGEST_TEXT = 100
 def status(
     session: Session,
     watch: Annotated[bool, flag("--watch", "Redraw until interrupted.")] = False,
-    interval: Annotated[int, opt("--interval", "SECONDS", "How often to redraw; 2.")] = 2,
+    interval: Annotated[int, whole("--interval", "SECONDS", "How often to redraw; 2.")] = 2,
 ) -> None:
     """Show version, traffic, money, endpoints and the addresses clients use."""
     while True:
@@ -87,7 +87,7 @@ def _traffic(record: dict[str, Any]) -> list[str]:
     parts = [f"last hour {text.count(seen.get('last_hour'))}"]
     rate = text.decimal(seen.get("error_rate"))
     if rate is not None:
-        parts.append(f"errors {rate * 100:.1f} %")
+        parts.append(f"errors {text.share(rate * 100, 1)}")
     if seen.get("refusals"):
         parts.append(f"refused {text.count(seen['refusals'])}")
     if seen.get("p50_ttft_ms") is not None:
@@ -140,7 +140,7 @@ def _ailments(endpoint: dict[str, Any]) -> list[str]:
 def _rest(rest: dict[str, Any]) -> str:
     """How much longer and why; what rests is still tried where nothing else is left, unless it is closed."""
     until = text.parse_time(rest.get("until"))
-    wait = "until its credential is edited"
+    wait = "until its key is changed"
     if until is not None:
         wait = text.duration(max(0.0, (until - utc_now()).total_seconds()))
     why = str(rest.get("reason"))

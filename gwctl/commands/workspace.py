@@ -20,9 +20,9 @@ WORKSPACES = Resource(
     id_prefix=("ws_",),
     names=("slug", "name"),
     columns=(
-        Column("SLUG", "slug"),
+        Column("SLUG", "slug", name=True),
         Column("NAME", "name"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
         Column("DESCRIPTION", "description"),
         Column("CREATED", "created_at", "time"),
     ),

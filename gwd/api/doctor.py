@@ -306,7 +306,7 @@ def rests(endpoints: list[Record]) -> Check:
 
 def _until(rest: Record) -> str:
     if rest["until"] is None:
-        return "until its credential is edited"
+        return "until its key is changed"
     return f"until {rest['until']}"
 
 

@@ -206,6 +206,12 @@ class AlreadyExists(Conflict):
     code = "already_exists"
 
 
+class PriceNotAccepted(Conflict):
+    """A price that looks like a slip of the hand: the same body with `accept: true` is taken."""
+
+    code = "price_not_accepted"
+
+
 class AlreadyRotated(Conflict):
     code = "already_rotated"
 

@@ -3,10 +3,12 @@
 One rounding rule (design decision 1): a class of cost is rounded once, half up, to a nano; percentage fees round down.
 """
 
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Context, Decimal, Inexact
 from typing import Final
 
 import msgspec
+
+from gwd.core import numbers
 
 NANO_PER_USD: Final = 1_000_000_000
 PICO_PER_NANO: Final = 1_000
@@ -49,10 +51,11 @@ def millionths_from_factor(factor: Decimal | str) -> int:
 
     Raises MoneyError for anything else.
     """
-    try:
-        value = Decimal(factor)
-    except InvalidOperation:
-        raise MoneyError("must be a factor as a decimal string, for example 1.1") from None
+    value = factor if isinstance(factor, Decimal) else numbers.read(factor)
+    if value is None:
+        hint = numbers.hint(factor) if isinstance(factor, str) else ""
+        what = "must be a factor as a decimal string, for example 1.1"
+        raise MoneyError(f"{what}; {hint}" if hint else what)
     millionths = _scaled(value, MILLIONTHS, 6, MAX_FACTOR, "times the list price")
     if not millionths:
         raise MoneyError("must be above 0: what is free has the factor 1 of a price of 0")
@@ -69,10 +72,11 @@ def pico_from_price(price: Decimal | str) -> int:
 
     Raises MoneyError for anything else.
     """
-    try:
-        value = Decimal(price)
-    except InvalidOperation:
-        raise MoneyError("must be a decimal string in USD per token") from None
+    value = price if isinstance(price, Decimal) else numbers.read(price)
+    if value is None:
+        hint = numbers.hint(price) if isinstance(price, str) else ""
+        what = "must be a decimal string in USD per token, such as 0.0000025"
+        raise MoneyError(f"{what}; {hint}" if hint else what)
     return _scaled(value, PICO_PER_USD, 12, MAX_PRICE_PER_TOKEN_USD, "USD per token")
 
 

@@ -114,7 +114,7 @@ class Health:
 
     def _until(self, rest: Rest, now_s: float) -> str:
         if isinf(rest.until_s):
-            return "until its credential is edited"
+            return "until its key is changed"
         moment = iso(self._clock.now_us() + int((rest.until_s - now_s) * US_PER_S))
         return f"until {moment}{'' if rest.is_closed else ' or its next success'}"
 

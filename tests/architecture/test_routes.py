@@ -28,6 +28,7 @@ AT_THE_ROOT = {
     ("HEAD", "/healthz"),
     ("HEAD", "/readyz"),
     ("HEAD", "/"),
+    ("GET", "/"),
     ("HEAD", "/api"),
     ("HEAD", "/api/v1"),
     ("HEAD", "/v1"),

@@ -233,8 +233,7 @@ def test_status_says_what_rests_why_and_how_long(run: Run, gateway: FakeGateway)
     assert "a/b x: cooling down" in out
     assert "(overloaded: too busy)" in out
     assert (
-        "a/b y: one credential rests until its credential is edited, not tried"
-        " (auth_invalid: too busy)"
+        "a/b y: one credential rests until its key is changed, not tried (auth_invalid: too busy)"
     ) in out
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gwctl import shipped
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
 from tests.cli.gateway import SECRET, FakeGateway, error
 
 FILE = """
@@ -458,3 +458,10 @@ def test_a_named_key_is_looked_for_at_its_own_provider(run: Run, node: FakeGatew
     assert run("provider", "secret", "b", "--name", "second", "--key-ref", "env:B").code == 0
     assert other["key_ref"] == "env:A"
     assert node.sent("POST", "/catalog/credentials").body["provider"] == "b"
+
+
+def test_the_example_is_a_file_that_can_be_applied(run: Run, node: FakeGateway) -> None:
+    path = str(ROOT / "examples" / "gw.toml")
+    assert run("apply", "-f", path).code == 0
+    assert [row["limit"] for row in node.collections["/keys"].rows] == [50, 0]
+    assert run("diff", "-f", path).code == 0

@@ -337,7 +337,7 @@ def test_alert_settings_are_one_row_per_category(run: Run, gateway: FakeGateway)
     gateway.on("PATCH", "/notifications/alerts", {"data": {**rows[0], "thresholds": [80, 100]}})
     words = ("alert", "settings", "low_balance", "--thresholds", "80,100")
     assert run(*words, "--dry-run").code == 8
-    assert "thresholds  - -> 80, 100" in run(*words).out
+    assert "thresholds  [] -> 80, 100" in run(*words).out
     sent = gateway.sent("PATCH", "/notifications/alerts").body
     assert sent == {"category": "low_balance", "thresholds": [80, 100]}
 

@@ -32,7 +32,9 @@ ODD = {
 
 
 async def price(gateway: Gateway, model: str, pricing: dict[str, Any], **fields: Any) -> None:
-    await gateway.manage("PATCH", f"/catalog/models/{model}", {"pricing": pricing, **fields})
+    await gateway.manage(
+        "PATCH", f"/catalog/models/{model}", {"pricing": pricing, "accept": True, **fields}
+    )
 
 
 @pytest.mark.parametrize("stream", [False, True])

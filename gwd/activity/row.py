@@ -45,6 +45,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens_reasoning: int = 0
     images: int = 0
     usage_estimated: bool = False
+    prompt_above_bound: bool = False
     cost_prompt_nano: int = 0
     cost_cache_read_nano: int = 0
     cost_cache_write_nano: int = 0

@@ -235,6 +235,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         else {"status": row.error_status, "code": row.error_code, "message": row.error_message},
         "attempts": row.attempts,
         "usage_estimated": row.usage_estimated,
+        "prompt_above_bound": row.prompt_above_bound,
         "price_version": row.price,
         "dropped_parameters": msgspec.json.decode(row.dropped_parameters)
         if row.dropped_parameters
@@ -271,6 +272,6 @@ _UNKNOWN_HERE: Final = (
 
 def _row(values: tuple[Any, ...]) -> GenerationRow:
     fields = dict(zip(_COLUMNS, values, strict=True))
-    for name in ("streamed", "usage_estimated", "insured", "byok"):
+    for name in ("streamed", "usage_estimated", "prompt_above_bound", "insured", "byok"):
         fields[name] = bool(fields[name])
     return GenerationRow(**fields)

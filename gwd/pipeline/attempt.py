@@ -21,7 +21,8 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     Times are the monotonic clock's seconds. `serving` is the target whose output is (or will be) the client's, set when
     its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
-    `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far.
+    `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far; `output_cap` is
+    the limit on the answer that the vendor was sent.
     """
 
     started_s: float
@@ -36,6 +37,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     texts: list[str] = msgspec.field(default_factory=list)
     reasonings: list[str] = msgspec.field(default_factory=list)
     reported: Usage | None = None
+    output_cap: int | None = None
     upstream_id: str | None = None
     finished: Finished | None = None
     error: GatewayError | None = None

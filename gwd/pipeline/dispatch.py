@@ -196,7 +196,7 @@ class Dispatcher:
             outcome.first_call_s = began_s
         outcome.attempts += 1
         outcome.trying = planned
-        outcome.reported = None
+        outcome.reported, outcome.output_cap = None, call.output_cap
         outcome.texts, outcome.reasonings = [], []
         attempt = _Attempt(
             request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock

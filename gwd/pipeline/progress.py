@@ -85,6 +85,7 @@ class Meter:
                 outcome.reported,
                 self._demand,
                 self._target,
+                output_cap=outcome.output_cap,
                 output_tokens=self._output_tokens,
                 reasoning_tokens=self._reasoning_tokens,
             ),

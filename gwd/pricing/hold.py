@@ -31,13 +31,18 @@ from gwd.pricing.estimate import count_images, estimate_prompt
 
 DEFAULT_OUTPUT_BOUND: Final = 32_768
 _CLASSES: Final = 5
+_RUN_BY_THE_VENDOR: Final = frozenset(
+    ("tools", "mcp_servers", "web_search_options", "search_parameters", "enable_search")
+)
+"""Fields that pass through to a vendor of the request's own family and have it run tools for the answer."""
 
 
 class Demand(msgspec.Struct, kw_only=True):
     """What a request asks for, in tokens: measured once, before any target is considered.
 
     `output_cap` is the client's own limit. `writes_1h` tells that a one-hour prompt-cache mark is present. The
-    estimate of the prompt is computed when it is first asked for: a healthy request never needs it.
+    estimate of the prompt is computed when it is first asked for: a healthy request never needs it. `vendor_tools`
+    tells that tools are named which a vendor of the request's own family runs by itself.
     """
 
     request: Request
@@ -46,6 +51,7 @@ class Demand(msgspec.Struct, kw_only=True):
     generates: bool
     writes_1h: bool
     output_cap: int | None
+    vendor_tools: bool = False
     estimated: int | None = None
 
     @property
@@ -54,6 +60,10 @@ class Demand(msgspec.Struct, kw_only=True):
         if self.estimated is None:
             self.estimated = min(estimate_prompt(self.request), self.prompt_bound)
         return self.estimated
+
+    def runs_tools_at(self, target: Target) -> bool:
+        """Whether this target may run tools of its own, whose findings and further answers it bills."""
+        return self.vendor_tools and target.adapter == self.request.family
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,18 +85,32 @@ def measure(request: Request) -> Demand:
         generates=generates,
         writes_1h=isinstance(body, Generate) and "1h" in _cache_marks(body),
         output_cap=body.max_output_tokens if isinstance(body, Generate) else None,
+        vendor_tools=not _RUN_BY_THE_VENDOR.isdisjoint(request.extras or ()),
     )
+
+
+def longest_answer(target: Target) -> int:
+    """The most tokens that one answer of this target has."""
+    return target.max_completion_tokens or target.context_length
+
+
+def caps_all(demand: Demand, target: Target) -> bool:
+    """Whether a cap on the answer limits all that the vendor bills of it: not reasoning that stands beside, and not
+    what it writes between the tools that it runs."""
+    return not (target.flags.reasoning_excluded or demand.runs_tools_at(target))
 
 
 def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -> int:
     """The most output tokens, reasoning included, that this target may produce for the request.
 
-    A client's cap counts as it is sent: at most the model's maximum, at least what the vendor's format takes. Without
-    one, decision 19.
+    A client's cap counts as it is sent: at most the model's maximum, at least what the vendor's format takes. One that
+    does not limit all of the answer is no bound: then it is the longest answer.
     """
     if not demand.generates:
         return 0
     if demand.output_cap is not None:
+        if not caps_all(demand, target):
+            return longest_answer(target)
         cap = min(demand.output_cap, target.max_completion_tokens)
         return max(cap, LEAST_OUTPUT.get(target.adapter, 0))
     wanted = min(target.max_completion_tokens, default_output_bound)

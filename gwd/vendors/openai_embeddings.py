@@ -13,11 +13,12 @@ from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.request import Embed, Family, Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target, UpstreamCall
-from gwd.core.usage import Usage, from_inclusive
+from gwd.core.usage import Usage
 from gwd.vendors.base import Signatures, UndecodableError
 from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.faults import error_in, fault_inside, fault_of
 from gwd.vendors.openai_chat.user import user_for
+from gwd.vendors.usage import EMBEDDINGS, usage_of
 
 
 class ItemWire(msgspec.Struct):
@@ -83,7 +84,7 @@ class OpenaiEmbeddings:
                 upstream_model=answer.model if isinstance(answer.model, str) else None,
             ),
             Embedded(vectors),
-            Finished("stop", usage=_usage(answer.usage)),
+            Finished("stop", usage=usage_of(answer.usage, EMBEDDINGS)),
         ]
 
     def decoder(self, request: Request, target: Target) -> "NoStream":
@@ -138,15 +139,6 @@ def _vector(embedding: tuple[float, ...] | str) -> tuple[float, ...]:
         return struct.unpack(f"<{len(data) // 4}f", data)
     except (binascii.Error, struct.error):
         raise UndecodableError("a vector is neither numbers nor base64 of float32") from None
-
-
-def _usage(reported: object) -> Usage | None:
-    """Input tokens only; some servers give just the total."""
-    if not isinstance(reported, dict):
-        return None
-    prompt = reported.get("prompt_tokens")
-    prompt = reported.get("total_tokens") if prompt is None else prompt
-    return None if prompt is None else from_inclusive(prompt=prompt, completion=0)
 
 
 ADAPTER: Final = OpenaiEmbeddings()

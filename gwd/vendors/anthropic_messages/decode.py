@@ -27,10 +27,10 @@ from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
-from gwd.vendors.anthropic_messages.usage import UsageTracker
-from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent, UsageWire
+from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.streamed import decode_streamed, looks_streamed
+from gwd.vendors.usage import ANTHROPIC, Reports
 
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
 _answer: Final = msgspec.json.Decoder(Answer)
@@ -70,14 +70,14 @@ def decode(body: bytes, request: Request, target: Target) -> list[Event]:
 
 
 class MessagesDecoder:
-    """Decodes one streamed answer. Until the answer ends, `usage` counts no output: the vendor's is a placeholder."""
+    """Decodes one streamed answer. What opens it counts no output: the vendor's number there is a placeholder."""
 
     def __init__(self, request: Request, target: Target) -> None:
         self.usage: Usage | None = None
         self._own = request.family == "anthropic_messages"
         self._names = names_of(request)
         self._answer_tool = answer_tool(request, target)
-        self._reported = UsageTracker()
+        self._reports = Reports(ANTHROPIC, reasoning_excluded=target.flags.reasoning_excluded)
         self._started = False
         self._over = False
         self._index = 0
@@ -125,7 +125,7 @@ class MessagesDecoder:
         for index, raw in enumerate(answer.content or ()):
             events += self._block_started(index, raw)
             events += self._block_stopped(index)
-        self._report(answer.usage, final=True)
+        self._report(answer.usage)
         self._ending = {
             "stop_reason": answer.stop_reason,
             "stop_sequence": answer.stop_sequence,
@@ -142,7 +142,7 @@ class MessagesDecoder:
         match event.type:
             case "message_start":
                 message = event.message or Answer()
-                self._report(message.usage, final=False)
+                self._report(message.usage, is_opening=True)
                 return self._start(message)
             case "content_block_start":
                 return self._start(Answer()) + self._block_started(event.index, event.content_block)
@@ -162,7 +162,7 @@ class MessagesDecoder:
         return [Started(upstream_id=message.id, upstream_model=message.model)]
 
     def _message_delta(self, event: StreamEvent) -> list[Event]:
-        self._report(event.usage, final=True)
+        self._report(event.usage)
         delta = event.delta or Delta()
         ending = self._ending or {}
         for name, value in (
@@ -176,9 +176,9 @@ class MessagesDecoder:
         self._ending = ending
         return self._start(Answer())
 
-    def _report(self, wire: UsageWire | None, *, final: bool) -> None:
-        self._reported.add(wire, final=final)
-        self.usage = self._reported.usage()
+    def _report(self, usage: object, *, is_opening: bool = False) -> None:
+        self._reports.add(usage, is_opening=is_opening)
+        self.usage = self._reports.usage
 
     # Blocks.
 
@@ -308,15 +308,15 @@ class MessagesDecoder:
             for name, value in ending.items()
             if value is not None and name in ("stop_details", "container", "context_management")
         }
-        if self._reported.own:
-            extras["usage"] = self._reported.own
+        if self._reports.own:
+            extras["usage"] = self._reports.own
         details = ending.get("stop_details")
         explanation = details.get("explanation") if isinstance(details, dict) else None
         events.append(
             Finished(
                 reason=self._reason(word),
                 upstream_reason=word,
-                usage=self.usage if self._reported.is_whole else None,
+                usage=self.usage,
                 stop_sequence=ending.get("stop_sequence"),
                 explanation=explanation if isinstance(explanation, str) else None,
                 extras=(extras or None) if self._own else None,

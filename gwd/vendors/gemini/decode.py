@@ -30,15 +30,14 @@ from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.logprobs import logprobs_of
 from gwd.vendors.gemini.tools import called_name, tool_names
-from gwd.vendors.gemini.usage import known_counts, usage_of
 from gwd.vendors.gemini.wire import (
     AnswerWire,
     CandidateWire,
     FunctionCallWire,
     PartWire,
-    UsageWire,
 )
 from gwd.vendors.streamed import decode_streamed, looks_streamed
+from gwd.vendors.usage import GEMINI, Reports
 
 _CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
@@ -74,7 +73,7 @@ class GeminiDecoder:
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
         self.usage: Usage | None = None
-        self._reported: UsageWire | None = None
+        self._reports = Reports(GEMINI)
         self._started = False
         self._over = False
         self._index = 0
@@ -270,9 +269,8 @@ class GeminiDecoder:
 
     def _report(self, chunk: AnswerWire) -> None:
         if chunk.usage_metadata is not None:
-            self._reported = known_counts(self._reported, chunk.usage_metadata)
-            # A report that cannot be believed takes nothing back of the one before it.
-            self.usage = usage_of(self._reported) or self.usage
+            self._reports.add(chunk.usage_metadata)
+            self.usage = self._reports.usage
 
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation

@@ -13,7 +13,6 @@ from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_chat.assembly import Assembly
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
-from gwd.vendors.openai_chat.usage import Reports, usage_of
 from gwd.vendors.openai_chat.wire import (
     AnswerWire,
     ChoiceWire,
@@ -23,6 +22,7 @@ from gwd.vendors.openai_chat.wire import (
 )
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.tool_names import ToolNames
+from gwd.vendors.usage import OPENAI, Reports
 
 _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
@@ -78,8 +78,7 @@ class ChatStreamDecoder:
 
     def __init__(self, request: Request, target: Target) -> None:
         self.usage: Usage | None = None
-        self._target = target
-        self._reports = Reports(target)
+        self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._assembly = Assembly(client_names(request), origin=target.provider)
@@ -165,7 +164,7 @@ class ChatStreamDecoder:
             return self._failed(fault_inside(answer.error))
         choice = answer.choices[0]
         message = choice.message or choice.delta or DeltaWire()
-        self.usage = usage_of(answer.usage or choice.usage, self._target)
+        self._take_usage(answer.usage or choice.usage)
         if choice.error and not (message.content or message.tool_calls):
             return self._failed(fault_inside(choice.error))
         events = self._open(answer)
@@ -272,7 +271,8 @@ class ChatStreamDecoder:
 
     def _take_usage(self, reported: object) -> None:
         if reported is not None:
-            self.usage = self._reports.add(reported)
+            self._reports.add(reported)
+            self.usage = self._reports.usage
 
     def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:
         if self._keeps_found:

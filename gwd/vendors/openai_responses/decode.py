@@ -10,7 +10,7 @@ from gwd.core.events import Event, Failed, Finished, FinishReason, Started
 from gwd.core.request import Request
 from gwd.core.sse import BOM, Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage, from_inclusive
+from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_responses.build import tool_names
 from gwd.vendors.openai_responses.faults import fault_inside
@@ -18,6 +18,7 @@ from gwd.vendors.openai_responses.items import Items
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.openai_responses.wire import EventWire, TextDelta
 from gwd.vendors.streamed import decode_streamed, looks_streamed
+from gwd.vendors.usage import OPENAI, Reports
 
 _TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
 _EVENT: Final = msgspec.json.Decoder(EventWire).decode
@@ -36,7 +37,7 @@ class ResponsesStreamDecoder:
 
     def __init__(self, request: Request, target: Target) -> None:
         self.usage: Usage | None = None
-        self._target = target
+        self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
         self._parts = Parts()
         self._items = Items(self._parts, tool_names(request))
         self._has_started = False
@@ -140,7 +141,8 @@ class ResponsesStreamDecoder:
                     model if isinstance(model, str) else None,
                 )
             )
-        self.usage = _usage_of(response.get("usage"), self._target) or self.usage
+        self._reports.add(response.get("usage"))
+        self.usage = self._reports.usage
 
     def _created(self, event: EventWire) -> None:
         self._note(_dict(event.response))
@@ -278,25 +280,6 @@ class ResponsesStreamDecoder:
     def _fail(self, fault: Fault) -> None:
         self._parts.events.append(Failed(fault))
         self._is_over = True
-
-
-def _usage_of(reported: object, target: Target) -> Usage | None:
-    """Token counts; cached and written are inside the input, reasoning is inside the output."""
-    counts = _dict(reported)
-    if counts.get("input_tokens") is None or counts.get("output_tokens") is None:
-        return None
-    inside_input = _dict(counts.get("input_tokens_details"))
-    reasoning = _dict(counts.get("output_tokens_details")).get("reasoning_tokens")
-    output = counts["output_tokens"]
-    if target.flags.reasoning_excluded and type(output) is int and type(reasoning) is int:
-        output += max(reasoning, 0)
-    return from_inclusive(
-        prompt=counts["input_tokens"],
-        completion=output,
-        cached=inside_input.get("cached_tokens"),
-        written=inside_input.get("cache_write_tokens"),
-        reasoning=reasoning,
-    )
 
 
 def _dict(value: object) -> dict[str, Any]:

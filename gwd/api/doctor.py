@@ -179,7 +179,7 @@ def counts(above_bound: Mapping[str, int]) -> Check:
         name="token counts",
         state="warning",
         message=f"prompts were counted larger than their requests can be by {_some(told)}",
-        do="compare with the vendor's own invoice; if it counts wrongly, set the flag usage_unreliable on its endpoints",
+        do="compare with its invoice; if it counts wrongly, set the flag usage_unreliable on its endpoints",
     )
 
 

@@ -24,7 +24,6 @@ from gwd.core.errors import (
 )
 from gwd.core.events import Event, Failed, collect
 from gwd.core.request import Embed, Request
-from gwd.core.usage import Usage
 from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
@@ -374,18 +373,17 @@ class Generation:
         self.outlet.close()
 
     def _renderer_for(self, planned: Planned) -> Renderer:
-        # Only one dialect states input tokens before the answer has ended.
-        prompt = Usage()
-        if self._dialect.name == "messages" and self._demand is not None:
-            prompt = opening_usage(self._outcome.reported, self._demand, planned.target)
         reply = Reply(
             generation_id=self.ticket.generation_id,
             created_s=self.ticket.created_us // US_PER_S,
             model=planned.target.model,
             vendor=planned.target.vendor,
-            prompt=prompt,
             request_id=self.ticket.request_id,
         )
+        if self._dialect.name == "messages" and self._demand is not None:
+            # Only this one states input tokens before the answer has ended.
+            prompt = opening_usage(self._outcome.reported, self._demand, planned.target)
+            reply = msgspec.structs.replace(reply, prompt=prompt)
         return self._dialect.renderer(self._request, reply)
 
     def _interrupt(self) -> None:

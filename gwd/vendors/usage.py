@@ -151,10 +151,10 @@ class Reports:
         if not details:
             return _Placing(custom)
         if total is not None and "count" in prompt and "count" in answer:
-            counted = prompt["count"] + answer["count"]
-            fixed = frozenset({"reasoning"}) if self._is_flagged else frozenset()
-            found = _fitting(details, total - counted, custom, fixed)
-            if found is not None:
+            found = _fitting(details, prompt, answer, total, custom)
+            if found is not None and not (
+                self._is_flagged and "reasoning" in details.keys() - found
+            ):
                 return _Placing(found, by_total=True)
         cached = {name for name in ("cached", "written") if name in details and name not in custom}
         moved_input = sum(details[name] for name in cached) > prompt.get("count", MAX_COUNT)
@@ -218,22 +218,22 @@ class _Side:
 
 
 def _fitting(
-    details: Counts, rest: int, custom: frozenset[str], fixed: frozenset[str]
+    details: Counts, prompt: Counts, answer: Counts, total: int, custom: frozenset[str]
 ) -> frozenset[str] | None:
-    """The details whose sum is what the total holds besides the two counts; the fewest changes to custom win."""
-    best: frozenset[str] | None = None
+    """The details that must stand beside their counts for the report's total to be right; None if none make it so.
+
+    Of several readings, one whose other details fit inside their counts, and then the one nearest to custom.
+    """
+    readings = []
     for size in range(len(details) + 1):
         for names in combinations(details, size):
-            beside = frozenset(names)
-            if (
-                sum(details[name] for name in names) != rest
-                or not (fixed & details.keys()) <= beside
-            ):
-                continue
-            changes = len(beside ^ (custom & details.keys()))
-            if best is None or changes < len(best ^ (custom & details.keys())):
-                best = beside
-    return best
+            if prompt["count"] + answer["count"] + sum(map(details.__getitem__, names)) == total:
+                inside = _without(details, names)
+                too_much = inside.pop("reasoning", 0) > answer["count"]
+                too_much |= sum(inside.values()) > prompt["count"]
+                changes = len(set(names) ^ (custom & details.keys()))
+                readings.append((too_much, changes, frozenset(names)))
+    return min(readings, key=lambda reading: reading[:2])[2] if readings else None
 
 
 def _prompt_classes(counts: Counts, beside: frozenset[str], classes: Counts) -> bool:

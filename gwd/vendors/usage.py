@@ -359,7 +359,8 @@ def _gemini(reported: Json) -> Said:
 def _embeddings(reported: Json) -> Said:
     """Vectors cost their prompt only; some servers give just the total."""
     names = ("prompt_tokens", "input_tokens", "promptTokenCount", "total_tokens", "totalTokenCount")
-    return Said({"count": _first(*map(reported.get, names))}, {"count": 0})
+    count = _first(*map(reported.get, names))
+    return Said({"count": count}, {"count": None if count is None else 0})
 
 
 def _details(reported: Json, *names: str) -> Json:

@@ -18,7 +18,8 @@ from gwd.vendors.base import Signatures, UndecodableError
 from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.faults import error_in, fault_inside, fault_of
 from gwd.vendors.openai_chat.user import user_for
-from gwd.vendors.usage import EMBEDDINGS, usage_of
+from gwd.vendors.usage import usage_of
+from gwd.vendors.usage_formats import EMBEDDINGS
 
 
 class ItemWire(msgspec.Struct):

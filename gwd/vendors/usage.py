@@ -10,43 +10,17 @@ report's own total tells; without a total that fits, the custom of the format ho
 its count stands beside it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from gwd.core.usage import MAX_COUNT, Side, Usage
+from gwd.vendors.usage_formats import Format, Json, count_of
 
-Json = dict[str, Any]
 Counts = dict[str, int]
 
+_DETAILS: Final = ("cached", "written", "tools")
 _PARTS_OF_WRITTEN: Final = ("written_5m", "written_1h")
-
-
-class Said(NamedTuple):
-    """One report in common words; what it leaves out is None.
-
-    Of the prompt: `count`, `cached`, `written` (with its parts `written_5m` and `written_1h`), and `tools`, what the
-    vendor's own tools put in. Of the answer: `count` and `reasoning`.
-    """
-
-    prompt: Mapping[str, object]
-    answer: Mapping[str, object]
-    total: object = None
-
-
-class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """How one format reports: `beside` are the details that stand outside their count by custom.
-
-    `leaves_out_zeros`: an answer without a count is what the total leaves for it. `own` names fields of the usage
-    object that are no token counts; they are kept as they come.
-    """
-
-    read: Callable[[Json], Said]
-    beside: frozenset[str] = frozenset()
-    leaves_out_zeros: bool = False
-    own: tuple[str, ...] = ()
 
 
 class Reports:
@@ -59,21 +33,26 @@ class Reports:
         self.own: Json = {}
         self._form = form
         self._is_flagged = reasoning_excluded
+        self._custom = form.beside | {"reasoning"} if reasoning_excluded else form.beside
+        self._usual = _Placing(self._custom)
         self._prompt = _Side()
         self._answer = _Side()
         self._is_rest = False
         self._last: object = None
+        self._usage: Usage | None = None
+        self._is_current = True
 
     def add(self, reported: object, *, is_opening: bool = False) -> None:
         """One usage object. In one that opens an answer the answer's own count is a placeholder."""
         if not isinstance(reported, dict) or reported == self._last:
             return
         self._last = None if is_opening else reported
+        self._is_current = False
         for name in self._form.own:
             if reported.get(name) is not None:
                 self.own[name] = reported[name]
         said = self._form.read(reported)
-        of_prompt, total = self._prompt.hear(said.prompt), _count(said.total)
+        of_prompt, total = self._prompt.hear(said.prompt), count_of(said.total)
         prompt = self._prompt.after(of_prompt)
         of_answer = {} if is_opening else self._answer.hear(said.answer)
         if self._form.leaves_out_zeros and of_answer is not None:
@@ -82,13 +61,18 @@ class Reports:
         # The total is of this report: a prompt of zeros is zero in it, whatever was counted before.
         placing = self._place({**prompt, **(of_prompt or {})}, answer, total)
         if of_prompt and (any(of_prompt.values()) or "count" not in self._prompt.counts):
-            self._prompt.take(prompt, placing)
+            self._prompt.take(of_prompt, prompt, placing)
         if of_answer:
-            self._answer.take(answer, placing)
+            self._answer.take(of_answer, answer, placing)
 
     @property
     def usage(self) -> Usage | None:
         """What is known so far; None where nothing was reported of either side."""
+        if not self._is_current:
+            self._usage, self._is_current = self._known(), True
+        return self._usage
+
+    def _known(self) -> Usage | None:
         prompt, answer = self._prompt, self._answer
         refused = prompt.is_refused or answer.is_refused
         unknown: tuple[Side, ...] = ()
@@ -98,7 +82,7 @@ class Reports:
             unknown = (*unknown, "output")
         if len(unknown) == 2 and not refused:
             return None
-        classes: Counts = {}
+        classes: Json = {}
         is_odd = False
         if "input" not in unknown:
             was_cut = _prompt_classes(prompt.counts, prompt.placing.beside, classes)
@@ -140,17 +124,17 @@ class Reports:
 
     def _place(self, prompt: Counts, answer: Counts, total: int | None) -> "_Placing":
         """Which details of a report stand beside their count."""
-        custom = self._form.beside | {"reasoning"} if self._is_flagged else self._form.beside
-        details = {
-            "cached": prompt.get("cached", 0),
-            "written": _written(prompt),
-            "tools": prompt.get("tools", 0),
-            "reasoning": answer.get("reasoning", 0),
-        }
-        details = {name: value for name, value in details.items() if value}
+        details = {name: value for name in _DETAILS if (value := prompt.get(name))}
+        if "written" not in prompt and (written := _written(prompt)):
+            details["written"] = written
+        if reasoning := answer.get("reasoning"):
+            details["reasoning"] = reasoning
+        custom = self._custom
         if not details:
-            return _Placing(custom)
+            return self._usual
         if total is not None and "count" in prompt and "count" in answer:
+            if not self._is_flagged and _is_usual(details, prompt, answer, total, custom):
+                return self._usual
             found = _fitting(details, prompt, answer, total, custom)
             if found is not None and not (
                 self._is_flagged and "reasoning" in details.keys() - found
@@ -192,12 +176,15 @@ class _Side:
         """The counts that a report states; None if what stands for one of them is no count."""
         heard: Counts = {}
         for name, value in said.items():
-            if value is not None:
-                number = _count(value)
-                if number is None:
-                    self._heard_nonsense = True
-                    return None
+            if value is None:
+                continue
+            if type(value) is int and 0 <= value <= MAX_COUNT:  # nearly always
+                heard[name] = value
+            elif (number := count_of(value)) is not None:
                 heard[name] = number
+            else:
+                self._heard_nonsense = True
+                return None
         return heard
 
     def after(self, heard: Counts | None) -> Counts:
@@ -213,8 +200,26 @@ class _Side:
             held = _without(held, ("written",))
         return {**held, **heard}
 
-    def take(self, counts: Counts, placing: _Placing) -> None:
-        self.counts, self.placing = counts, placing
+    def take(self, heard: Counts, counts: Counts, placing: _Placing) -> None:
+        """Go on with `counts`; a total beside a count alone does not tell where earlier details stand."""
+        if heard.keys() != {"count"} or counts.keys() == heard.keys():
+            self.counts, self.placing = counts, placing
+
+
+def _is_usual(
+    details: Counts, prompt: Counts, answer: Counts, total: int, custom: frozenset[str]
+) -> bool:
+    """Whether the total is right as the format counts by custom, and every detail fits where it belongs."""
+    rest = total - prompt["count"] - answer["count"]
+    room_in_prompt, room_in_answer = prompt["count"], answer["count"]
+    for name, value in details.items():
+        if name in custom:
+            rest -= value
+        elif name == "reasoning":
+            room_in_answer -= value
+        else:
+            room_in_prompt -= value
+    return rest == 0 and room_in_prompt >= 0 and room_in_answer >= 0
 
 
 def _fitting(
@@ -236,7 +241,7 @@ def _fitting(
     return min(readings, key=lambda reading: reading[:2])[2] if readings else None
 
 
-def _prompt_classes(counts: Counts, beside: frozenset[str], classes: Counts) -> bool:
+def _prompt_classes(counts: Counts, beside: frozenset[str], classes: Json) -> bool:
     """Put the prompt's classes among `classes`; whether a detail larger than its whole was cut."""
     count, cached, written = counts["count"], counts.get("cached", 0), _written(counts)
     room = count
@@ -263,7 +268,7 @@ def _prompt_classes(counts: Counts, beside: frozenset[str], classes: Counts) -> 
     )
 
 
-def _answer_classes(counts: Counts, beside: frozenset[str], classes: Counts) -> bool:
+def _answer_classes(counts: Counts, beside: frozenset[str], classes: Json) -> bool:
     """Put the answer's classes among `classes`; whether the reasoning was larger than its whole and cut."""
     count, reasoning = counts["count"], counts.get("reasoning", 0)
     inside = 0 if "reasoning" in beside else min(reasoning, count)
@@ -271,7 +276,7 @@ def _answer_classes(counts: Counts, beside: frozenset[str], classes: Counts) -> 
         "output": count - inside,
         "reasoning": reasoning if "reasoning" in beside else inside,
     }
-    return classes["reasoning"] != reasoning
+    return inside != reasoning and "reasoning" not in beside
 
 
 def _written(counts: Counts) -> int:
@@ -279,113 +284,8 @@ def _written(counts: Counts) -> int:
     return counts.get("written", parts)
 
 
-def _count(value: object) -> int | None:
-    """A whole number from 0 to the largest that any answer can have; None for everything else."""
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 <= value <= MAX_COUNT else None
-
-
 def _without(counts: Counts, names: tuple[str, ...]) -> Counts:
     return {name: value for name, value in counts.items() if name not in names}
-
-
-# How the formats write it.
-
-
-def _openai(reported: Json) -> Said:
-    """Chat completions and responses, with the spellings of their relatives."""
-    inside = _details(reported, "prompt_tokens_details", "input_tokens_details")
-    made = _details(reported, "completion_tokens_details", "output_tokens_details")
-    creation = _details(reported, "cache_creation")
-    hit, miss = reported.get("prompt_cache_hit_tokens"), reported.get("prompt_cache_miss_tokens")
-    prompt = {
-        "count": _first(reported.get("prompt_tokens"), reported.get("input_tokens")),
-        "cached": _first(
-            inside.get("cached_tokens"),
-            hit,
-            reported.get("cached_tokens"),
-            reported.get("cache_read_input_tokens"),
-        ),
-        "written": _first(
-            inside.get("cache_write_tokens"),
-            inside.get("cache_creation_tokens"),
-            inside.get("cached_creation_tokens"),
-            inside.get("cache_creation_input_tokens"),
-            reported.get("cache_creation_input_tokens"),
-        ),
-        "written_5m": creation.get("ephemeral_5m_input_tokens"),
-        "written_1h": creation.get("ephemeral_1h_input_tokens"),
-    }
-    if prompt["count"] is None and miss is not None:
-        parts = (_count(miss), _count(hit or 0))
-        prompt["count"] = miss if None in parts else sum(part or 0 for part in parts)
-    answer = {
-        "count": _first(reported.get("completion_tokens"), reported.get("output_tokens")),
-        "reasoning": _first(made.get("reasoning_tokens"), reported.get("reasoning_tokens")),
-    }
-    return Said(prompt, answer, reported.get("total_tokens"))
-
-
-def _anthropic(reported: Json) -> Said:
-    creation = _details(reported, "cache_creation")
-    prompt = {
-        "count": reported.get("input_tokens"),
-        "cached": reported.get("cache_read_input_tokens"),
-        "written": reported.get("cache_creation_input_tokens"),
-        "written_5m": creation.get("ephemeral_5m_input_tokens"),
-        "written_1h": creation.get("ephemeral_1h_input_tokens"),
-    }
-    answer = {
-        "count": reported.get("output_tokens"),
-        "reasoning": _details(reported, "output_tokens_details").get("thinking_tokens"),
-    }
-    return Said(prompt, answer, reported.get("total_tokens"))
-
-
-def _gemini(reported: Json) -> Said:
-    prompt = {
-        "count": reported.get("promptTokenCount"),
-        "cached": reported.get("cachedContentTokenCount"),
-        "tools": reported.get("toolUsePromptTokenCount"),
-    }
-    answer = {
-        "count": reported.get("candidatesTokenCount"),
-        "reasoning": reported.get("thoughtsTokenCount"),
-    }
-    return Said(prompt, answer, reported.get("totalTokenCount"))
-
-
-def _embeddings(reported: Json) -> Said:
-    """Vectors cost their prompt only; some servers give just the total."""
-    names = ("prompt_tokens", "input_tokens", "promptTokenCount", "total_tokens", "totalTokenCount")
-    count = _first(*map(reported.get, names))
-    return Said({"count": count}, {"count": None if count is None else 0})
-
-
-def _details(reported: Json, *names: str) -> Json:
-    """The first of these objects that is there."""
-    for name in names:
-        found = reported.get(name)
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _first(*values: object) -> object:
-    return next((value for value in values if value is not None), None)
-
-
-OPENAI: Final = Format(read=_openai)
-ANTHROPIC: Final = Format(
-    read=_anthropic,
-    beside=frozenset({"cached", "written"}),
-    own=("server_tool_use", "service_tier", "inference_geo", "speed"),
-)
-GEMINI: Final = Format(
-    read=_gemini, beside=frozenset({"tools", "reasoning"}), leaves_out_zeros=True
-)
-EMBEDDINGS: Final = Format(read=_embeddings)
 
 
 def usage_of(reported: object, form: Format, *, reasoning_excluded: bool = False) -> Usage | None:

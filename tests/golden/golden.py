@@ -216,7 +216,7 @@ def events_of(
 def render(dialect: Dialect, asked: Request, path: Path, events: Sequence[Event]) -> bytes:
     """The client's bytes: frames for a stream, one body for a whole answer."""
     reported = next((event.usage for event in events if isinstance(event, Finished)), None)
-    estimated = {"input": 3, "output": 5}
+    estimated: dict[str, Any] = {"input": 3, "output": 5}
     if reported is None:
         reported = Usage(**estimated, estimated=True)
     elif reported.unknown:

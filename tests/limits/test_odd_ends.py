@@ -216,7 +216,7 @@ async def test_counts_that_cannot_be_are_replaced_by_the_estimate(
 async def test_a_count_that_is_left_out_is_not_taken_for_nothing(
     till: Till, model: str, *, stream: bool
 ) -> None:
-    """A vendor that reports only its output must not give away the prompt, nor one that reports only that the answer."""
+    """The side that a vendor does not report is estimated; the one that it reports is billed as it says."""
     is_chat = model == "demo/chat"
     content = "a prompt of several plain words " * 20
     for count in ("output", "input"):

@@ -30,7 +30,8 @@ from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
 from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.streamed import decode_streamed, looks_streamed
-from gwd.vendors.usage import ANTHROPIC, Reports
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import ANTHROPIC
 
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
 _answer: Final = msgspec.json.Decoder(Answer)
@@ -73,7 +74,6 @@ class MessagesDecoder:
     """Decodes one streamed answer. What opens it counts no output: the vendor's number there is a placeholder."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.usage: Usage | None = None
         self._own = request.family == "anthropic_messages"
         self._names = names_of(request)
         self._answer_tool = answer_tool(request, target)
@@ -90,6 +90,10 @@ class MessagesDecoder:
         self._answered = False
         self._is_text = False
         self._ending: dict[str, Any] | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -178,7 +182,6 @@ class MessagesDecoder:
 
     def _report(self, usage: object, *, is_opening: bool = False) -> None:
         self._reports.add(usage, is_opening=is_opening)
-        self.usage = self._reports.usage
 
     # Blocks.
 

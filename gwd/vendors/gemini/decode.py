@@ -37,7 +37,8 @@ from gwd.vendors.gemini.wire import (
     PartWire,
 )
 from gwd.vendors.streamed import decode_streamed, looks_streamed
-from gwd.vendors.usage import GEMINI, Reports
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import GEMINI
 
 _CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
@@ -72,7 +73,6 @@ class GeminiDecoder:
 
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
-        self.usage: Usage | None = None
         self._reports = Reports(GEMINI)
         self._started = False
         self._over = False
@@ -85,6 +85,10 @@ class GeminiDecoder:
         self._word: str | None = None
         self._blocked: str | None = None
         self._explanation: str | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -270,7 +274,6 @@ class GeminiDecoder:
     def _report(self, chunk: AnswerWire) -> None:
         if chunk.usage_metadata is not None:
             self._reports.add(chunk.usage_metadata)
-            self.usage = self._reports.usage
 
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation

@@ -15,7 +15,8 @@ from gwd.vendors.base import UndecodableError
 from gwd.vendors.gemini.call import headers_for, method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.wire import EmbeddingsWire
-from gwd.vendors.usage import EMBEDDINGS, usage_of
+from gwd.vendors.usage import usage_of
+from gwd.vendors.usage_formats import EMBEDDINGS
 
 Json = dict[str, Any]
 

@@ -22,7 +22,8 @@ from gwd.vendors.openai_chat.wire import (
 )
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.tool_names import ToolNames
-from gwd.vendors.usage import OPENAI, Reports
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import OPENAI
 
 _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
@@ -77,7 +78,6 @@ class ChatStreamDecoder:
     """Decodes one answer, frame by frame."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.usage: Usage | None = None
         self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
@@ -88,6 +88,10 @@ class ChatStreamDecoder:
         self._usage_closed_it = False
         self._keeps_found = request.family == "openai_chat"
         self._found: dict[str, Any] = {}
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         """Events that this frame completes."""
@@ -272,7 +276,6 @@ class ChatStreamDecoder:
     def _take_usage(self, reported: object) -> None:
         if reported is not None:
             self._reports.add(reported)
-            self.usage = self._reports.usage
 
     def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:
         if self._keeps_found:

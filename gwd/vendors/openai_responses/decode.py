@@ -18,7 +18,8 @@ from gwd.vendors.openai_responses.items import Items
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.openai_responses.wire import EventWire, TextDelta
 from gwd.vendors.streamed import decode_streamed, looks_streamed
-from gwd.vendors.usage import OPENAI, Reports
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import OPENAI
 
 _TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
 _EVENT: Final = msgspec.json.Decoder(EventWire).decode
@@ -36,7 +37,6 @@ class ResponsesStreamDecoder:
     """Decodes one answer, frame by frame."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.usage: Usage | None = None
         self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
         self._parts = Parts()
         self._items = Items(self._parts, tool_names(request))
@@ -66,6 +66,10 @@ class ResponsesStreamDecoder:
             "response.cancelled": self._terminal,
             "error": self._error,
         }
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._is_over:
@@ -142,7 +146,6 @@ class ResponsesStreamDecoder:
                 )
             )
         self._reports.add(response.get("usage"))
-        self.usage = self._reports.usage
 
     def _created(self, event: EventWire) -> None:
         self._note(_dict(event.response))

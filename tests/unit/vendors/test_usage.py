@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gwd.core.usage import MAX_COUNT, Usage
-from gwd.vendors.usage import ANTHROPIC, EMBEDDINGS, GEMINI, OPENAI, Format, Reports, usage_of
+from gwd.core.usage import MAX_COUNT, Side, Usage
+from gwd.vendors.usage import Reports, usage_of
+from gwd.vendors.usage_formats import ANTHROPIC, EMBEDDINGS, GEMINI, OPENAI, Format
 
 Report = dict[str, Any]
 
@@ -51,9 +52,9 @@ def gemini(prompt: object = None, candidates: object = None, **more: object) -> 
     return {name: value for name, value in report.items() if value is not None}
 
 
-NO_INPUT = ("input",)
-NO_OUTPUT = ("output",)
-NEITHER = ("input", "output")
+NO_INPUT: tuple[Side, ...] = ("input",)
+NO_OUTPUT: tuple[Side, ...] = ("output",)
+NEITHER: tuple[Side, ...] = ("input", "output")
 
 # What it shows, the format, the reports of one answer in their order, what is known at the end.
 TABLE: list[tuple[str, Format, list[Any], Usage | None]] = [
@@ -121,6 +122,9 @@ TABLE: list[tuple[str, Format, list[Any], Usage | None]] = [
      Usage(input=6, cache_read=4, output=5)),
     ("repeated without its details", OPENAI, [chat(10, 5, 15, cached=4, reasoning=2), chat(10, 5, 15)],
      Usage(input=6, cache_read=4, output=3, reasoning=2)),
+    ("repeated without its details, which stood beside", OPENAI,
+     [chat(100, 10, 1_610, cached=1_500), chat(100, 12, 112)],
+     Usage(input=100, cache_read=1_500, output=12)),
     ("another count without details", OPENAI, [chat(10, 5, 15, cached=4), chat(9, 6, 15)],
      Usage(input=9, output=6)),
     ("a prompt of zeros at the end", OPENAI, [chat(10, 1, 11, cached=4), chat(0, 6, 6)],

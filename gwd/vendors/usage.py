@@ -192,7 +192,7 @@ class _Side:
         held = self.counts
         if not heard:
             return held
-        if "count" in heard and heard["count"] != held.get("count"):
+        if "count" in heard and heard["count"] != held.get("count", heard["count"]):
             return heard
         if "written" in heard and heard["written"] != held.get("written"):
             held = _without(held, _PARTS_OF_WRITTEN)
@@ -202,7 +202,7 @@ class _Side:
 
     def take(self, heard: Counts, counts: Counts, placing: _Placing) -> None:
         """Go on with `counts`; a total beside a count alone does not tell where earlier details stand."""
-        if heard.keys() != {"count"} or counts.keys() == heard.keys():
+        if heard != {"count": self.counts.get("count")}:
             self.counts, self.placing = counts, placing
 
 

@@ -47,6 +47,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     images: int = 0
     web_searches: int = 0
     usage_estimated: bool = False
+    prompt_above_bound: bool = False
     cost_prompt_nano: int = 0
     cost_cache_read_nano: int = 0
     cost_cache_write_nano: int = 0
@@ -83,7 +84,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
 SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM generation"  # noqa: S608
-_BOOLEANS: Final = ("streamed", "usage_estimated", "insured", "byok")
+_BOOLEANS: Final = ("streamed", "usage_estimated", "prompt_above_bound", "insured", "byok")
 
 
 def row_of(values: tuple[Any, ...]) -> GenerationRow:

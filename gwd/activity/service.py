@@ -217,6 +217,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         else {"status": row.error_status, "code": row.error_code, "message": row.error_message},
         "attempts": row.attempts,
         "usage_estimated": row.usage_estimated,
+        "prompt_above_bound": row.prompt_above_bound,
         "price_version": row.price,
         "price_modifiers": msgspec.json.decode(row.price_modifiers)
         if row.price_modifiers

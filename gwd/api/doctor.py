@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import shutil
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -61,6 +62,7 @@ async def look(call: Call) -> Answer:
         _prices(endpoints),
         _models(endpoints),
         rests(endpoints),
+        counts(node.counters.prompts_above_bound),
     ]
     record: dict[str, Any] = {
         "ok": all(check.state != "failed" for check in checks),
@@ -175,6 +177,19 @@ def self_service(settings: Settings, organizations_count: int) -> Check:
             do="set [credits] self_service = false unless all of them are yours",
         )
     return Check(name="self service", state="ok", message="purchases are booked by whom you trust")
+
+
+def counts(above_bound: Mapping[str, int]) -> Check:
+    """Vendors that counted more prompt than the requests had, since the start; what they counted was billed."""
+    if not above_bound:
+        return Check(name="token counts", state="ok", message="no prompt larger than its request")
+    told = [f"{provider} ({number})" for provider, number in sorted(above_bound.items())]
+    return Check(
+        name="token counts",
+        state="warning",
+        message=f"prompts were counted larger than their requests can be by {_some(told)}",
+        do="compare with its invoice; if it counts wrongly, set the flag usage_unreliable on its endpoints",
+    )
 
 
 class _People(msgspec.Struct, frozen=True, kw_only=True):

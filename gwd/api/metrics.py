@@ -187,13 +187,19 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
     )
     yield _counter(
         "gwd_usage_rejected",
-        "Bills by our own count because the vendor's was impossible",
+        "Bills with our own count because the vendor's was impossible",
         counters.usage_rejected,
     )
     yield _counter(
         "gwd_unpriced_extras",
         "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
         counters.unpriced_extras,
+    )
+    yield _labelled(
+        "gwd_prompts_above_bound",
+        "Bills by a vendor's count of a prompt larger than the request can be",
+        "provider",
+        counters.prompts_above_bound,
     )
 
 

@@ -47,6 +47,7 @@ class Counters:
     auth_failures     code → requests whose credential was missing, wrong, spent or of the wrong kind
     attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`, of one whose answer
                       the vendor ended with an error `error_finish`
+    prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
     heads_refused     reason → requests that were no strict HTTP
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
@@ -61,6 +62,7 @@ class Counters:
         "first_token",
         "heads_refused",
         "hosted_tools_dropped",
+        "prompts_above_bound",
         "refusals",
         "requests",
         "settlement",
@@ -76,6 +78,7 @@ class Counters:
         self.attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.heads_refused: defaultdict[str, int] = defaultdict(int)
         self.connections_cut: defaultdict[str, int] = defaultdict(int)
+        self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.connections = 0

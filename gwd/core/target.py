@@ -125,7 +125,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP call to a vendor. `headers` hold the credential; `repr` never shows them.
 
-    `dropped` names the request's parameters that this upstream cannot take and that were left out.
+    `dropped` names the request's parameters that this upstream cannot take and that were left out. `output_cap` is the
+    limit on the answer that the body holds; None if it holds none.
     """
 
     url: str
@@ -133,6 +134,7 @@ class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     stream: bool
     dropped: tuple[str, ...] = ()
+    output_cap: int | None = None
 
     def __repr__(self) -> str:
         return f"UpstreamCall(url={self.url!r}, {len(self.body)} bytes, stream={self.stream})"

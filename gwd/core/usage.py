@@ -1,6 +1,6 @@
 """Token counts in one convention: **no class contains another**; totals are properties.
 
-How each vendor's fields map onto the classes (its decode turns them into this form, each render turns them back):
+How each vendor's fields map onto the classes (vendors/usage.py turns them into this form, each render turns them back):
 
   class            OpenAI chat                    Anthropic                    Responses           Gemini
   input            prompt - cached - written      input_tokens                 as OpenAI chat      prompt+tool-cached
@@ -11,15 +11,28 @@ How each vendor's fields map onto the classes (its decode turns them into this f
   reasoning        details.reasoning_tokens       details.thinking_tokens      details.reasoning   thoughtsTokenCount
 """
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 MAX_COUNT: Final = 10_000_000
+Side = Literal["input", "output"]
+
+
+def is_count(value: object) -> bool:
+    """Whether it is a number of tokens or calls that one answer can have."""
+    return type(value) is int and 0 <= value <= MAX_COUNT
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Disjoint token classes of one answer; `images` counts input images, not tokens."""
+    """Disjoint token classes of one answer; `images` counts input images, not tokens.
+
+    As a vendor reports it: `unknown` names the sides of which it said nothing believable (their counts are 0 and mean
+    nothing), `refused` tells that it did say something of such a side, `clamped` that a part was larger than its
+    whole, `reasoning_beside` that reasoning stands outside the count that a cap on the answer limits.
+    As it is billed: `estimated` tells that a side is our own count, `refused` that a count of the vendor was not
+    believed, `above_bound` that the vendor counted more prompt than a request of this size can have.
+    """
 
     input: int = 0
     cache_read: int = 0
@@ -30,6 +43,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     images: int = 0
     estimated: bool = False
     clamped: bool = False
+    unknown: tuple[Side, ...] = ()
+    refused: bool = False
+    reasoning_beside: bool = False
+    above_bound: bool = False
 
     @property
     def cache_write(self) -> int:
@@ -46,79 +63,3 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def total(self) -> int:
         return self.input_total + self.output_total
-
-
-def from_inclusive(
-    *,
-    prompt: object,
-    completion: object,
-    cached: object = None,
-    written: object = None,
-    reasoning: object = None,
-) -> Usage | None:
-    """Usage of a vendor that counts cached and written tokens inside the prompt, reasoning inside the completion.
-
-    Missing details count as 0. A detail that exceeds the count that holds it is cut and the usage is flagged
-    `clamped`. None means the object cannot be believed (negative, boolean, fraction, text, absurdly large): estimate.
-    """
-    counts = _counts(prompt, completion, cached, written, reasoning)
-    if counts is None:
-        return None
-    prompt_n, completion_n, cached_n, written_n, reasoning_n = counts
-    cut_cached = min(cached_n, prompt_n)
-    cut_written = min(written_n, prompt_n - cut_cached)
-    cut_reasoning = min(reasoning_n, completion_n)
-    return Usage(
-        input=prompt_n - cut_cached - cut_written,
-        cache_read=cut_cached,
-        cache_write_5m=cut_written,
-        output=completion_n - cut_reasoning,
-        reasoning=cut_reasoning,
-        clamped=(cut_cached, cut_written, cut_reasoning) != (cached_n, written_n, reasoning_n),
-    )
-
-
-def from_exclusive(
-    *,
-    input_: object,
-    output: object,
-    cache_read: object = None,
-    cache_write_5m: object = None,
-    cache_write_1h: object = None,
-    reasoning: object = None,
-) -> Usage | None:
-    """Usage of a vendor whose input count excludes both cache counts; its output count includes reasoning.
-
-    Returns None for an object that cannot be believed, as `from_inclusive` does.
-    """
-    counts = _counts(input_, output, cache_read, cache_write_5m, cache_write_1h, reasoning)
-    if counts is None:
-        return None
-    input_n, output_n, read_n, write_5m_n, write_1h_n, reasoning_n = counts
-    cut_reasoning = min(reasoning_n, output_n)
-    return Usage(
-        input=input_n,
-        cache_read=read_n,
-        cache_write_5m=write_5m_n,
-        cache_write_1h=write_1h_n,
-        output=output_n - cut_reasoning,
-        reasoning=cut_reasoning,
-        clamped=cut_reasoning != reasoning_n,
-    )
-
-
-def is_count(value: object) -> bool:
-    """Whether a count can be believed by itself."""
-    return type(value) is int and 0 <= value <= MAX_COUNT
-
-
-def _counts(*reported: object) -> list[int] | None:
-    counts = []
-    for value in reported:
-        if value is None:
-            counts.append(0)
-        elif type(value) is int and 0 <= value <= MAX_COUNT:
-            counts.append(value)
-        else:
-            return None
-    return counts

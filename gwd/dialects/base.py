@@ -8,13 +8,14 @@ import msgspec
 from gwd.core.errors import GatewayError
 from gwd.core.events import Completion, Event, Settled
 from gwd.core.request import DialectName, Request
+from gwd.core.usage import Usage
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What the pipeline knows about the answer when its first output arrives.
 
-    `model` and `vendor` are the slug and the vendor's display name that serve; `prompt_tokens_estimate` is ours, for
-    dialects that state input tokens before the vendor has. `id_suffix` is shared by gen-, msg_ and resp_ ids.
+    `model` and `vendor` are the slug and the vendor's display name that serve; `prompt` holds the input counts for
+    dialects that state them before the answer. `id_suffix` is shared by gen-, msg_ and resp_ ids.
     `request_id` is the value of the x-request-id header, for errors told inside the stream.
     """
 
@@ -22,7 +23,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     created_s: int
     model: str
     vendor: str
-    prompt_tokens_estimate: int = 0
+    prompt: Usage = Usage()
     request_id: str = ""
 
     @property

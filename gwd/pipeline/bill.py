@@ -1,6 +1,5 @@
 """What a generation is charged, and how it is recorded: pure arithmetic over its outcome (spec 3, 7, 8)."""
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -15,7 +14,7 @@ from gwd.pricing.cost import cost
 from gwd.pricing.extras import applied
 from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
-from gwd.pricing.usage_check import check_usage, usage_ceiling
+from gwd.pricing.usage_check import check_usage, cut_answer, limits_of
 
 _FREE: Final = Cost()
 _LIST_PRICE: Final = Applied()
@@ -91,30 +90,41 @@ def applied_of(outcome: Outcome, target: Target) -> Applied:
     return applied(outcome.given, target.price, target.adapter, target.sold)
 
 
+def opening_usage(reported: Usage | None, demand: Demand, target: Target) -> Usage:
+    """The prompt as it is told before the answer: by the vendor's counts if it opened with some, else estimated."""
+    limits = limits_of(demand, target, output_cap=None)
+    if reported is not None and not reported.input_total:  # a placeholder
+        reported = None
+    return check_usage(
+        reported, limits, prompt=lambda: demand.prompt_estimate, answer=lambda: (0, 0)
+    )
+
+
 def received_usage(
     reported: Usage | None,
     demand: Demand,
     target: Target,
     *,
+    output_cap: int | None,
     output_tokens: int,
     reasoning_tokens: int,
 ) -> Usage:
     """The usage of a broken stream: the vendor's counts where it gave some, else the estimate of what was delivered.
 
-    A vendor's early output count is a placeholder, so the delivered text decides where it says more.
+    A vendor's early output count is a placeholder, so the delivered text decides where it says more; an early prompt
+    of nothing is one too.
     """
-    received = reported
-    if reported is not None and reported.output_total < output_tokens + reasoning_tokens:
-        received = msgspec.structs.replace(
-            reported, output=output_tokens, reasoning=reasoning_tokens, estimated=True
-        )
-    return _checked(
-        received,
-        demand,
-        target,
-        lambda: (output_tokens, reasoning_tokens),
-        inputs=1,
+    limits = limits_of(demand, target, output_cap=output_cap)
+    if reported is not None and reported.input_total == 0:
+        reported = msgspec.structs.replace(reported, unknown=("input", *reported.unknown))
+    delivered = cut_answer((output_tokens, reasoning_tokens), limits.output)
+    usage = check_usage(
+        reported, limits, prompt=lambda: demand.prompt_estimate, answer=lambda: delivered
     )
+    if usage.output_total < sum(delivered):
+        output, reasoning = delivered
+        usage = msgspec.structs.replace(usage, output=output, reasoning=reasoning, estimated=True)
+    return _with_images(usage, demand)
 
 
 def _usage(outcome: Outcome, demand: Demand, inputs: int) -> Usage:
@@ -124,40 +134,24 @@ def _usage(outcome: Outcome, demand: Demand, inputs: int) -> Usage:
     def delivered() -> tuple[int, int]:
         return estimate_text("".join(outcome.texts)), estimate_text("".join(outcome.reasonings))
 
-    if finished is not None:
-        return _checked(finished.usage, demand, target, delivered, inputs=inputs)
-    output_tokens, reasoning_tokens = delivered()
-    return received_usage(
-        outcome.reported,
-        demand,
-        target,
-        output_tokens=output_tokens,
-        reasoning_tokens=reasoning_tokens,
-    )
-
-
-def _checked(
-    reported: Usage | None,
-    demand: Demand,
-    target: Target,
-    delivered: Callable[[], tuple[int, int]],
-    *,
-    inputs: int,
-) -> Usage:
-    """What is billed of a vendor's counts; an estimate is made only where they are missing or in doubt."""
-    ceiling = usage_ceiling(
-        context_length=target.context_length,
-        max_completion_tokens=target.max_completion_tokens,
-        inputs=inputs,
-    )
-    unreliable = target.flags.usage_unreliable
-    usage = reported
-    if usage is None or unreliable or usage.total > ceiling:
+    if finished is None:
         output_tokens, reasoning_tokens = delivered()
-        estimated = Usage(
-            input=demand.prompt_estimate, output=output_tokens, reasoning=reasoning_tokens
+        return received_usage(
+            outcome.reported,
+            demand,
+            target,
+            output_cap=outcome.output_cap,
+            output_tokens=output_tokens,
+            reasoning_tokens=reasoning_tokens,
         )
-        usage = check_usage(reported, estimated, ceiling=ceiling, unreliable=unreliable).usage
-    if usage.images != demand.images:
-        usage = msgspec.structs.replace(usage, images=demand.images)
-    return usage
+    limits = limits_of(demand, target, output_cap=outcome.output_cap, inputs=inputs)
+    usage = check_usage(
+        finished.usage, limits, prompt=lambda: demand.prompt_estimate, answer=delivered
+    )
+    return _with_images(usage, demand)
+
+
+def _with_images(usage: Usage, demand: Demand) -> Usage:
+    if usage.images == demand.images:
+        return usage
+    return msgspec.structs.replace(usage, images=demand.images)

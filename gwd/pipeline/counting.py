@@ -1,11 +1,16 @@
 """What a generation adds to the node's counters, once, at its end."""
 
+import logging
+
 from gwd.core.clock import Clock
 from gwd.core.counters import Counters
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
 from gwd.pipeline.ticket import Ticket
 from gwd.pricing.extras import unpriced
+from gwd.pricing.hold import Demand
+
+log = logging.getLogger(__name__)
 
 
 def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock) -> None:
@@ -21,17 +26,28 @@ def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock
         counters.attempts[outcome.trying.target.adapter, "cancelled"] += 1
 
 
-def count_bill(counters: Counters, outcome: Outcome, bill: Bill, hold_nano: int) -> None:
+def count_bill(
+    counters: Counters, outcome: Outcome, bill: Bill, demand: Demand, hold_nano: int
+) -> None:
     """Whose counts were billed, and whether the hold was a bound (reliability I7)."""
-    if bill.usage.estimated:
-        if outcome.finished is not None and outcome.finished.usage is not None:
-            counters.usage_rejected += 1
-        else:
-            counters.usage_estimated += 1
     if outcome.serving is not None:
         target = outcome.serving.target
         counters.unpriced_extras += unpriced(
             outcome.given, target.price, target.adapter, target.sold
         )
+    usage = bill.usage
+    if usage.refused:
+        counters.usage_rejected += 1
+    elif usage.estimated:
+        counters.usage_estimated += 1
+    if usage.above_bound and outcome.serving is not None:
+        provider = outcome.serving.target.provider
+        counters.prompts_above_bound[provider] += 1
+        seen = counters.prompts_above_bound[provider]
+        if seen & (seen - 1) == 0:  # the first, and each time the number has doubled
+            log.warning(
+                "%s counted %d prompt tokens where the request has at most %d; billed as reported (%d such so far)",
+                provider, usage.input_total, demand.prompt_bound, seen,
+            )  # fmt: skip
     if bill.cost.total_nano > hold_nano:
         counters.estimates_exceeded += 1

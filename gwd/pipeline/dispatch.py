@@ -189,7 +189,7 @@ class Dispatcher:
             outcome.first_call_s = began_s
         outcome.attempts += 1
         outcome.trying = planned
-        outcome.reported = outcome.given = None
+        outcome.reported, outcome.given, outcome.output_cap = None, None, call.output_cap
         outcome.texts, outcome.reasonings = [], []
         attempt = _Attempt(
             request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock

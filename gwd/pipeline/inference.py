@@ -27,6 +27,7 @@ from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
+from gwd.pipeline.bill import opening_usage
 from gwd.pipeline.books import Books, books_of, explain, given_up_row, show
 from gwd.pipeline.closing import Closing, given_up, late
 from gwd.pipeline.counting import count_bill, count_end
@@ -292,7 +293,7 @@ class Generation:
         )
         self._on_record = True
         in_time = await self._settle(closing)
-        count_bill(self._line.counters, self._outcome, books.bill, self._hold_nano)
+        count_bill(line.counters, self._outcome, books.bill, planned.demand, self._hold_nano)
         self._close(books, self._outcome.error, body)
         self._remember()
         if not in_time:
@@ -372,18 +373,17 @@ class Generation:
         self.outlet.close()
 
     def _renderer_for(self, planned: Planned) -> Renderer:
-        # Only one dialect states input tokens before the vendor has counted them.
-        estimate = 0
-        if self._dialect.name == "messages" and self._demand is not None:
-            estimate = self._demand.prompt_estimate
         reply = Reply(
             generation_id=self.ticket.generation_id,
             created_s=self.ticket.created_us // US_PER_S,
             model=planned.target.model,
             vendor=planned.target.vendor,
-            prompt_tokens_estimate=estimate,
             request_id=self.ticket.request_id,
         )
+        if self._dialect.name == "messages" and self._demand is not None:
+            # Only this one states input tokens before the answer has ended.
+            prompt = opening_usage(self._outcome.reported, self._demand, planned.target)
+            reply = msgspec.structs.replace(reply, prompt=prompt)
         return self._dialect.renderer(self._request, reply)
 
     def _interrupt(self) -> None:

@@ -87,6 +87,7 @@ class Meter:
                 outcome.reported,
                 outcome.demand or self._demand,
                 self._target,
+                output_cap=outcome.output_cap,
                 output_tokens=self._output_tokens,
                 reasoning_tokens=self._reasoning_tokens,
             ),

@@ -137,6 +137,7 @@ def charged_row(
         if applied.factors
         else None,
         "usage_estimated": usage.estimated,
+        "prompt_above_bound": usage.above_bound,
         "cost_prompt_nano": cost.prompt_nano,
         "cost_cache_read_nano": cost.cache_read_nano,
         "cost_cache_write_nano": cost.cache_write_nano,

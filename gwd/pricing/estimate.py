@@ -28,7 +28,6 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
-from gwd.core.usage import Usage
 from gwd.pricing.tokens import estimate_text
 
 MESSAGE_TOKENS: Final = 4
@@ -55,19 +54,6 @@ def estimate_prompt(request: Request) -> int:
             return total
         case _:
             assert_never(request.body)
-
-
-def estimate_usage(
-    request: Request, *, output: Iterable[str] = (), reasoning: Iterable[str] = ()
-) -> Usage:
-    """The usage to bill when the vendor reported none: from the request and from the text that was delivered."""
-    return Usage(
-        input=estimate_prompt(request),
-        output=estimate_text("".join(output)),
-        reasoning=estimate_text("".join(reasoning)),
-        images=count_images(request),
-        estimated=True,
-    )
 
 
 def count_images(request: Request) -> int:

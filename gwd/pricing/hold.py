@@ -81,15 +81,28 @@ def measure(request: Request) -> Demand:
     )
 
 
+def longest_answer(target: Target) -> int:
+    """The most tokens that one answer of this target has."""
+    return target.max_completion_tokens or target.context_length
+
+
+def caps_all(target: Target) -> bool:
+    """Whether a cap on the answer limits all that the vendor bills of it: not reasoning that stands beside, and not
+    what it writes between the tools that it runs."""
+    return not (target.flags.reasoning_excluded or fills_prompt(target.sold))
+
+
 def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -> int:
     """The most output tokens, reasoning included, that this target may produce for the request.
 
-    A client's cap counts as it is sent: at most the model's maximum, at least what the vendor's format takes. Without
-    one, decision 19.
+    A client's cap counts as it is sent: at most the model's maximum, at least what the vendor's format takes. One that
+    does not limit all of the answer is no bound: then it is the longest answer.
     """
     if not demand.generates:
         return 0
     if demand.output_cap is not None:
+        if not caps_all(target):
+            return longest_answer(target)
         cap = min(demand.output_cap, target.max_completion_tokens)
         return max(cap, LEAST_OUTPUT.get(target.adapter, 0))
     wanted = min(target.max_completion_tokens, default_output_bound)

@@ -1,71 +1,120 @@
-"""Which token counts are billed: the vendor's where they can be believed, else the estimate (reliability.md 1.3).
+"""Which token counts are billed: the vendor's where they can be believed, else the estimate; each side by itself.
 
-The shapes of single fields (negative, boolean, text, fraction, NaN, cached above prompt, reasoning above completion)
-are judged where they are read, in core/usage.py: an unbelievable object arrives here as None, a cut one is `clamped`.
-Here the whole is judged, and judged again for a decoder that builds a Usage of its own.
+The shapes of single fields (negative, boolean, text, fraction, absurdly large) are judged where they are read: a side
+of which nothing could be believed arrives here as `unknown`. Here the counts are held against what the request and the
+model allow. No bill goes above that, whoever counted: the estimate is cut to the same ceilings.
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
-from gwd.core.usage import MAX_COUNT, Usage
+from gwd.core.extras import fills_prompt
+from gwd.core.target import Target
+from gwd.core.usage import MAX_COUNT, Usage, is_count
+from gwd.pricing.hold import Demand, caps_all, longest_answer
 
-Verdict = Literal["reported", "estimated", "rejected", "reduced"]
+CAP_SLACK: Final = 64
+CAP_SLACK_PERCENT: Final = 10
 
 
-class Billable(msgspec.Struct, frozen=True, kw_only=True):
-    """The usage to bill, and how it came about.
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What is believed of a vendor's counts of one answer.
 
-    reported   the vendor's own counts (`usage.clamped` tells of a cut detail)
-    estimated  the vendor reported nothing believable
-    rejected   the vendor's counts were impossible for this model; the estimate stands in
-    reduced    unreliable accounting: the prompt was cut to the estimate
+    `prompt` and `output` are ceilings; `output_beside` is that of an answer whose reasoning the cap does not limit. A
+    prompt above `prompt_bound` is more than the request can have: it is billed, and told. `is_unreliable` is the
+    endpoint's flag: the smaller of the reported and the estimated prompt is billed.
     """
 
-    usage: Usage
-    verdict: Verdict
+    prompt: int
+    output: int
+    output_beside: int
+    prompt_bound: int
+    is_unreliable: bool = False
+
+
+def limits_of(demand: Demand, target: Target, *, output_cap: int | None, inputs: int = 1) -> Limits:
+    """The limits of one answer; `output_cap` is the cap that was sent, None if none was.
+
+    A prompt fills at most the context (each of `inputs` in a batch of embeddings). An answer ends at its cap, with some
+    slack for vendors that count otherwise; without a cap, or where it does not limit all that the vendor bills, at the
+    longest answer of the model.
+    """
+    longest = longest_answer(target) if demand.generates else 0
+    output = longest
+    if output_cap is not None and caps_all(target):
+        output = output_cap + output_cap * CAP_SLACK_PERCENT // 100 + CAP_SLACK
+    return Limits(
+        prompt=min(target.context_length * inputs, MAX_COUNT),
+        output=min(output, MAX_COUNT),
+        output_beside=min(max(output, longest), MAX_COUNT),
+        prompt_bound=MAX_COUNT if fills_prompt(target.sold) else demand.prompt_bound,
+        is_unreliable=target.flags.usage_unreliable,
+    )
 
 
 def check_usage(
-    reported: Usage | None, estimated: Usage, *, ceiling: int, unreliable: bool = False
-) -> Billable:
-    """Decide between what the vendor reported and what was estimated.
+    reported: Usage | None,
+    limits: Limits,
+    *,
+    prompt: Callable[[], int],
+    answer: Callable[[], tuple[int, int]],
+) -> Usage:
+    """The usage to bill. `prompt` and `answer` (text, reasoning) make the estimates, where one is needed.
 
-    `ceiling` is the most tokens the answer can have (see `usage_ceiling`). `unreliable` is the endpoint's flag: the
-    smaller of reported and estimated prompt tokens is billed (spec 8.2). A reported 0 is a count, not a gap.
+    A reported 0 is a count, not a gap.
     """
-    if reported is None:
-        return Billable(usage=_marked(estimated), verdict="estimated")
-    if not _possible(reported, ceiling):
-        return Billable(usage=_marked(estimated), verdict="rejected")
-    if unreliable and estimated.input_total < reported.input_total:
-        return Billable(usage=_cut_prompt(reported, estimated.input_total), verdict="reduced")
-    return Billable(usage=reported, verdict="reported")
+    said = Usage(unknown=("input", "output")) if reported is None else reported
+    if "input" in said.unknown:
+        usage = _with_prompt(said, limits, prompt())
+    elif not believes_prompt(said, limits):
+        usage = msgspec.structs.replace(_with_prompt(said, limits, prompt()), refused=True)
+    elif limits.is_unreliable and (estimate := prompt()) < said.input_total:
+        usage = _cut_prompt(said, estimate)
+    else:
+        usage = said
+        if said.input_total > limits.prompt_bound:
+            usage = msgspec.structs.replace(said, above_bound=True)
+    if "output" in said.unknown:
+        usage = _with_answer(usage, limits, answer())
+    elif not _believes_answer(said, limits):
+        usage = msgspec.structs.replace(_with_answer(usage, limits, answer()), refused=True)
+    return msgspec.structs.replace(usage, unknown=()) if usage.unknown else usage
 
 
-def usage_ceiling(*, context_length: int, max_completion_tokens: int, inputs: int = 1) -> int:
-    """More tokens than this cannot be: the context of each input, and one longest answer."""
-    return context_length * inputs + max_completion_tokens
+def cut_answer(answer: tuple[int, int], ceiling: int) -> tuple[int, int]:
+    """An estimate of text and reasoning within the ceiling: the text is what the client has for certain."""
+    output = min(answer[0], ceiling)
+    return output, min(answer[1], ceiling - output)
 
 
-def _possible(usage: Usage, ceiling: int) -> bool:
-    counts = (
-        usage.input,
-        usage.cache_read,
-        usage.cache_write_5m,
-        usage.cache_write_1h,
-        usage.output,
-        usage.reasoning,
-        usage.images,
+def believes_prompt(said: Usage, limits: Limits) -> bool:
+    """Whether a reported prompt can be: its classes are counts and fill no more than the context."""
+    classes = (said.input, said.cache_read, said.cache_write_5m, said.cache_write_1h)
+    return all(map(is_count, classes)) and said.input_total <= limits.prompt
+
+
+def _believes_answer(said: Usage, limits: Limits) -> bool:
+    ceiling = limits.output_beside if said.reasoning_beside else limits.output
+    counts = is_count(said.output) and is_count(said.reasoning)
+    return counts and said.output_total <= ceiling
+
+
+def _with_prompt(said: Usage, limits: Limits, estimate: int) -> Usage:
+    return msgspec.structs.replace(
+        said,
+        input=min(estimate, limits.prompt),
+        cache_read=0,
+        cache_write_5m=0,
+        cache_write_1h=0,
+        estimated=True,
     )
-    if not all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts):
-        return False
-    return usage.total <= ceiling
 
 
-def _marked(estimated: Usage) -> Usage:
-    return msgspec.structs.replace(estimated, estimated=True)
+def _with_answer(said: Usage, limits: Limits, estimate: tuple[int, int]) -> Usage:
+    output, reasoning = cut_answer(estimate, limits.output)
+    return msgspec.structs.replace(said, output=output, reasoning=reasoning, estimated=True)
 
 
 def _cut_prompt(usage: Usage, limit: int) -> Usage:

@@ -16,13 +16,15 @@ from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Embed, Family, FilePart, ImagePart, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
-from gwd.core.usage import Usage, from_inclusive
+from gwd.core.usage import Usage
 from gwd.vendors.base import Signatures, UndecodableError
 from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
 from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.second_reading import read_any, reader
+from gwd.vendors.usage import usage_of
+from gwd.vendors.usage_formats import EMBEDDINGS
 
 
 class ItemWire(msgspec.Struct):
@@ -90,7 +92,7 @@ class OpenaiEmbeddings:
                 upstream_model=answer.model if isinstance(answer.model, str) else None,
             ),
             Embedded(vectors),
-            Finished("stop", usage=_usage(answer.usage)),
+            Finished("stop", usage=usage_of(answer.usage, EMBEDDINGS)),
         ]
 
     def decoder(self, request: Request, target: Target) -> "NoStream":
@@ -149,15 +151,6 @@ def _vector(embedding: tuple[float, ...] | str) -> tuple[float, ...]:
     if not embedding or not isfinite(sum(embedding)):
         raise UndecodableError("a vector is empty, or holds what is no number")
     return embedding
-
-
-def _usage(reported: object) -> Usage | None:
-    """Input tokens only; some servers give just the total."""
-    if not isinstance(reported, dict):
-        return None
-    prompt = reported.get("prompt_tokens")
-    prompt = reported.get("total_tokens") if prompt is None else prompt
-    return None if prompt is None else from_inclusive(prompt=prompt, completion=0)
 
 
 ADAPTER: Final = OpenaiEmbeddings()

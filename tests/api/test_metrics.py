@@ -173,9 +173,30 @@ async def test_bills_by_our_own_count_are_counted_by_their_cause(gateway: Gatewa
     assert value(found, "gwd_usage_rejected_total") == 1
 
 
+async def test_prompts_above_their_bound_are_counted_and_told_to_the_operator(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are billed as reported; the metric and the doctor name the provider."""
+    gateway.vendor.script.next(Behaviour(prompt_tokens=90_000, completion_tokens=5))
+    reply = await gateway.chat()
+    record = await gateway.generation(reply)
+    assert (record["tokens_prompt"], record["usage_estimated"]) == (90_000, False)
+    assert record["prompt_above_bound"] is True
+    assert (await gateway.generation(await gateway.chat()))["prompt_above_bound"] is False
+    await gateway.at_rest()
+    found = await scraped(gateway.running)
+    assert value(found, "gwd_prompts_above_bound_total", provider=record["provider_name"]) == 1
+    assert "counted 90000 prompt tokens" in caplog.text
+    doctor = (await gateway.manage("GET", "/operator/doctor"))["data"]
+    [check] = [each for each in doctor["checks"] if each["name"] == "token counts"]
+    assert check["state"] == "warning"
+    assert record["provider_name"] in check["message"]
+    assert "usage_unreliable" in check["do"]
+
+
 async def test_a_cost_above_the_hold_is_counted(gateway: Gateway) -> None:
-    """Only a vendor that ignores the cap it was sent gets there."""
-    gateway.vendor.script.next(Behaviour(prompt_tokens=10, completion_tokens=20_000))
+    """Only a vendor that goes a little over the cap it was sent gets there."""
+    gateway.vendor.script.next(Behaviour(prompt_tokens=1_000, completion_tokens=69))
     assert (await gateway.chat(max_tokens=5)).status_code == 200
     await gateway.at_rest()
     assert value(await scraped(gateway.running), "gwd_estimate_exceeded_total") == 1

@@ -90,24 +90,40 @@ async def test_reasoning_larger_than_the_completion_is_cut(node: Gateway, stream
 
 
 @pytest.mark.parametrize(
-    ("prompt", "completion", "believed"),
+    ("prompt", "completion", "cap"),
     [
-        (CONTEXT, LONGEST, True),
-        (CONTEXT, LONGEST + 1, False),
-        (CONTEXT + LONGEST + 1, 0, False),
-        (10_000_001, 1, False),
-        (0, 2**62, False),
+        (CONTEXT, LONGEST, None),
+        (CONTEXT, LONGEST + 1, None),
+        (CONTEXT + 1, 0, None),
+        (10_000_001, 1, None),
+        (0, 2**62, None),
+        (11, 119, 50),
+        (11, 120, 50),
+        (11, 7_999, 50),
     ],
 )
-async def test_counts_above_what_the_model_can_hold_are_estimated(
-    node: Gateway, client: Client, stream: bool, prompt: int, completion: int, believed: bool
+async def test_a_side_above_what_can_be_is_estimated(
+    node: Gateway,
+    client: Client,
+    stream: bool,
+    prompt: int,
+    completion: int,
+    cap: int | None,
 ) -> None:
+    """The prompt fits the context, the answer the cap that was sent: a tenth and 64 more; or the longest answer."""
     usage = counts(client, prompt, completion)
     node.vendor.script.next(Behaviour(usage_object=usage), model=client.upstream)
-    seen, bill = await billed(node, client, stream=stream)
-    assert bill.outcome == ("succeeded", None, not believed)
-    if not believed:
-        prompt, completion = client.prompt_estimate(), received_tokens(seen.text)
+    name = "max_output_tokens" if client.name == "responses" else "max_tokens"
+    limited = {} if cap is None else {name: cap}
+    if client.name == "messages" and cap is None:
+        limited = {name: LONGEST}  # this format cannot do without
+    seen, bill = await billed(node, client, stream=stream, **limited)
+    ceiling = LONGEST if not limited else limited[name] + limited[name] // 10 + 64
+    believed = prompt <= CONTEXT, completion <= ceiling
+    assert bill.outcome == ("succeeded", None, not all(believed))
+    assert bill.record["prompt_above_bound"] is (prompt == CONTEXT)
+    prompt = prompt if believed[0] else client.prompt_estimate()
+    completion = completion if believed[1] else received_tokens(seen.text)
     assert bill.tokens == (prompt, completion)
     assert bill.charged_nano == client.cost_nano(prompt, completion)
 

@@ -65,7 +65,7 @@ REPLY: Final = Reply(
     created_s=1_767_225_600,
     model="test/model",
     vendor="Test",
-    prompt_tokens_estimate=7,
+    prompt=Usage(input=7),
 )
 COST: Final = Cost(prompt_nano=1_000, completion_nano=20_500, total_nano=21_500)
 
@@ -216,7 +216,13 @@ def events_of(
 def render(dialect: Dialect, asked: Request, path: Path, events: Sequence[Event]) -> bytes:
     """The client's bytes: frames for a stream, one body for a whole answer."""
     reported = next((event.usage for event in events if isinstance(event, Finished)), None)
-    settled = Settled(reported or Usage(input=3, output=5, estimated=True), COST, None)
+    estimated: dict[str, Any] = {"input": 3, "output": 5}
+    if reported is None:
+        reported = Usage(**estimated, estimated=True)
+    elif reported.unknown:
+        filled = {side: estimated[side] for side in reported.unknown}
+        reported = msgspec.structs.replace(reported, **filled, unknown=(), estimated=True)
+    settled = Settled(reported, COST, None)
     with fixed_ids():
         renderer = dialect.renderer(asked, REPLY)
         if path.suffix == ".sse":

@@ -212,16 +212,19 @@ def test_a_stream_under_way_has_reported_its_input_and_no_output():
     decoder = ADAPTER.decoder(OWN, TARGET)
     assert decoder.usage is None
     decoder.feed(Frame(b"", msgspec.json.encode(start(input_tokens=9, output_tokens=1))))
-    assert decoder.usage == Usage(input=9)
+    assert decoder.usage == Usage(input=9, unknown=("output",))
 
 
 @pytest.mark.parametrize("absurd", [-1, 1.5, "7", True, 10**12, [1]])
-def test_absurd_counts_cost_the_usage_and_never_the_answer(absurd: Any):
+def test_absurd_counts_cost_their_side_and_never_the_answer(absurd: Any):
     body = {"content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn"}
     for name in ("input_tokens", "output_tokens", "cache_creation_input_tokens"):
         usage = {"input_tokens": 1, "output_tokens": 1, name: absurd}
         done = collect(ADAPTER.decode(msgspec.json.encode({**body, "usage": usage}), OWN, TARGET))
-        assert done.finished.usage is None
+        if name == "output_tokens":
+            assert done.finished.usage == Usage(input=1, unknown=("output",), refused=True)
+        else:
+            assert done.finished.usage == Usage(output=1, unknown=("input",), refused=True)
         assert done.parts == (TextPart(text="ok"),)
 
 

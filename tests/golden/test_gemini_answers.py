@@ -159,6 +159,10 @@ def test_a_blocked_prompt_is_billed_for_its_tokens():
     assert end(whole(harmless)).reason == "stop"
 
 
+NO_OUTPUT = Usage(input=5, unknown=("output",), refused=True)
+NO_INPUT = Usage(output=3, unknown=("input",), refused=True)
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
@@ -182,16 +186,16 @@ def test_a_blocked_prompt_is_billed_for_its_tokens():
             Usage(input=5, output=3, reasoning=4),
         ),
         ({"promptTokenCount": 5, "thoughtsTokenCount": 4}, Usage(input=5, reasoning=4)),
-        ({"promptTokenCount": 5}, None),
-        ({"candidatesTokenCount": 5}, None),
+        ({"promptTokenCount": 5}, Usage(input=5, unknown=("output",))),
+        ({"candidatesTokenCount": 5}, Usage(output=5, unknown=("input",))),
         ({"trafficType": "ON_DEMAND"}, None),
-        ({"promptTokenCount": 5, "candidatesTokenCount": -3}, None),
-        ({"promptTokenCount": "5", "candidatesTokenCount": 3}, None),
-        ({"promptTokenCount": True, "candidatesTokenCount": 3}, None),
-        ({"promptTokenCount": 5, "candidatesTokenCount": 2**60}, None),
+        ({"promptTokenCount": 5, "candidatesTokenCount": -3}, NO_OUTPUT),
+        ({"promptTokenCount": "5", "candidatesTokenCount": 3}, NO_INPUT),
+        ({"promptTokenCount": True, "candidatesTokenCount": 3}, NO_INPUT),
+        ({"promptTokenCount": 5, "candidatesTokenCount": 2**60}, NO_OUTPUT),
         (
             {"promptTokenCount": 5, "candidatesTokenCount": 3, "cachedContentTokenCount": "x"},
-            None,
+            NO_INPUT,
         ),
     ],
 )

@@ -28,6 +28,7 @@ from gwd.core.money import usd_json
 from gwd.core.odd_json import UNREADABLE, read
 from gwd.core.request import ReasoningPart, RefusalPart, Request, TextPart, ToolCallPart
 from gwd.core.sse import COMMENT, named_frame
+from gwd.core.usage import Usage
 from gwd.dialects.base import Reply
 from gwd.dialects.envelope import ended_in_error
 from gwd.dialects.messages.envelope import envelope
@@ -135,12 +136,9 @@ class MessagesRenderer:
         self._started = True
         message = self._message([])
         message |= {"stop_reason": None, "stop_sequence": None}
-        message["usage"] = {
-            "input_tokens": self._reply.prompt_tokens_estimate,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": 0,
-        }
+        prompt = self._reply.prompt
+        split = _cache_creation(prompt) if prompt.cache_write else {}
+        message["usage"] = {**_input_counts(prompt), **split, "output_tokens": 0}
         out.append(named_frame("message_start", {"type": "message_start", "message": message}))
         out.append(PING)
 
@@ -336,13 +334,8 @@ class MessagesRenderer:
     def _usage(self, settled: Settled, finished: Finished) -> dict[str, Any]:
         used, cost = settled.usage, settled.cost
         usage: dict[str, Any] = {
-            "input_tokens": used.input,
-            "cache_creation_input_tokens": used.cache_write,
-            "cache_read_input_tokens": used.cache_read,
-            "cache_creation": {
-                "ephemeral_5m_input_tokens": used.cache_write_5m,
-                "ephemeral_1h_input_tokens": used.cache_write_1h,
-            },
+            **_input_counts(used),
+            **_cache_creation(used),
             "output_tokens": used.output_total,
             "output_tokens_details": {"thinking_tokens": used.reasoning},
         }
@@ -358,6 +351,21 @@ class MessagesRenderer:
             }
             usage["is_byok"] = cost.byok
         return usage
+
+
+def _input_counts(used: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": used.input,
+        "cache_creation_input_tokens": used.cache_write,
+        "cache_read_input_tokens": used.cache_read,
+    }
+
+
+def _cache_creation(used: Usage) -> dict[str, Any]:
+    short, long = used.cache_write_5m, used.cache_write_1h
+    return {
+        "cache_creation": {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
+    }
 
 
 def _excludes(request: Request) -> bool:

@@ -49,6 +49,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
         body=msgspec.json.encode(body),
         stream=request.stream,
         dropped=tuple(sorted(draft.dropped)),
+        output_cap=body["max_tokens"],
     )
 
 

@@ -18,23 +18,24 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
-from gwd.core.extras import SEARCH, Given
+from gwd.core.extras import SEARCH, Given, given_words, said
 from gwd.core.ids import mint
 from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Generate, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage
+from gwd.core.usage import Usage, is_count
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
-from gwd.vendors.anthropic_messages.usage import UsageTracker
-from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent, UsageWire
+from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.finish import matched_stop, reason_of, word_of
 from gwd.vendors.second_reading import SecondReading, lines_of
 from gwd.vendors.streamed import decode_streamed, looks_streamed
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import ANTHROPIC
 
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
 _answer: Final = msgspec.json.Decoder(Answer).decode
@@ -57,17 +58,16 @@ def decode(body: bytes, request: Request, target: Target) -> list[Event]:
 
 
 class MessagesDecoder:
-    """Decodes one streamed answer. Until the answer ends, `usage` counts no output: the vendor's is a placeholder."""
+    """Decodes one streamed answer. What opens it counts no output: the vendor's number there is a placeholder."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.usage: Usage | None = None
         self._own = request.family == "anthropic_messages"
         self._second = SecondReading()
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._names = names_of(request)
         self._answer_tool = answer_tool(request, target)
-        self._reported = UsageTracker()
+        self._reports = Reports(ANTHROPIC, reasoning_excluded=target.flags.reasoning_excluded)
         self._started = False
         self._over = False
         self._index = 0
@@ -81,10 +81,19 @@ class MessagesDecoder:
         self._is_text = False
         self._ending: dict[str, Any] | None = None
         self._searches = 0
+        self._counts_are_final = False
 
     @property
     def given(self) -> Given | None:
-        return self._reported.given(searches_begun=self._searches)
+        """What the vendor says of the priced extras; of an answer that broke off, the searches that were seen."""
+        counted = self._reports.own.get("server_tool_use") if self._counts_are_final else None
+        told = counted.get("web_search_requests") if isinstance(counted, dict) else None
+        searches = told if isinstance(told, int) and is_count(told) else self._searches
+        return said(given_words(self._reports.own), searches)
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -109,7 +118,7 @@ class MessagesDecoder:
     def close(self) -> list[Event]:
         if self._over:
             return []
-        if self._ending is not None and (self._word is not None or self._reported.is_whole):
+        if self._ending is not None and (self._word is not None or self._is_counted()):
             return self._second.join(self._finish())
         self._over = True
         return self._second.join([Failed(unfinished())])
@@ -128,7 +137,7 @@ class MessagesDecoder:
         for index, raw in enumerate(answer.content or ()):
             events += self._block_started(index, raw)
             events += self._block_stopped(index)
-        self._report(answer.usage, final=True)
+        self._report(answer.usage)
         self._ending = {
             "stop_reason": answer.stop_reason,
             "stop_sequence": answer.stop_sequence,
@@ -166,7 +175,7 @@ class MessagesDecoder:
         match event.type:
             case "message_start":
                 message = event.message or Answer()
-                self._report(message.usage, final=False)
+                self._report(message.usage, is_opening=True)
                 return self._start(message)
             case "content_block_start":
                 return self._start(Answer()) + self._block_started(event.index, event.content_block)
@@ -186,7 +195,7 @@ class MessagesDecoder:
         return [Started(upstream_id=message.id, upstream_model=message.model)]
 
     def _message_delta(self, event: StreamEvent) -> list[Event]:
-        self._report(event.usage, final=True)
+        self._report(event.usage)
         delta = event.delta or Delta()
         ending = self._ending or {}
         for name, value in (
@@ -202,9 +211,14 @@ class MessagesDecoder:
         self._ending = ending
         return self._start(Answer())
 
-    def _report(self, wire: UsageWire | None, *, final: bool) -> None:
-        self._reported.add(wire, final=final)
-        self.usage = self._reported.usage()
+    def _report(self, usage: object, *, is_opening: bool = False) -> None:
+        self._reports.add(usage, is_opening=is_opening)
+        self._counts_are_final = self._counts_are_final or (usage is not None and not is_opening)
+
+    def _is_counted(self) -> bool:
+        """Whether both prompt and answer were counted: a count that is missing is not zero."""
+        usage = self.usage
+        return usage is not None and not usage.unknown
 
     # Blocks.
 
@@ -337,15 +351,15 @@ class MessagesDecoder:
             for name, value in ending.items()
             if value is not None and name in ("stop_details", "container", "context_management")
         }
-        if self._reported.own:
-            extras["usage"] = self._reported.own
+        if self._reports.own:
+            extras["usage"] = self._reports.own
         details = ending.get("stop_details")
         explanation = details.get("explanation") if isinstance(details, dict) else None
         events.append(
             Finished(
                 reason=self._reason(word),
                 upstream_reason=word,
-                usage=self.usage if self._reported.is_whole else None,
+                usage=self.usage,
                 stop_sequence=self._stop_sequence(),
                 explanation=explanation if isinstance(explanation, str) else None,
                 extras=(extras or None) if self._own else None,

@@ -8,19 +8,6 @@ from typing import Any
 import msgspec
 
 
-class UsageWire(msgspec.Struct, frozen=True):
-    input_tokens: Any = None
-    output_tokens: Any = None
-    cache_read_input_tokens: Any = None
-    cache_creation_input_tokens: Any = None
-    cache_creation: Any = None
-    output_tokens_details: Any = None
-    server_tool_use: Any = None
-    service_tier: Any = None
-    inference_geo: Any = None
-    speed: Any = None
-
-
 class ErrorWire(msgspec.Struct, frozen=True):
     type: str | None = None
     message: str | None = None
@@ -55,7 +42,7 @@ class Answer(msgspec.Struct, frozen=True):
     stop_details: Any = None
     container: Any = None
     context_management: Any = None
-    usage: UsageWire | None = None
+    usage: Any = None
     error: ErrorWire | None = None
 
 
@@ -86,6 +73,6 @@ class StreamEvent(msgspec.Struct, frozen=True):
         msgspec.Raw()
     )  # empty where there is none: Raw takes no part in unions
     message: Answer | None = None
-    usage: UsageWire | None = None
+    usage: Any = None
     context_management: Any = None
     error: ErrorWire | None = None

@@ -57,6 +57,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
         body=msgspec.json.encode(fields),
         stream=request.stream,
         dropped=tuple(sorted(request.sent_parameters - body.used)),
+        output_cap=body.cap,
     )
 
 
@@ -71,6 +72,7 @@ class _Body:
         self._config: Json = {}
         self._system: list[Json] = []
         self.used: set[str] = set()
+        self.cap: int | None = None
 
     def fields(self) -> Json:
         history = History(
@@ -119,7 +121,8 @@ class _Body:
             return
         self.used |= _CAP_WORDS
         ceiling = self._target.max_completion_tokens
-        self._config["maxOutputTokens"] = min(wanted, ceiling) if ceiling > 0 else wanted
+        self.cap = min(wanted, ceiling) if ceiling > 0 else wanted
+        self._config["maxOutputTokens"] = self.cap
 
     def _sampling(self) -> None:
         sampling = self._body.sampling

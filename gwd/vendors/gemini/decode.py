@@ -33,16 +33,16 @@ from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.logprobs import logprobs_of
 from gwd.vendors.gemini.tools import called_name, tool_names
-from gwd.vendors.gemini.usage import known_counts, usage_of
 from gwd.vendors.gemini.wire import (
     AnswerWire,
     CandidateWire,
     FunctionCallWire,
     PartWire,
-    UsageWire,
 )
 from gwd.vendors.second_reading import SecondReading, lines_of, read_any
 from gwd.vendors.streamed import decode_streamed, looks_streamed
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import GEMINI
 
 _CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
@@ -64,9 +64,8 @@ class GeminiDecoder:
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
         self._second = SecondReading()
-        self.usage: Usage | None = None
         self.given: Given | None = None
-        self._reported: UsageWire | None = None
+        self._reports = Reports(GEMINI)
         self._started = False
         self._over = False
         self._index = 0
@@ -78,6 +77,10 @@ class GeminiDecoder:
         self._word: str | None = None
         self._blocked: str | None = None
         self._explanation: str | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -274,9 +277,7 @@ class GeminiDecoder:
 
     def _report(self, chunk: AnswerWire) -> None:
         if chunk.usage_metadata is not None:
-            self._reported = known_counts(self._reported, chunk.usage_metadata)
-            # A report that cannot be believed takes nothing back of the one before it.
-            self.usage = usage_of(self._reported) or self.usage
+            self._reports.add(chunk.usage_metadata)
 
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation

@@ -12,12 +12,13 @@ from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Embed
 from gwd.core.target import Target, UpstreamCall
-from gwd.core.usage import Usage, from_inclusive
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.gemini.call import headers_for, method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
-from gwd.vendors.gemini.wire import EmbeddingsWire, UsageWire
+from gwd.vendors.gemini.wire import EmbeddingsWire
 from gwd.vendors.second_reading import read_any, reader
+from gwd.vendors.usage import usage_of
+from gwd.vendors.usage_formats import EMBEDDINGS
 
 Json = dict[str, Any]
 
@@ -58,7 +59,7 @@ def decode(body: bytes, embed: Embed) -> list[Event]:
     return [
         Started(),
         Embedded(tuple(one.values for one in found)),
-        Finished("stop", usage=_usage(answer.usage_metadata)),
+        Finished("stop", usage=usage_of(answer.usage_metadata, EMBEDDINGS)),
     ]
 
 
@@ -81,8 +82,3 @@ def _error_of(body: bytes) -> object:
     if error is None:
         raise UndecodableError("the answer is not a list of embeddings") from None
     return error
-
-
-def _usage(reported: UsageWire | None) -> Usage | None:
-    prompt = None if reported is None else reported.prompt_token_count
-    return None if prompt is None else from_inclusive(prompt=prompt, completion=0)

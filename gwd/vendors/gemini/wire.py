@@ -35,20 +35,11 @@ class CandidateWire(msgspec.Struct, rename="camel"):
     logprobs_result: Any = None
 
 
-class UsageWire(msgspec.Struct, rename="camel"):
-    prompt_token_count: Any = None
-    cached_content_token_count: Any = None
-    candidates_token_count: Any = None
-    thoughts_token_count: Any = None
-    tool_use_prompt_token_count: Any = None
-    total_token_count: Any = None
-
-
 class AnswerWire(msgspec.Struct, rename="camel"):
     """A whole answer, or one chunk of a stream."""
 
     candidates: list[CandidateWire] | None = None
-    usage_metadata: UsageWire | None = None
+    usage_metadata: Any = None
     prompt_feedback: Any = None
     error: Any = None
     response_id: Any = None
@@ -64,5 +55,5 @@ class EmbeddingsWire(msgspec.Struct, rename="camel"):
 
     embeddings: list[EmbeddingWire] | None = None
     embedding: EmbeddingWire | None = None
-    usage_metadata: UsageWire | None = None
+    usage_metadata: Any = None
     error: Any = None

@@ -34,6 +34,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
         body=msgspec.json.encode(body),
         stream=request.stream,
         dropped=tuple(dict.fromkeys(builder.dropped)),
+        output_cap=builder.cap,
     )
 
 
@@ -41,6 +42,7 @@ class _Builder:
     def __init__(self, request: Request, target: Target) -> None:
         assert isinstance(request.body, Generate)
         self.dropped: list[str] = []
+        self.cap: int | None = None
         self._request = request
         self._generate = request.body
         self._target = target
@@ -81,7 +83,7 @@ class _Builder:
         words = self._target.supported_parameters
         newer = "max_completion_tokens" in words and "max_tokens" not in words
         name = "max_completion_tokens" if newer else "max_tokens"
-        body[name] = min(cap, ceiling) if ceiling > 0 else cap
+        self.cap = body[name] = min(cap, ceiling) if ceiling > 0 else cap
 
     def _sampling(self, body: Json) -> None:
         sampling = self._generate.sampling

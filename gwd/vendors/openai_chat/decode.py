@@ -17,7 +17,6 @@ from gwd.vendors.finish import matched_stop, meaning_of, reason_of, word_of
 from gwd.vendors.openai_chat.assembly import Assembly
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
 from gwd.vendors.openai_chat.given import given_of
-from gwd.vendors.openai_chat.usage import Reports, usage_of
 from gwd.vendors.openai_chat.wire import (
     AnswerWire,
     ChoiceWire,
@@ -28,6 +27,8 @@ from gwd.vendors.openai_chat.wire import (
 from gwd.vendors.second_reading import SecondReading, lines_of, read_any
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.tool_names import ToolNames
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import OPENAI
 
 _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
@@ -54,10 +55,8 @@ class ChatStreamDecoder:
     """Decodes one answer, frame by frame."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.usage: Usage | None = None
         self.given: Given | None = None
-        self._target = target
-        self._reports = Reports(target)
+        self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._assembly = Assembly(client_names(request), origin=target.provider)
@@ -69,6 +68,10 @@ class ChatStreamDecoder:
         self._usage_closed_it = False
         self._keeps_found = request.family == "openai_chat"
         self._found: dict[str, Any] = {}
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         """Events that this frame completes."""
@@ -140,7 +143,7 @@ class ChatStreamDecoder:
             return self._failed(fault_inside(answer.error))
         choice = answer.choices[0]
         message = choice.message or choice.delta or DeltaWire()
-        self.usage = usage_of(answer.usage or choice.usage, self._target)
+        self._take_usage(answer.usage or choice.usage)
         self._take_given(answer)
         if choice.error and not (message.content or message.tool_calls):
             return self._failed(fault_inside(choice.error))
@@ -260,7 +263,7 @@ class ChatStreamDecoder:
 
     def _take_usage(self, reported: object) -> None:
         if reported is not None:
-            self.usage = self._reports.add(reported)
+            self._reports.add(reported)
 
     def _take_given(self, chunk: AnswerWire | ChunkWire) -> None:
         self.given = given_of(self.given, chunk.service_tier, chunk.usage)

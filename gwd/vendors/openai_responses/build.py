@@ -55,6 +55,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
         body=_ENCODE(body.fields()),
         stream=request.stream,
         dropped=tuple(sorted(request.sent_parameters - body.used)),
+        output_cap=body.cap,
     )
 
 
@@ -75,6 +76,7 @@ class _Body:
         self._extras = _known_extras(request)
         self._fields: dict[str, Any] = {}
         self.used: set[str] = set()
+        self.cap: int | None = None
 
     def fields(self) -> dict[str, Any]:
         self._fields = {"model": self._target.upstream_model}
@@ -168,7 +170,8 @@ class _Body:
             return
         self.used |= _CAP_WORDS
         ceiling = self._target.max_completion_tokens or wanted
-        self._fields["max_output_tokens"] = max(min(wanted, ceiling), LEAST_OUTPUT[FAMILY])
+        self.cap = max(min(wanted, ceiling), LEAST_OUTPUT[FAMILY])
+        self._fields["max_output_tokens"] = self.cap
 
     def _add_sampling(self) -> None:
         if self._target.flags.rejects_sampling:

@@ -12,7 +12,7 @@ from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage, from_inclusive, is_count
+from gwd.core.usage import Usage, is_count
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.finish import meaning_of, reason_of, word_of
 from gwd.vendors.openai_responses.build import tool_names
@@ -23,6 +23,8 @@ from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.openai_responses.wire import EventWire, TextDelta
 from gwd.vendors.second_reading import SecondReading, lines_of
 from gwd.vendors.streamed import decode_streamed, looks_streamed
+from gwd.vendors.usage import Reports
+from gwd.vendors.usage_formats import OPENAI
 
 _TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
 _EVENT: Final = msgspec.json.Decoder(EventWire).decode
@@ -40,9 +42,8 @@ class ResponsesStreamDecoder:
     """Decodes one answer, frame by frame."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.usage: Usage | None = None
-        self._target = target
         self._second = SecondReading()
+        self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
         self._parts = Parts()
         self._take = self._taken
         runs_tools = bool(target.sold.tools) and request.family == FAMILY
@@ -81,6 +82,10 @@ class ResponsesStreamDecoder:
         searches = self._items.searches if self._searches is None else self._searches
         tier = {} if self._tier is None else {"service_tier": self._tier}
         return said(tier, searches)
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._is_over:
@@ -175,7 +180,7 @@ class ResponsesStreamDecoder:
                     model if isinstance(model, str) else None,
                 )
             )
-        self.usage = _usage_of(response.get("usage"), self._target) or self.usage
+        self._reports.add(response.get("usage"))
         tier = response.get("service_tier")
         if isinstance(tier, str) and tier:
             self._tier = tier.lower()
@@ -329,25 +334,6 @@ class ResponsesStreamDecoder:
     def _fail(self, fault: Fault) -> None:
         self._parts.events.append(Failed(fault))
         self._is_over = True
-
-
-def _usage_of(reported: object, target: Target) -> Usage | None:
-    """Token counts; cached and written are inside the input, reasoning is inside the output."""
-    counts = _dict(reported)
-    if counts.get("input_tokens") is None or counts.get("output_tokens") is None:
-        return None
-    inside_input = _dict(counts.get("input_tokens_details"))
-    reasoning = _dict(counts.get("output_tokens_details")).get("reasoning_tokens")
-    output = counts["output_tokens"]
-    if target.flags.reasoning_excluded and type(output) is int and type(reasoning) is int:
-        output += max(reasoning, 0)
-    return from_inclusive(
-        prompt=counts["input_tokens"],
-        completion=output,
-        cached=inside_input.get("cached_tokens"),
-        written=inside_input.get("cache_write_tokens"),
-        reasoning=reasoning,
-    )
 
 
 def _dict(value: object) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def test_an_answer_without_the_right_vectors_is_undecodable(answer: object):
     [
         ({"prompt_tokens": 5, "total_tokens": 5}, Usage(input=5)),
         ({"total_tokens": 5}, Usage(input=5)),
-        ({"prompt_tokens": -1}, None),
+        ({"prompt_tokens": -1}, Usage(unknown=("input",), refused=True)),
         ({"prompt_tokens": 0}, Usage()),
         ({}, None),
         (None, None),

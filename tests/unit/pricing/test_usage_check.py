@@ -1,4 +1,4 @@
-"""Implausible usage is replaced by the estimate, unreliable prompts are cut (reliability.md 1.3, spec 8.2)."""
+"""What is billed of a vendor's counts: each side by itself, never above what the request and the model allow."""
 
 from typing import Any
 
@@ -7,69 +7,86 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gwd.core.usage import MAX_COUNT, Usage, from_exclusive, from_inclusive
-from gwd.pricing.usage_check import check_usage, usage_ceiling
+from gwd.core.extras import Sold
+from gwd.core.request import Embed, Request
+from gwd.core.target import Flags, Target
+from gwd.core.usage import MAX_COUNT, Usage
+from gwd.pricing.hold import Demand, hold, measure
+from gwd.pricing.usage_check import Limits, check_usage, limits_of
+from tests.unit.pricing.builders import chat, target
 
-ESTIMATED = Usage(input=100, output=50, estimated=True)
-CEILING = usage_ceiling(context_length=1_000, max_completion_tokens=500)
-
-
-def test_what_the_vendor_reports_is_billed() -> None:
-    reported = Usage(input=120, cache_read=30, output=40)
-    made = check_usage(reported, ESTIMATED, ceiling=CEILING)
-    assert (made.usage, made.verdict) == (reported, "reported")
-
-
-def test_a_reported_zero_is_a_count_and_not_a_gap() -> None:
-    assert check_usage(Usage(), ESTIMATED, ceiling=CEILING).usage == Usage()
+LIMITS = Limits(prompt=1_000, output=119, output_beside=500, prompt_bound=300)
+PROMPT, ANSWER = 100, (50, 7)
 
 
-def test_missing_usage_is_estimated_and_marked() -> None:
-    made = check_usage(None, Usage(input=7), ceiling=CEILING)
-    assert (made.usage, made.verdict) == (Usage(input=7, estimated=True), "estimated")
+def checked(reported: Usage | None, limits: Limits = LIMITS, **estimates: Any) -> Usage:
+    prompt, answer = estimates.get("prompt", PROMPT), estimates.get("answer", ANSWER)
+    return check_usage(reported, limits, prompt=lambda: prompt, answer=lambda: answer)
 
 
-def test_usage_at_the_ceiling_is_believed_and_above_it_is_not() -> None:
-    assert check_usage(Usage(input=1_500), ESTIMATED, ceiling=CEILING).verdict == "reported"
-    made = check_usage(Usage(input=1_000, output=501), ESTIMATED, ceiling=CEILING)
-    assert (made.usage, made.verdict) == (ESTIMATED, "rejected")
+ESTIMATED = Usage(input=100, output=50, reasoning=7, estimated=True)
+BILLS: list[tuple[str, Usage | None, Usage]] = [
+    ("as reported", Usage(input=120, cache_read=30, output=40), Usage(input=120, cache_read=30, output=40)),
+    ("a zero is a count", Usage(), Usage()),
+    ("nothing reported", None, ESTIMATED),
+    ("prompt unknown", Usage(output=9, unknown=("input",)), Usage(input=100, output=9, estimated=True)),
+    ("answer unknown", Usage(input=9, unknown=("output",)),
+     Usage(input=9, output=50, reasoning=7, estimated=True)),
+    ("nonsense on one side", Usage(output=9, unknown=("input",), refused=True),
+     Usage(input=100, output=9, estimated=True, refused=True)),
+    ("both sides at their ceilings", Usage(input=1_000, output=119),
+     Usage(input=1_000, output=119, above_bound=True)),
+    ("prompt at its bound", Usage(input=200, cache_read=100, output=1),
+     Usage(input=200, cache_read=100, output=1)),
+    ("prompt above the context", Usage(input=900, cache_read=101, output=40),
+     Usage(input=100, output=40, estimated=True, refused=True)),
+    ("answer above its cap", Usage(input=10, output=100, reasoning=20),
+     Usage(input=10, output=50, reasoning=7, estimated=True, refused=True)),
+    ("both above", Usage(input=1_001, output=120),
+     msgspec.structs.replace(ESTIMATED, refused=True)),
+    ("reasoning beside what the cap limits", Usage(input=10, output=100, reasoning=400, reasoning_beside=True),
+     Usage(input=10, output=100, reasoning=400, reasoning_beside=True)),
+    ("reasoning beside and above the longest answer",
+     Usage(input=10, output=101, reasoning=400, reasoning_beside=True),
+     Usage(input=10, output=50, reasoning=7, reasoning_beside=True, estimated=True, refused=True)),
+]  # fmt: skip
 
 
-def test_more_than_ten_million_is_rejected_whatever_the_ceiling() -> None:
-    made = check_usage(Usage(input=MAX_COUNT + 1), ESTIMATED, ceiling=10**9)
-    assert made.verdict == "rejected"
+def test_each_side_is_billed_as_reported_or_as_estimated() -> None:
+    found = [(name, checked(reported)) for name, reported, _ in BILLS]
+    assert found == [(name, expected) for name, _, expected in BILLS]
 
 
 @pytest.mark.parametrize("wrong", [-1, True, "12", 1.5, float("nan"), None, MAX_COUNT + 1])
-@pytest.mark.parametrize("field", ["input", "cache_read", "output", "reasoning", "images"])
-def test_one_unbelievable_count_rejects_the_whole_object(field: str, wrong: Any) -> None:
-    reported = msgspec.structs.replace(Usage(input=10, output=10), **{field: wrong})
-    assert check_usage(reported, ESTIMATED, ceiling=10**9).verdict == "rejected"
+def test_a_usage_whose_classes_are_no_counts_is_estimated(wrong: Any) -> None:
+    """Whatever a decoder makes of a report, nothing that is no count is multiplied with a price."""
+    roomy = Limits(
+        prompt=MAX_COUNT, output=MAX_COUNT, output_beside=MAX_COUNT, prompt_bound=MAX_COUNT
+    )
+    for field in ("input", "cache_read", "cache_write_5m", "cache_write_1h"):
+        reported = msgspec.structs.replace(Usage(output=10), **{field: wrong})
+        assert checked(reported, roomy) == Usage(input=100, output=10, estimated=True, refused=True)
+    for field in ("output", "reasoning"):
+        reported = msgspec.structs.replace(Usage(input=10), **{field: wrong})
+        assert checked(reported, roomy) == Usage(
+            input=10, output=50, reasoning=7, estimated=True, refused=True
+        )
 
 
-@pytest.mark.parametrize("wrong", [-1, True, "12", 1.5, float("nan"), MAX_COUNT + 1])
-def test_an_unbelievable_field_on_the_wire_ends_in_the_estimate(wrong: object) -> None:
-    for reported in (
-        from_inclusive(prompt=wrong, completion=5),
-        from_inclusive(prompt=5, completion=5, cached=wrong),
-        from_exclusive(input_=5, output=5, cache_write_1h=wrong),
-    ):
-        assert check_usage(reported, ESTIMATED, ceiling=CEILING).usage == ESTIMATED
-
-
-def test_details_above_their_whole_are_clamped_and_flagged() -> None:
-    reported = from_inclusive(prompt=100, completion=10, cached=150, reasoning=12)
-    made = check_usage(reported, ESTIMATED, ceiling=CEILING)
-    assert made.usage == Usage(cache_read=100, reasoning=10, clamped=True)
+def test_the_estimate_is_cut_to_the_same_ceilings() -> None:
+    """The text goes before the thoughts: the client has it for certain."""
+    usage = checked(None, prompt=5_000, answer=(100, 90))
+    assert (usage.input, usage.output, usage.reasoning) == (1_000, 100, 19)
+    usage = checked(None, answer=(2_900_000, 5))
+    assert (usage.output, usage.reasoning) == (119, 0)
 
 
 def test_an_unreliable_endpoint_bills_the_smaller_prompt() -> None:
-    """Spec 8.2: the smaller of reported and estimated prompt tokens."""
-    reported = Usage(input=900, output=60)
-    made = check_usage(reported, ESTIMATED, ceiling=CEILING, unreliable=True)
-    assert (made.usage, made.verdict) == (Usage(input=100, output=60, clamped=True), "reduced")
+    unreliable = msgspec.structs.replace(LIMITS, is_unreliable=True)
+    cut = checked(Usage(input=900, output=60), unreliable)
+    assert cut == Usage(input=100, output=60, clamped=True)
     lower = Usage(input=80, output=60)
-    assert check_usage(lower, ESTIMATED, ceiling=CEILING, unreliable=True).usage == lower
+    assert checked(lower, unreliable) == lower
 
 
 @given(
@@ -79,18 +96,79 @@ def test_an_unreliable_endpoint_bills_the_smaller_prompt() -> None:
         cache_read=st.integers(0, 500),
         cache_write_5m=st.integers(0, 500),
         cache_write_1h=st.integers(0, 500),
-        output=st.integers(0, 500),
+        output=st.integers(0, 119),
     ),
     st.integers(0, 2_500),
 )
 def test_a_cut_prompt_is_exactly_the_smaller_and_no_class_grows(usage: Usage, limit: int) -> None:
-    made = check_usage(usage, Usage(input=limit), ceiling=10_000, unreliable=True).usage
+    limits = Limits(
+        prompt=10_000, output=119, output_beside=119, prompt_bound=10_000, is_unreliable=True
+    )
+    made = checked(usage, limits, prompt=limit)
     assert made.input_total == min(limit, usage.input_total)
     assert made.output_total == usage.output_total
     for field in ("input", "cache_read", "cache_write_5m", "cache_write_1h"):
         assert 0 <= getattr(made, field) <= getattr(usage, field)
 
 
-def test_a_batch_of_embeddings_may_exceed_one_context() -> None:
-    ceiling = usage_ceiling(context_length=8_192, max_completion_tokens=0, inputs=20)
-    assert check_usage(Usage(input=100_000), ESTIMATED, ceiling=ceiling).verdict == "reported"
+# The limits of a request at a target.
+
+
+def there(**flags: Any) -> Target:
+    return msgspec.structs.replace(
+        target(context_length=10_000, max_completion_tokens=4_000),
+        adapter="openai_chat",
+        flags=Flags(**flags),
+    )
+
+
+def asked(**extras: Any) -> Demand:
+    return measure(msgspec.structs.replace(chat("hello", max_output_tokens=50), extras=extras))
+
+
+def test_an_answer_ends_at_its_cap_with_some_slack() -> None:
+    assert limits_of(asked(), there(), output_cap=50).output == 119
+    assert limits_of(asked(), there(), output_cap=55).output == 124
+    assert limits_of(asked(), there(), output_cap=None).output == 4_000
+    assert limits_of(asked(), there(), output_cap=50).output_beside == 4_000
+    assert limits_of(asked(), there(), output_cap=50).prompt == 10_000
+
+
+def sold(extras: Sold) -> Target:
+    """A target whose vendor runs tools for the answer."""
+    return msgspec.structs.replace(there(), sold=extras)
+
+
+def test_where_the_cap_does_not_limit_all_the_ceiling_is_the_longest_answer_and_held_for() -> None:
+    plain = hold(asked(), there())
+    assert plain.output_tokens == 50
+    for demand, to in (
+        (asked(), there(reasoning_excluded=True)),
+        (asked(web_search_options={}), sold(Sold(searches=1))),
+        (asked(mcp_servers=[]), sold(Sold(values={"mcp_servers": "*"}))),
+    ):
+        limits = limits_of(demand, to, output_cap=50)
+        assert (limits.output, hold(demand, to).output_tokens) == (4_000, 4_000)
+    assert limits_of(asked(web_search_options={}), there(), output_cap=50).output == 119
+
+
+def test_what_a_vendors_own_tools_find_is_no_prompt_above_its_bound() -> None:
+    assert limits_of(asked(), there(), output_cap=50).prompt_bound == asked().prompt_bound
+    searching = limits_of(asked(), sold(Sold(searches=1)), output_cap=50)
+    assert searching.prompt_bound == MAX_COUNT
+
+
+def test_a_batch_of_embeddings_may_exceed_one_context_and_has_no_answer() -> None:
+    texts = Request(
+        dialect="embeddings",
+        family="openai_embeddings",
+        models=("test/model",),
+        body=Embed(inputs=("a",) * 20),
+    )
+    limits = limits_of(measure(texts), there(), output_cap=None, inputs=20)
+    assert (limits.prompt, limits.output) == (200_000, 0)
+
+
+def test_a_model_without_a_longest_answer_is_limited_by_its_context() -> None:
+    unlimited = msgspec.structs.replace(there(), max_completion_tokens=0)
+    assert limits_of(asked(), unlimited, output_cap=None).output == 10_000

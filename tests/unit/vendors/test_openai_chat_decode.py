@@ -201,6 +201,8 @@ def test_a_matched_stop_string_is_told():
 
 # --- usage
 
+NO_INPUT = Usage(output=2, unknown=("input",), refused=True)
+
 
 @pytest.mark.parametrize(
     ("reported", "usage"),
@@ -216,12 +218,13 @@ def test_a_matched_stop_string_is_told():
             Usage(input=6, cache_read=4, output=2),
         ),
         ({"input_tokens": 10, "output_tokens": 2}, Usage(input=10, output=2)),
-        ({"prompt_tokens": 10}, None),
-        ({"completion_tokens": 10}, None),
-        ({"prompt_tokens": "10", "completion_tokens": 2}, None),
-        ({"prompt_tokens": 1.5, "completion_tokens": 2}, None),
-        ({"prompt_tokens": True, "completion_tokens": 2}, None),
-        ({"prompt_tokens": 10**30, "completion_tokens": 2}, None),
+        ({"prompt_tokens": 10}, Usage(input=10, unknown=("output",))),
+        ({"completion_tokens": 10}, Usage(output=10, unknown=("input",))),
+        ({"prompt_tokens": "10", "completion_tokens": 2}, NO_INPUT),
+        ({"prompt_tokens": 1.5, "completion_tokens": 2}, NO_INPUT),
+        ({"prompt_tokens": True, "completion_tokens": 2}, NO_INPUT),
+        ({"prompt_tokens": 10**30, "completion_tokens": 2}, NO_INPUT),
+        ({"prompt_tokens": 10.0, "completion_tokens": 2}, Usage(input=10, output=2)),
         ({}, None),
         ([], None),
         ("none", None),
@@ -241,7 +244,7 @@ def test_reasoning_beside_the_completion_is_added_where_the_endpoint_counts_so()
     to = target(flags=Flags(reasoning_excluded=True))
     *_, finished = streamed(chunk(content="x"), chunk("stop"), frame, DONE, to=to)
     assert isinstance(finished, Finished)
-    assert finished.usage == Usage(input=10, output=20, reasoning=100)
+    assert finished.usage == Usage(input=10, output=20, reasoning=100, reasoning_beside=True)
 
 
 def test_usage_on_every_chunk_is_never_added_up():
@@ -252,7 +255,7 @@ def test_usage_on_every_chunk_is_never_added_up():
         frames.append(frame)
     *_, finished = streamed(*frames, chunk("stop"), usage_chunk(10, 2), DONE)
     assert isinstance(finished, Finished)
-    assert finished.usage == Usage(input=10, output=3)
+    assert finished.usage == Usage(input=10, output=2)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ async def test_the_hold_covers_the_dearest_that_was_sent_on(till: Till) -> None:
 async def test_a_hold_without_credit_for_the_extra_is_refused(till: Till) -> None:
     gateway = till.gateway
     dear = {"price_modifiers": {"service_tier": {"priority": "1000"}}}
-    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": {**PRICES, **dear}})
+    await gateway.manage(
+        "PATCH", "/catalog/models/demo/chat", {"pricing": {**PRICES, **dear}, "accept": True}
+    )
     assert (await gateway.chat(service_tier="default", max_tokens=5_000)).status_code == 200
     assert (await gateway.chat(service_tier="priority", max_tokens=5_000)).status_code == 402

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format kill cases export
+.PHONY: test lint format kill cases odd lag bench export
 
 test:
 	$(PYTHON) -m pytest
@@ -10,6 +10,14 @@ test:
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:
 	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
+
+# Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
+odd:
+	ODD_ANSWERS=$(or $(COUNT),10000) ODD_SEED=$(or $(SEED),0) $(PYTHON) -m pytest tests/faults/test_odd_answers.py
+
+# The worst input of each kind beside a paced stream, with what each row took.
+lag:
+	LAG_ONLY="$(or $(ROW), )" $(PYTHON) -m pytest -n 0 -s tests/lag
 
 # Exports while 200 requests a second are served; the ordinary run does it for three seconds.
 export:

@@ -15,7 +15,7 @@ from gwd.activity import service as activity
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
-from gwd.api.listener import Listener
+from gwd.api.listener import Listener, tls_context
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
 from gwd.core.clock import US_PER_S, Clock, SystemClock
@@ -40,10 +40,11 @@ from gwd.keys.service import Issuing
 from gwd.management import setup
 from gwd.outbound import OutboundClient
 from gwd.pipeline import quarantine, recovery
+from gwd.pipeline.beside import Beside
 from gwd.pipeline.clients import client_for
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.health import Health
-from gwd.pipeline.inference import Line
+from gwd.pipeline.line import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
 from gwd.pipeline.upstream import Timeouts, Upstream
@@ -109,6 +110,7 @@ class RunningNode:
         self._ending = asyncio.Event()
         self._lock: InstanceLock | None = None
         self._upstream: Upstream | None = None
+        self._beside = Beside()
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
         self._status = NodeStatus(started_us=self._clock.now_us())
@@ -222,6 +224,7 @@ class RunningNode:
                 health=health,
                 timeouts=timeouts,
                 clock=clock,
+                beside=self._beside,
             ),
             clock=clock,
             boot_id=boot_id,
@@ -229,6 +232,7 @@ class RunningNode:
             app_url=settings.server.app_url,
             spawn=self._spawn,
             counters=counters,
+            beside=self._beside,
             live={},
             in_quarantine=lambda: status.quarantine is not None,
         )
@@ -320,7 +324,7 @@ class RunningNode:
         server = self.settings.server
         dialects = {dialect.path: dialect for dialect in DIALECTS}
         main = api.build(self.node, dialects, name=self._name, alone=self._alone)
-        self._tls = _tls_context(server.tls_cert, server.tls_key)
+        self._tls = tls_context(server.tls_cert, server.tls_key)
         self.port = await self._serve(main, server.host, server.port, self._tls)
         if server.metrics_port:
             vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
@@ -339,6 +343,7 @@ class RunningNode:
         self._listeners.append(listener)
         await listener.open(host, port, tls)
         self._spawn(every(BODIES_SWEEP_S, front.arrivals.sweep, name="slow bodies"))
+        self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
         return listener.port
 
     async def _drain(self) -> None:
@@ -368,6 +373,7 @@ class RunningNode:
             self.node.state.write_trouble()
         if self._upstream is not None:
             await self._upstream.close()
+        self._beside.close()
         if hasattr(self, "store"):
             await self.store.close()
         self._ballast.close()
@@ -408,12 +414,3 @@ async def _until(reached: Callable[[], bool], limit_s: float) -> None:
     while not reached() and waited_s < limit_s:
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-
-
-def _tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
-    if not certificate:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key)
-    return context

@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache
@@ -111,8 +112,8 @@ def _kind(content_type: str) -> str:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise InvalidRequest(f"`{twice}` is given twice", param=twice)
     return value
 

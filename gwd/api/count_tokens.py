@@ -8,13 +8,11 @@ from sanic import HTTPResponse, Request
 from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
-from gwd.api.bodies import unpacked
 from gwd.api.headers import JSON
-from gwd.api.inference import rate_limited
+from gwd.api.inference import parsed_body, rate_limited
 from gwd.api.node import Node
-from gwd.core.errors import GatewayError, InvalidRequest
+from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
-from gwd.core.request import Request as Parsed
 from gwd.dialects.messages import Messages
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Refused
@@ -36,22 +34,14 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         )
         if isinstance(counted, Refused):
             raise rate_limited(counted)
-        parsed = _parsed(request, node, dialect)
+        parsed = await parsed_body(request, node, dialect.parse_count)
         await _check_model(parsed.models[0], node, row)
-        return HTTPResponse(dialect.count(estimate_prompt(parsed)), 200, headers, JSON)
+        tokens = await node.line.beside.run(parsed.body_bytes, estimate_prompt, parsed)
+        return HTTPResponse(dialect.count(tokens), 200, headers, JSON)
     except GatewayError as error:
         count_auth_failure(node.counters, error)
         headers |= response_headers.of_error(error)
         return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
-
-
-def _parsed(request: Request, node: Node, dialect: Messages) -> Parsed:
-    limit = node.settings.limits.request_body_max_bytes
-    body = unpacked(request.body, request.headers, max_bytes=limit)
-    try:
-        return dialect.parse_count(body, request.headers)
-    except RecursionError:
-        raise InvalidRequest("the body is nested too deeply") from None
 
 
 async def _check_model(name: str, node: Node, row: KeyRow) -> None:

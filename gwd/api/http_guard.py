@@ -2,10 +2,10 @@
 
 The framework reads heads kindly and its timers start anew with every byte. Here the raw head is judged once, before
 the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first byte);
-a body has to keep up a least rate (gwd.api.arrivals); an address can hold only so many connections; and values that
-are no UTF-8 are made text before anybody reads them. It is a protocol of its own rather than listeners to the
-framework's signals, because those cost every request, and the framework rewrites itself to do without them when
-nobody listens.
+a body has to keep up a least rate (gwd.api.arrivals), and so has a client that takes its answer (gwd.api.readers); an
+address can hold only so many connections; and values that are no UTF-8 are made text before anybody reads them. It is
+a protocol of its own rather than listeners to the framework's signals, because those cost every request, and the
+framework rewrites itself to do without them when nobody listens.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from sanic.http import Http, Stage
 from sanic.server import HttpProtocol
 
 from gwd.api.arrivals import Arrival, Arrivals
+from gwd.api.readers import Readers, bytes_left
 from gwd.core.counters import Counters
 
 HEAD_S: Final = 10.0
@@ -99,6 +100,7 @@ class Front:
         self.cap_per_address = cap_per_address
         self.open = 0
         self.arrivals = Arrivals(counters)
+        self.readers = Readers(counters)
         self._by_address: dict[str, int] = {}
 
     def admit(self, address: str) -> bool:
@@ -208,11 +210,30 @@ class GuardedProtocol(HttpProtocol):
             return
         self.is_counted = False
         self.front.leave(self.address)
+        self.front.readers.end(self)
         if self.arrival is not None:
             self.front.arrivals.end(self.arrival)
         if self.head_timer is not None:
             self.head_timer.cancel()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()  # type: ignore[no-untyped-call]
+        if self.transport is not None:
+            self.front.readers.fall_behind(self, self._left, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()  # type: ignore[no-untyped-call]
+        self.front.readers.catch_up(self)
+
+    def check_timeouts(self) -> None:
+        """A client that still takes its answer is not idle; one that takes too little is cut for that."""
+        if not self._can_write.is_set():
+            self._time = self.loop.time()
+        super().check_timeouts()  # type: ignore[no-untyped-call]
+
+    def _left(self) -> int:
+        return bytes_left(self.transport)
 
     def arm_head_timer(self) -> None:
         """From now on the head has its ten seconds."""

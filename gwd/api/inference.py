@@ -1,8 +1,8 @@
 """The five inference endpoints: authenticate, rate, parse, hand to the line, write what comes out of it."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import TypeVar, cast
 
 from sanic import HTTPResponse, Request
 
@@ -24,9 +24,12 @@ from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Admitted, Refused, unusable_bucket
 from gwd.pipeline import inference as line
-from gwd.pipeline.inference import Generation, Head
+from gwd.pipeline.inference import Generation
+from gwd.pipeline.line import Head
 from gwd.pipeline.ticket import Ticket, ticket_for
 from gwd.replay.items import KeyItems
+
+T = TypeVar("T")
 
 
 async def serve(
@@ -57,7 +60,7 @@ async def serve(
         require_serving(node)
         if refusal is not None:
             raise refusal
-        generation = _start(request, node, dialect, row, ticket)
+        generation = await _start(request, node, dialect, row, ticket)
         recorded = True  # from here on the line records what happens
         return await _answer(request, node, dialect, generation, rate, request_id)
     except GatewayError as error:
@@ -84,18 +87,12 @@ def _counted(
     return counted, error
 
 
-def _start(
+async def _start(
     request: Request, node: Node, dialect: Dialect, row: KeyRow, ticket: Ticket
 ) -> Generation:
-    body = unpacked(
-        request.body, request.headers, max_bytes=node.settings.limits.request_body_max_bytes
-    )
     if isinstance(dialect, Responses):
         dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
-    try:
-        parsed = dialect.parse(body, request.headers)
-    except RecursionError:
-        raise InvalidRequest("the body is nested too deeply") from None
+    parsed = await parsed_body(request, node, dialect.parse)
     complete = ticket_for(
         row.caller,
         generation_id=ticket.generation_id,
@@ -112,6 +109,19 @@ def _start(
     return line.start(
         node.line, parsed, dialect, complete, None if allowed is None else tuple(allowed)
     )
+
+
+async def parsed_body(
+    request: Request, node: Node, parse: Callable[[bytes, Mapping[str, str]], T]
+) -> T:
+    """The body, unpacked and parsed; a large one beside the event loop. Raises InvalidRequest and its kin."""
+    beside, max_bytes = node.line.beside, node.settings.limits.request_body_max_bytes
+    size = max_bytes if "content-encoding" in request.headers else len(request.body)
+    body = await beside.run(size, unpacked, request.body, request.headers, max_bytes=max_bytes)
+    try:
+        return await beside.run(len(body), parse, body, request.headers)
+    except RecursionError:
+        raise InvalidRequest("the body is nested too deeply") from None
 
 
 async def _answer(
@@ -152,7 +162,6 @@ async def _answer(
             await response.eof()
         finally:
             outlet.pour = None
-            stream.stop()
     except asyncio.CancelledError:
         generation.client_left()
         raise

@@ -1,6 +1,6 @@
 """GET /models and its kin: one record that satisfies the clients of every dialect (api.md 4.4, 4.5)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -18,6 +18,9 @@ from gwd.pipeline.routing import can_serve
 
 Record = dict[str, Any]
 MAX_LIMIT: Final = 1_000
+RECORD_BYTES: Final = 1_500
+"""What a record of the list is about."""
+
 _REASONING: Final = frozenset(("reasoning", "reasoning_effort", "include_reasoning"))
 
 
@@ -31,12 +34,23 @@ async def list_models(
     catalog = await node.state.catalog()
     now_us = node.clock.now_us()
     may_use = await _limits(node, headers, address)
-    records = [
-        model_record(model, catalog, node, now_us)
+    size = RECORD_BYTES * (len(catalog.models) + len(catalog.aliases) + len(catalog.families))
+    return await node.line.beside.run(size, _list, catalog, may_use, query, node, now_us)
+
+
+def _list(
+    catalog: Catalog,
+    may_use: list[Sequence[str]],
+    query: dict[str, str],
+    node: Node,
+    now_us: int,
+) -> bytes:
+    of_models = {
+        model.id: model_record(model, catalog, node, now_us)
         for model in catalog.models.values()
         if model.life.state(now_us) != "retired"
-    ]
-    records += _alias_records(catalog, node, now_us)
+    }
+    records = [*of_models.values(), *_alias_records(catalog, of_models, now_us)]
     records = [record for record in records if _is_allowed(record, catalog, may_use, now_us)]
     records = [record for record in records if _wanted(record, query)]
     total = len(records)
@@ -168,17 +182,14 @@ def _available(model: Model, node: Node, now_us: int) -> int:
     )
 
 
-def _alias_records(catalog: Catalog, node: Node, now_us: int) -> list[Record]:
-    names = [*catalog.aliases, *catalog.families]
-    records = []
-    for name in names:
+def _alias_records(
+    catalog: Catalog, of_models: Mapping[str, Record], now_us: int
+) -> Iterator[Record]:
+    for name in (*catalog.aliases, *catalog.families):
         model = catalog.resolve(name, now_us)
-        if model is not None and model.life.state(now_us) != "retired":
-            record = model_record(model, catalog, node, now_us)
-            records.append(
-                {**record, "id": name, "alias_target": {"slug": model.id, "name": model.name}}
-            )
-    return records
+        if model is not None and model.id in of_models:
+            target = {"slug": model.id, "name": model.name}
+            yield {**of_models[model.id], "id": name, "alias_target": target}
 
 
 def _endpoints_record(model: Model, record: Record, node: Node, now_us: int) -> Record:

@@ -12,7 +12,7 @@ from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.outbound.guard import Rules
-from gwd.pipeline.inference import Line
+from gwd.pipeline.line import Line
 from gwd.pipeline.refusals import RefusalCounter
 from gwd.pipeline.state import PlanningState
 from gwd.replay.items import ItemMemory

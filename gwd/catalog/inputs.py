@@ -2,7 +2,7 @@
 
 import re
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -37,7 +37,17 @@ MAX_NAME: Final = 256
 LEAST_WEIGHT: Final = Decimal("0.000000001")
 MAX_WEIGHT: Final = Decimal(1_000_000_000_000)
 MAX_FIRST_EVENT_S: Final = 3_600
+MAX_HEADER: Final = 4_096
 Modality = Literal["text", "image", "file", "audio", "video", "embeddings"]
+
+# What the operator makes is looked at with every request, or sent with every call: it has an end.
+Aliases = Annotated[list[str], msgspec.Meta(max_length=64)]
+Parameters = Annotated[
+    list[Annotated[str, msgspec.Meta(max_length=MAX_NAME)]], msgspec.Meta(max_length=256)
+]
+Modalities = Annotated[list[Modality], msgspec.Meta(max_length=16)]
+Tiers = Annotated[list[PricingTier], msgspec.Meta(max_length=32)]
+Headers = Annotated[dict[str, str], msgspec.Meta(max_length=32)]
 
 
 class _Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +59,7 @@ class ProviderInput(_Input, frozen=True):
     name: str
     adapter: str
     base_url: str
-    headers: dict[str, str] = {}
+    headers: Headers = {}
     flags: dict[str, Any] = {}
     disabled: bool = False
 
@@ -57,7 +67,7 @@ class ProviderInput(_Input, frozen=True):
 class ProviderPatch(_Input, frozen=True):
     name: str | UnsetType = UNSET
     base_url: str | UnsetType = UNSET
-    headers: dict[str, str] | UnsetType | None = UNSET
+    headers: Headers | UnsetType | None = UNSET
     flags: dict[str, Any] | UnsetType | None = UNSET
     disabled: bool | UnsetType = UNSET
 
@@ -68,14 +78,14 @@ class ModelInput(_Input, frozen=True):
     vendor: str
     context_length: int
     max_completion_tokens: int
-    supported_parameters: list[str]
-    input_modalities: list[Modality] = msgspec.field(default_factory=lambda: ["text"])
-    output_modalities: list[Modality] = msgspec.field(default_factory=lambda: ["text"])
+    supported_parameters: Parameters
+    input_modalities: Modalities = msgspec.field(default_factory=lambda: ["text"])
+    output_modalities: Modalities = msgspec.field(default_factory=lambda: ["text"])
     pricing: Pricing | None = None
-    pricing_tiers: list[PricingTier] = []
+    pricing_tiers: Tiers = []
     description: str | None = None
     family: str | None = None
-    aliases: list[str] = []
+    aliases: Aliases = []
     default_max_tokens: int | None = None
     is_moderated: bool = False
     released_at: str | None = None
@@ -95,15 +105,15 @@ class ModelPatch(_Input, frozen=True):
     vendor: str | UnsetType = UNSET
     context_length: int | UnsetType = UNSET
     max_completion_tokens: int | UnsetType = UNSET
-    supported_parameters: list[str] | UnsetType = UNSET
-    input_modalities: list[Modality] | UnsetType = UNSET
-    output_modalities: list[Modality] | UnsetType = UNSET
+    supported_parameters: Parameters | UnsetType = UNSET
+    input_modalities: Modalities | UnsetType = UNSET
+    output_modalities: Modalities | UnsetType = UNSET
     pricing: Pricing | UnsetType = UNSET
-    pricing_tiers: list[PricingTier] | UnsetType | None = UNSET
+    pricing_tiers: Tiers | UnsetType | None = UNSET
     effective_at: str | UnsetType = UNSET
     description: str | UnsetType | None = UNSET
     family: str | UnsetType | None = UNSET
-    aliases: list[str] | UnsetType | None = UNSET
+    aliases: Aliases | UnsetType | None = UNSET
     default_max_tokens: int | UnsetType | None = UNSET
     is_moderated: bool | UnsetType = UNSET
     released_at: str | UnsetType | None = UNSET
@@ -120,10 +130,10 @@ class EndpointInput(_Input, frozen=True):
     tag: str | None = None
     base_url: str | None = None
     pricing: Pricing | None = None
-    pricing_tiers: list[PricingTier] = []
+    pricing_tiers: Tiers = []
     context_length: int | None = None
     max_completion_tokens: int | None = None
-    supported_parameters: list[str] | None = None
+    supported_parameters: Parameters | None = None
     flags: dict[str, Any] = {}
     weight: Decimal = Decimal(1)
     disabled: bool = False
@@ -137,11 +147,11 @@ class EndpointPatch(_Input, frozen=True):
     tag: str | UnsetType = UNSET
     base_url: str | UnsetType | None = UNSET
     pricing: Pricing | UnsetType | None = UNSET
-    pricing_tiers: list[PricingTier] | UnsetType | None = UNSET
+    pricing_tiers: Tiers | UnsetType | None = UNSET
     effective_at: str | UnsetType = UNSET
     context_length: int | UnsetType | None = UNSET
     max_completion_tokens: int | UnsetType | None = UNSET
-    supported_parameters: list[str] | UnsetType | None = UNSET
+    supported_parameters: Parameters | UnsetType | None = UNSET
     flags: dict[str, Any] | UnsetType | None = UNSET
     weight: Decimal | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
@@ -224,6 +234,11 @@ def check_headers(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not _HEADER.fullmatch(name) or not text.isascii() or not text.isprintable():
             raise InvalidValue(f"`headers`: {name!r} must be a plain ASCII header", param="headers")
+        if len(name) + len(text) > MAX_HEADER:
+            raise InvalidValue(
+                f"`headers`: {name[:MAX_NAME]} is longer than {MAX_HEADER} characters",
+                param="headers",
+            )
         if looks_like_a_credential(name, text):
             raise InvalidValue(
                 f"`headers`: {name} looks like a credential; add it with POST /catalog/credentials, which seals it",

@@ -101,7 +101,10 @@ class EmbeddingsRenderer:
                 {
                     "object": "embedding",
                     "index": index,
-                    "embedding": packed(vector) if as_base64 else vector,
+                    # Each written by itself: all of them in one call would hold the others up.
+                    "embedding": packed(vector)
+                    if as_base64
+                    else msgspec.Raw(msgspec.json.encode(vector)),
                 }
                 for index, vector in enumerate(completion.vectors)
             ],

@@ -1,7 +1,7 @@
 """The gateway's own request fields and headers, read the same way in every dialect (spec 2.1, api.md 6.2)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -17,12 +17,18 @@ class SortWire(msgspec.Struct, frozen=True):
     partition: Literal["model", "none"] = "model"
 
 
+# Each name is looked for at every endpoint.
+Names = Annotated[
+    list[Annotated[str, msgspec.Meta(max_length=MAX_TAG)]], msgspec.Meta(max_length=100)
+]
+
+
 class ProviderWire(msgspec.Struct, frozen=True):
     """The `provider` object; unknown fields are ignored."""
 
-    order: list[str] | None = None
-    only: list[str] | None = None
-    ignore: list[str] | None = None
+    order: Names | None = None
+    only: Names | None = None
+    ignore: Names | None = None
     allow_fallbacks: bool | None = None
     sort: Literal["price", "throughput", "latency"] | SortWire | None = None
     require_parameters: bool | None = None
@@ -41,6 +47,8 @@ def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...
         )
     if len(named) > MAX_MODELS:
         raise InvalidValue(f"`models`: at most {MAX_MODELS} models in all", param="models")
+    if any(len(name) > MAX_TAG for name in named):
+        raise InvalidValue(f"`model`: a name has at most {MAX_TAG} characters", param="model")
     if not all(named):
         raise InvalidValue("`models` must not hold empty names", param="models")
     return tuple(named)

@@ -15,10 +15,8 @@ from gwd.core.errors import (
     InvalidValue,
     MissingParameter,
 )
+from gwd.core.structure import MAX_DEPTH, has_too_many_elements, is_too_deep, may_be_too_deep
 
-MAX_STRUCTURAL_BYTES: Final = 1_000_000
-MAX_DEPTH: Final = 64
-_CHECK_STRUCTURE_ABOVE: Final = 500_000
 _MAX_EXACT: Final = 2.0**53
 _BOM: Final = b"\xef\xbb\xbf"
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>.*)`$")
@@ -30,17 +28,15 @@ T = TypeVar("T")
 def load(body: bytes) -> dict[str, Any]:
     """The JSON object of a body. Raises InvalidJson or InvalidRequest; never anything else."""
     body = body.removeprefix(_BOM)
-    if len(body) > _CHECK_STRUCTURE_ABOVE:
-        structural = body.count(b"{") + body.count(b"[") + body.count(b",")
-        if structural > MAX_STRUCTURAL_BYTES:
-            raise InvalidRequest("the body has too many elements; send fewer, larger ones")
+    if has_too_many_elements(body):
+        raise InvalidRequest("the body has too many elements; send fewer, larger ones")
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidJson(f"the body is not valid JSON: {_reason(error)}") from None
     if not isinstance(value, dict):
         raise InvalidRequest("the body must be a JSON object")
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deep(value):
+    if may_be_too_deep(body) and is_too_deep(value):
         raise InvalidRequest(f"the body is nested too deeply; at most {MAX_DEPTH} levels")
     return value
 
@@ -85,22 +81,6 @@ def field_names(shape: type[msgspec.Struct]) -> frozenset[str]:
     info = msgspec.structs.fields(shape)
     tag = shape.__struct_config__.tag_field
     return frozenset(field.encode_name for field in info) | ({tag} if tag else frozenset())
-
-
-def _is_deep(value: object) -> bool:
-    """Whether anything lies deeper than the limit. What is deeper could be read here and yet fail to be written
-    upstream, where less of the interpreter's stack is left."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)  # type: ignore[attr-defined]
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _whole(value: Any) -> Any:

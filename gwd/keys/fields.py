@@ -1,7 +1,7 @@
 """What the bodies of POST and PATCH /keys may hold, and the check of each field."""
 
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,6 +18,9 @@ LimitReset = Literal["daily", "weekly", "monthly"]
 DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
 MAX_THRESHOLDS: Final = 10
 MAX_IN_FLIGHT_CAP: Final = 10_000
+
+ModelList = Annotated[list[str], msgspec.Meta(max_length=1_000)]
+ThresholdList = Annotated[list[int], msgspec.Meta(max_length=100)]
 
 
 class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,8 +41,8 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     strict: bool = False
     in_flight_cap: int | None = None
     rate_limit_per_minute: int | None = None
-    allowed_models: list[str] | None = None
-    alert_thresholds: list[int] | None = None
+    allowed_models: ModelList | None = None
+    alert_thresholds: ThresholdList | None = None
     expires_at: str | None = None
     external_user: str | None = None
     if_absent: bool = False
@@ -56,8 +59,8 @@ class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     strict: bool | UnsetType = UNSET
     in_flight_cap: int | UnsetType | None = UNSET
     rate_limit_per_minute: int | UnsetType | None = UNSET
-    allowed_models: list[str] | UnsetType | None = UNSET
-    alert_thresholds: list[int] | UnsetType | None = UNSET
+    allowed_models: ModelList | UnsetType | None = UNSET
+    alert_thresholds: ThresholdList | UnsetType | None = UNSET
     expires_at: str | UnsetType | None = UNSET
     external_user: str | UnsetType | None = UNSET
 

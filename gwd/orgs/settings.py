@@ -1,7 +1,7 @@
 """The settings of an organization: defaults, validation, and the revision that tells the pipeline to look again."""
 
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,6 +18,7 @@ MAX_RETENTION_DAYS: Final = 3_650
 _HUNDREDTH: Final = Decimal("0.01")
 
 Sort = Literal["price", "throughput", "latency"]
+NameList = Annotated[list[str], msgspec.Meta(max_length=1_000)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,9 +52,9 @@ class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The body of PATCH /organization/settings: absent is unchanged, null is the default or none."""
 
     forward_retired_models: bool | UnsetType = UNSET
-    allowed_models: list[str] | UnsetType | None = UNSET
-    allowed_providers: list[str] | UnsetType | None = UNSET
-    ignored_providers: list[str] | UnsetType = UNSET
+    allowed_models: NameList | UnsetType | None = UNSET
+    allowed_providers: NameList | UnsetType | None = UNSET
+    ignored_providers: NameList | UnsetType = UNSET
     default_provider_sort: Sort | UnsetType | None = UNSET
     routing_strategy: Literal["expiry_first"] | UnsetType = UNSET
     default_rate_limit_per_minute: int | UnsetType | None = UNSET

@@ -27,8 +27,10 @@ class Outcome(msgspec.Struct, kw_only=True):
     its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
     `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far,
     `given` what it says it gave of the priced extras; `output_cap` is the limit on the answer that it was sent.
+    `received_bytes` is the size of a whole answer.
     `opens_s` and `passed_over` are the plan's: when something closed opens, and the names that nobody knows.
     `demand` measures the request as it was sent, where something had to be left out of it for the target being tried.
+    `client_is_behind` tells that the vendor had to wait for the client.
     """
 
     started_s: float
@@ -51,7 +53,9 @@ class Outcome(msgspec.Struct, kw_only=True):
     upstream_id: str | None = None
     finished: Finished | None = None
     error: GatewayError | None = None
+    received_bytes: int = 0
     client_left: bool = False
+    client_is_behind: bool = False
     reached_client: bool = False
 
     def note_failure(

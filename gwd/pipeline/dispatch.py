@@ -4,27 +4,30 @@ One path for streamed and whole answers: both decode into the same events. Until
 gone to the sink, a failure leads to the next target (api.md 6.4); afterwards it ends the generation.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from gwd.core.clock import Clock
 from gwd.core.errors import Fault, InvalidRequest
-from gwd.core.events import (
-    OUTPUT_EVENTS,
-    Event,
-    Failed,
-    Finished,
-    PartDelta,
-    PartStarted,
-    Started,
-)
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.events import Failed
 from gwd.core.request import Request
-from gwd.core.sse import Frame, SseError, SseSplitter
+from gwd.core.sse import SseSplitter
 from gwd.core.target import Target, UpstreamCall
 from gwd.pipeline.attempt import Outcome, output_tokens
+from gwd.pipeline.beside import Beside
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
+from gwd.pipeline.incoming import (
+    SLICE_BYTES,
+    UNDECODABLE,
+    Broken,
+    Incoming,
+    Sink,
+    decoded_frames,
+    has_end,
+    slices,
+)
 from gwd.pipeline.lessons import SECOND_TRY, Lessons, for_second_try
 from gwd.pipeline.rests import opens_again_s
 from gwd.pipeline.routing import Planned
@@ -34,31 +37,16 @@ from gwd.pipeline.unpacking import unpacked
 from gwd.pipeline.unseen import prepared
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.pricing.hold import measure
-from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
+from gwd.vendors.base import Adapter, Signatures, StreamDecoder
 
 MAX_ATTEMPTS: Final = 6
+MAX_ERROR_BYTES: Final = 256 * 1024
+"""Of an error no more is read: a longer one says nothing more."""
+
 _EVENT_STREAM: Final = "text/event-stream"
-_UNDECODABLE: Final = (UndecodableError, SseError, *UNREADABLE)
-
-
-class Sink(Protocol):
-    """Where events go: the conductor, which renders them."""
-
-    def begin(self, planned: Planned) -> None:
-        """The first output of this target is there."""
-        ...
-
-    async def emit(self, events: list[Event]) -> None:
-        """Events of the begun target, `Started` first."""
-        ...
-
-
-class _Broken(Exception):
-    """The attempt failed; the fault says why."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+_TOOK_TOO_LONG: Final = Fault(
+    reason="timeout", message="the answer took longer than the total deadline"
+)
 
 
 class Dispatcher:
@@ -72,8 +60,10 @@ class Dispatcher:
         health: Health,
         timeouts: Timeouts,
         clock: Clock,
+        beside: Beside,
     ) -> None:
         self._adapters = adapters
+        self._beside = beside
         self._upstream = upstream
         self._health = health
         self._timeouts = timeouts
@@ -93,11 +83,17 @@ class Dispatcher:
                 continue
             try:
                 adapter = self._adapters[planned.target.adapter]
-                sent, call = prepared(adapter, request, planned.target)
+                sent, call = await self._beside.run(
+                    request.body_bytes, prepared, adapter, request, planned.target
+                )
             except InvalidRequest as error:
                 unbuildable = error
                 continue
-            outcome.demand = None if sent is request else measure(sent)
+            outcome.demand = (
+                None
+                if sent is request
+                else await self._beside.run(request.body_bytes, measure, sent)
+            )
             fault = await self._attempt(sent, planned, call, outcome, sink, deadline_s)
             if fault is not None and fault.detail in SECOND_TRY:
                 fault = await self._once_more(sent, planned, call, fault, outcome, sink, deadline_s)
@@ -122,17 +118,20 @@ class Dispatcher:
         adapter = self._adapters[target.adapter]
         reply: UpstreamReply | None = None
         try:
-            reply = await self._upstream.send(adapter.build(request, target), limit_s)
-            body = await unpacked(reply).read_all(limit_s)
+            async with asyncio.timeout(limit_s):
+                reply = await self._upstream.send(adapter.build(request, target), limit_s)
+                body = await unpacked(reply).read_all(limit_s)
             if reply.status != 200:
-                body = body_without_secrets(body, target)
+                body = body_without_secrets(body[:MAX_ERROR_BYTES], target)
                 return adapter.fault(reply.status, reply.headers, body)
             for event in adapter.decode(body, request, target):
                 if isinstance(event, Failed):
                     return event.fault
         except UpstreamFault as broken:
             return broken.fault
-        except _UNDECODABLE as error:
+        except TimeoutError:
+            return Fault(reason="timeout", message="the vendor did not answer in time")
+        except UNDECODABLE as error:
             return Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -165,9 +164,13 @@ class Dispatcher:
         if outcome.serving is not None:
             return fault
         adapter = self._adapters[planned.target.adapter]
-        changed = for_second_try(request, fault, adapter)
         try:
-            call = build(adapter, changed, planned.target)
+            changed = await self._beside.run(
+                request.body_bytes, for_second_try, request, fault, adapter
+            )
+            call = await self._beside.run(
+                request.body_bytes, build, adapter, changed, planned.target
+            )
         except InvalidRequest:
             return fault
         if call.body == refused.body:
@@ -183,7 +186,10 @@ class Dispatcher:
         sink: Sink,
         deadline_s: float,
     ) -> Fault | None:
-        """One call. None when it ended well; the fault otherwise (and `outcome.error` if output had gone out)."""
+        """One call. None when it ended well; the fault otherwise (and `outcome.error` if output had gone out).
+
+        Whatever it waits for, a place among the calls, the vendor or its client, it ends at the total deadline.
+        """
         began_s = self._clock.monotonic_s()
         if outcome.first_call_s is None:
             outcome.first_call_s = began_s
@@ -191,22 +197,25 @@ class Dispatcher:
         outcome.trying = planned
         outcome.reported, outcome.given, outcome.output_cap = None, None, call.output_cap
         outcome.texts, outcome.reasonings = [], []
-        attempt = _Attempt(
+        attempt = Incoming(
             request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock
         )
         reply: UpstreamReply | None = None
         try:
             first_event_s = planned.target.flags.first_event_s or self._timeouts.first_event_s
             remaining_s = deadline_s - began_s
-            reply = await self._upstream.send(
-                call, min(first_event_s, remaining_s) if call.stream else remaining_s
-            )
-            await self._receive(reply, call, attempt, first_event_s, deadline_s)
+            async with asyncio.timeout(remaining_s):
+                reply = await self._upstream.send(
+                    call, min(first_event_s, remaining_s) if call.stream else remaining_s
+                )
+                await self._receive(reply, call, attempt, first_event_s, deadline_s)
         except UpstreamFault as broken:
             return self._failed(planned, call, broken.fault, began_s, outcome)
-        except _Broken as broken:
+        except TimeoutError:
+            return self._failed(planned, call, _TOOK_TOO_LONG, began_s, outcome)
+        except Broken as broken:
             return self._failed(planned, call, broken.fault, began_s, outcome)
-        except _UNDECODABLE as error:
+        except UNDECODABLE as error:
             fault = Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -231,7 +240,7 @@ class Dispatcher:
         self,
         reply: UpstreamReply,
         call: UpstreamCall,
-        attempt: "_Attempt",
+        attempt: Incoming,
         first_event_s: float,
         deadline_s: float,
     ) -> None:
@@ -239,20 +248,23 @@ class Dispatcher:
         reply = unpacked(reply)
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
-            body = body_without_secrets(body, attempt.planned.target)
-            raise _Broken(attempt.adapter.fault(reply.status, reply.headers, body))
+            body = body_without_secrets(body[:MAX_ERROR_BYTES], attempt.planned.target)
+            raise Broken(attempt.adapter.fault(reply.status, reply.headers, body))
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not call.stream or kind != _EVENT_STREAM:
-            await attempt.whole(await reply.read_all(max(1.0, deadline_s - now_s())), kind)
+            body = await reply.read_all(max(1.0, deadline_s - now_s()))
+            attempt.check_kind(kind)
+            await attempt.take_whole(
+                await self._beside.run(len(body), attempt.decoded, body), len(body)
+            )
             return
-        await self._receive_stream(reply, attempt, first_event_s, deadline_s)
+        await self._receive_stream(reply, attempt, first_event_s)
 
     async def _receive_stream(
         self,
         reply: UpstreamReply,
-        attempt: "_Attempt",
+        attempt: Incoming,
         first_event_s: float,
-        deadline_s: float,
     ) -> None:
         now_s = self._clock.monotonic_s
         decoder = attempt.adapter.decoder(attempt.request, attempt.planned.target)
@@ -262,152 +274,58 @@ class Dispatcher:
         while True:
             waiting_s = idle_s if attempt.has_output else max(0.05, first_deadline_s - now_s())
             try:
-                data = await reply.read(min(waiting_s, max(0.05, deadline_s - now_s())))
+                data = await reply.read(waiting_s)
             except UpstreamFault as cut:
                 # Some vendors cut the connection behind their last word: what is complete is complete.
-                events, _ = _decoded(decoder, splitter.close(), is_last=True)
-                if cut.fault.reason != "network" or not isinstance(
-                    events[-1] if events else None, Finished
-                ):
+                events, _ = decoded_frames(decoder, splitter.close(), is_last=True)
+                if cut.fault.reason != "network" or not has_end(events):
                     raise
                 await attempt.take(events, decoder)
                 return
-            frames = splitter.feed(data) if data else splitter.close()
-            events, broken = _decoded(decoder, frames, is_last=not data)
-            await attempt.take(events, decoder)
-            if attempt.ended:
-                return
-            if broken is not None:
-                raise broken
+            for piece in slices(data):
+                await self._take(piece, splitter, decoder, attempt)
+                if attempt.ended:
+                    return
             if not data:
-                raise _Broken(
+                raise Broken(
                     Fault(
                         reason="upstream_error",
                         message="the vendor's stream ended without an answer",
                     )
                 )
-            if now_s() >= deadline_s:
-                raise UpstreamFault("timeout", "the answer took longer than the total deadline")
             if not attempt.has_output and now_s() >= first_deadline_s:
                 # Comments keep a connection alive, but they are no answer.
                 raise UpstreamFault("timeout", "the vendor sent no event of its answer in time")
+
+    async def _take(
+        self, piece: bytes, splitter: SseSplitter, decoder: StreamDecoder, attempt: Incoming
+    ) -> None:
+        """A piece of the stream, b"" for its end: what it completes is decoded and passed on."""
+        frames = splitter.feed(piece) if piece else splitter.close()
+        # An event larger than a piece began in an earlier one: it is the first that this one completes.
+        size = len(frames[0].data) if frames else 0
+        events, broken = await self._beside.run(
+            size, decoded_frames, decoder, frames, is_last=not piece
+        )
+        await attempt.take(events, decoder)
+        if broken is not None and not attempt.ended:
+            raise broken
+        if len(piece) == SLICE_BYTES:
+            await asyncio.sleep(0)
 
     def _failed(
         self, planned: Planned, call: UpstreamCall, fault: Fault, began_s: float, outcome: Outcome
     ) -> Fault:
         now_s = self._clock.monotonic_s()
         fault = without_secrets(fault, planned.target)
-        rest = self._health.failed(planned.target, fault, now_s, asked=hash(call.body))
+        rest = None
+        if not (
+            outcome.client_is_behind and fault.reason == "timeout"
+        ):  # that is its client's doing
+            rest = self._health.failed(planned.target, fault, now_s, asked=hash(call.body))
         if outcome.serving is not None:
             outcome.error = in_band_error(fault)
         else:
             opens_s = opens_again_s(fault, rest, now_s)
             outcome.note_failure(planned, fault, duration_s=now_s - began_s, opens_s=opens_s)
         return fault
-
-
-class _Attempt:
-    """The events of one attempt on their way to the sink."""
-
-    def __init__(
-        self,
-        request: Request,
-        planned: Planned,
-        adapter: Adapter,
-        outcome: Outcome,
-        sink: Sink,
-        clock: Clock,
-    ) -> None:
-        self.request = request
-        self.planned = planned
-        self.adapter = adapter
-        self.has_output = False
-        self.ended = False
-        self._outcome = outcome
-        self._sink = sink
-        self._clock = clock
-        self._held: list[Event] = []
-        self._is_reasoning = False
-
-    async def whole(self, body: bytes, content_type: str) -> None:
-        """A whole answer, in JSON or (some servers stream whatever was asked) in SSE."""
-        if content_type == "text/html":
-            raise UndecodableError("it is a web page")
-        await self.take(self.adapter.decode(body, self.request, self.planned.target), None)
-        if not self.ended:
-            raise UndecodableError("it has no end")
-
-    async def take(self, events: list[Event], decoder: StreamDecoder | None) -> None:
-        """Note what the events say and pass them on; the first output opens the sink.
-
-        Raises _Broken for a `Failed`: what came before it has been passed on if output had begun.
-        """
-        if not events:
-            return
-        failed = self._note(events)
-        if failed is not None and decoder is None:
-            raise _Broken(failed.fault)  # a whole answer that failed gave the client nothing
-        if decoder is not None and decoder.usage is not None:
-            self._outcome.reported = decoder.usage
-        if decoder is not None and decoder.given is not None:
-            self._outcome.given = decoder.given
-        if failed is not None:
-            events = [event for event in events if not isinstance(event, Failed)]
-        if not self.has_output:
-            self._held += events
-            if not any(isinstance(event, OUTPUT_EVENTS) for event in events):
-                events = []
-            else:
-                self._begin()
-                events, self._held = self._held, []
-        if events:
-            self._outcome.last_output_s = self._clock.monotonic_s()
-            await self._sink.emit(events)
-        if failed is not None:
-            raise _Broken(failed.fault)
-
-    def _begin(self) -> None:
-        self.has_output = True
-        self._outcome.serving = self.planned
-        self._outcome.first_output_s = self._clock.monotonic_s()
-        self._sink.begin(self.planned)
-
-    def _note(self, events: list[Event]) -> Failed | None:
-        outcome = self._outcome
-        for event in events:
-            if type(event) is PartDelta:
-                (outcome.reasonings if self._is_reasoning else outcome.texts).append(event.text)
-            elif type(event) is PartStarted:
-                self._is_reasoning = event.kind == "reasoning"
-                if event.name:
-                    outcome.texts.append(event.name)
-            elif type(event) is Started:
-                outcome.upstream_id = event.upstream_id
-            elif type(event) is Finished:
-                outcome.finished = event
-                if event.usage is not None:
-                    outcome.reported = event.usage
-                if event.given is not None:
-                    outcome.given = event.given
-                self.ended = True
-            elif type(event) is Failed:
-                return event
-        return None
-
-
-def _decoded(
-    decoder: StreamDecoder, frames: list[Frame], *, is_last: bool
-) -> tuple[list[Event], Exception | None]:
-    """The events of the frames up to one that cannot be decoded, and what was wrong with that.
-
-    What came before it counts, however the network has cut the stream into pieces.
-    """
-    events: list[Event] = []
-    try:
-        for frame in frames:
-            events += decoder.feed(frame)
-        if is_last:
-            events += decoder.close()
-    except _UNDECODABLE as error:
-        return events, error
-    return events, None

@@ -1,7 +1,9 @@
 """The upstream client of the request path: HTTP/1.1 over pooled connections, straight from socket to decoder.
 
 It does one thing: POST a body, give back status, headers and the body in the pieces the network delivers. Redirects are
-answers like any other, compression is never asked for, interim answers are skipped, trailers are dropped. A call is
+answers like any other, compression is never asked for, interim answers are skipped, trailers are dropped. A head that
+is none (a status out of 100-599, no status, another protocol) is the vendor's error and ends the call at once; so does
+framing without end that carries nothing, since whatever waits here waits until a deadline at most. A call is
 never sent twice, with one exception: a connection that had rested and breaks the moment it is used again, without a
 byte of an answer, was closed by the vendor for being idle, and the call goes out once more on a fresh one.
 """
@@ -33,7 +35,9 @@ MAX_IDLE_PER_ORIGIN: Final = 512
 RESTED_S: Final = 1.0
 AT_ONCE_S: Final = 0.1
 _SWEEP_S: Final = 10.0
+MAX_INTERIM: Final = 32
 _INTERIM: Final = range(100, 200)
+_STATUS: Final = range(100, 600)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -171,6 +175,11 @@ class _Connection(asyncio.Protocol):
     def is_closing(self) -> bool:
         return self._transport is None or self._transport.is_closing()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the socket is gone, and with it everything that could still be told."""
+        return self._transport is None
+
     def wait_until(self, deadline_s: float) -> None:
         """Wake the reply with a timeout then.
 
@@ -229,12 +238,15 @@ class _Connection(asyncio.Protocol):
             self.abort()  # a vendor that speaks without being asked is not asked again here
             return
         reply.has_bytes = True
+        reply.unsaid += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             reply.fail("the vendor wants to speak another protocol")
         except httptools.HttpParserError:
             reply.fail("the vendor's answer was not HTTP")
+        if reply.unsaid > MAX_HEAD_BYTES:
+            reply.fail("the vendor's answer has more framing than content", upstream_error=True)
 
     def eof_received(self) -> bool:
         return False
@@ -272,16 +284,22 @@ class _Connection(asyncio.Protocol):
 
 
 class _Reply:
-    """One answer, filled by its connection and read by dispatch. Header names are lower case."""
+    """One answer, filled by its connection and read by dispatch. Header names are lower case.
+
+    `unsaid` counts the bytes that came since the parser last found anything in them: an endless header or chunk
+    extension, which it would collect or skip for ever.
+    """
 
     def __init__(self, connection: _Connection) -> None:
         self._loop = asyncio.get_running_loop()
         self.status = 0
         self.headers: dict[str, str] = {}
         self.has_bytes = False
+        self.unsaid = 0
         self._connection: _Connection | None = connection
         self._head_size = 0
         self._is_interim = False
+        self._interims = 0
         self._pieces: deque[bytes] = deque()
         self._buffered = 0
         self._received = 0
@@ -293,9 +311,10 @@ class _Reply:
 
     async def head(self, timeout_s: float) -> None:
         """Wait for the status line. Raises UpstreamFault; the connection is cut then."""
+        deadline_s = self._loop.time() + timeout_s
         try:
             while not self.status and self._fault is None:
-                await self._wait(timeout_s, "the vendor did not answer in time")
+                await self._wait(deadline_s, "the vendor did not answer in time")
             if self._fault is not None:
                 raise self._fault
         except BaseException:
@@ -305,8 +324,9 @@ class _Reply:
     async def read(self, timeout_s: float) -> bytes:
         """The next bytes, b"" at the end. Raises UpstreamFault."""
         if not self._pieces:
+            deadline_s = self._loop.time() + timeout_s
             while not self._pieces and not self._done and self._fault is None:
-                await self._wait(timeout_s, "the vendor stopped sending")
+                await self._wait(deadline_s, "the vendor stopped sending")
             if not self._pieces:
                 if self._fault is not None:
                     raise self._fault
@@ -342,6 +362,7 @@ class _Reply:
         self._is_interim = False
 
     def add_header(self, name: bytes, value: bytes) -> None:
+        self.unsaid = 0
         self._head_size += len(name) + len(value)
         if self._head_size > MAX_HEAD_BYTES:
             self.fail("the vendor's headers are too large")
@@ -351,11 +372,18 @@ class _Reply:
     def has_head(self, status: int) -> None:
         if status in _INTERIM:
             self._is_interim = True
-            return
-        self.status = status
-        self._wake()
+            self._interims += 1
+            if self._interims > MAX_INTERIM:
+                self.fail("the vendor sends interim answers without end")
+        elif status not in _STATUS:
+            self.fail(f"the vendor's answer has the status {status:03}, which HTTP does not know")
+        else:
+            self.unsaid = 0
+            self.status = status
+            self._wake()
 
     def add(self, data: bytes) -> None:
+        self.unsaid = 0
         self._received += len(data)
         self._buffered += len(data)
         if self._received > MAX_BODY_BYTES:
@@ -390,9 +418,10 @@ class _Reply:
         self._wake()
 
     def fail(self, message: str, *, upstream_error: bool = False) -> None:
-        """Give the answer up; one that is complete already stays what it is."""
+        """Give the answer up; one that is complete already stays what it is. Without a head it was no answer."""
         if self._fault is None and not self._done:
-            self._fault = UpstreamFault("upstream_error" if upstream_error else "network", message)
+            is_theirs = upstream_error or not self.status
+            self._fault = UpstreamFault("upstream_error" if is_theirs else "network", message)
         if self._connection is not None:
             self._connection.abort()
         self._wake()
@@ -403,10 +432,13 @@ class _Reply:
         if connection is not None:
             connection.abort()
 
-    async def _wait(self, timeout_s: float, message: str) -> None:
+    async def _wait(self, deadline_s: float, message: str) -> None:
+        """Wait for news of the connection. Nothing can come of one that is closed."""
+        if self._connection is None or self._connection.is_lost:
+            self._fault = _broke()
+            raise self._fault
         waiter = self._waiter = self._loop.create_future()
-        if self._connection is not None:
-            self._connection.wait_until(self._loop.time() + timeout_s)
+        self._connection.wait_until(deadline_s)
         try:
             await waiter
         except TimeoutError:

@@ -8,14 +8,13 @@ never the settlement; the generation's exit always settles or releases its hold,
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import msgspec
 
 from gwd.core import sse
-from gwd.core.clock import US_PER_S, Clock
-from gwd.core.counters import Counters
+from gwd.core.clock import US_PER_S
 from gwd.core.errors import (
     Draining,
     Fault,
@@ -31,17 +30,15 @@ from gwd.pipeline.bill import opening_usage
 from gwd.pipeline.books import Books, books_of, explain, given_up_row, show
 from gwd.pipeline.closing import Closing, given_up, late
 from gwd.pipeline.counting import count_bill, count_end
-from gwd.pipeline.dispatch import Dispatcher
+from gwd.pipeline.line import Head, Line
 from gwd.pipeline.memory import recalled, remember
 from gwd.pipeline.outlet import Outlet
 from gwd.pipeline.progress import Meter
 from gwd.pipeline.quarantine import mistake, refusal
 from gwd.pipeline.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.settlement import abandon
-from gwd.pipeline.state import PlanningState
 from gwd.pipeline.ticket import Ticket, refused_row
-from gwd.pricing.hold import Demand
-from gwd.store import Store
+from gwd.pricing.hold import Demand, measure
 from gwd.vendors.base import Signatures
 
 STREAM_COMMIT_S: Final = 25.0
@@ -50,35 +47,7 @@ SETTLE_WAIT_S: Final = 10.0
 
 log = logging.getLogger(__name__)
 
-
-class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """How the answer begins: an error, a whole body, or (both None) a stream in the outlet.
-
-    `served` is the target that serves or is being tried; None when routing chose none.
-    """
-
-    served: Planned | None
-    body: bytes | None = None
-    error: GatewayError | None = None
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """What the line needs; one for the node. `spawn` starts a supervised task.
-
-    `in_quarantine` tells that the ledger was found not to add up: then no vendor is called any more.
-    """
-
-    store: Store
-    state: PlanningState
-    dispatcher: Dispatcher
-    clock: Clock
-    boot_id: str
-    in_flight_cap: int
-    app_url: str
-    spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
-    counters: Counters
-    live: dict[str, "Generation"]
-    in_quarantine: Callable[[], bool]
+T = TypeVar("T")
 
 
 def start(
@@ -129,10 +98,21 @@ class Generation:
         self._demand: Demand | None = None
         self._hold_nano = 0
 
+    @property
+    def age_s(self) -> float:
+        """How long ago it began, whatever the wall clock has done since."""
+        return self._line.clock.monotonic_s() - self._outcome.started_s
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether its end is known and goes to the books until they have it."""
+        return self._on_record
+
     async def run(self) -> None:
         """The line. Whatever happens in it, the hold is resolved and the head is answered."""
         error: GatewayError = Draining("the gateway is stopping; try again")
         try:
+            self._demand = await self._beside(measure, self._request)
             admitted, planned = await self._admit()
             self._outcome.passed_over = planned.passed_over
             if isinstance(admitted, Refused):
@@ -144,7 +124,6 @@ class Generation:
             self._targets = admitted.targets
             self._outcome.opens_s = planned.opens_s
             self._hold_nano = admitted.hold_nano
-            self._demand = planned.demand
             await self._recall()
             await self._dispatch()
             await self._finish(planned)
@@ -167,9 +146,16 @@ class Generation:
         self._interrupt()
 
     def stop(self, error: GatewayError) -> None:
-        """The node is stopping: end the answer in-band with this error."""
+        """The node is stopping, or it is too late: end the answer in-band with this error."""
         self._stop = error
         self._interrupt()
+
+    def give_up(self) -> None:
+        """It did not end although it was told to: what it holds is resolved by its last checkpoint, not here."""
+        self._on_record = True
+        if self.task is not None:
+            self.task.cancel()
+        self._end(Head(served=None, error=self._stop))
 
     def checkpoint(self) -> bytes | None:
         """What recovery needs if the process dies now; None when nothing was delivered since the last one."""
@@ -188,15 +174,15 @@ class Generation:
         self._commit(planned)
 
     async def emit(self, events: list[Event]) -> None:
-        """Render and hand over; a client that has not read for a minute has left."""
+        """Render and hand over; wait while the client is far behind."""
         if self._renderer is None or self._signatures:
             self._events += events
         if self._renderer is None:
             return
-        self._push(self._renderer.feed(events))
-        if not await self.outlet.room():
-            self.client_left()
-            await asyncio.sleep(0)  # the interruption arrives here, where dispatch is told of it
+        self._push(await self._rendered(self._renderer, events, self._outcome.received_bytes))
+        if not self.outlet.has_room:
+            self._outcome.client_is_behind = True
+            await self.outlet.room()
 
     # --- the steps
 
@@ -204,7 +190,8 @@ class Generation:
         line, ticket = self._line, self.ticket
         for _ in range(2):
             situation = await line.state.situation(ticket.organization_id, self._allowed_models)
-            planned = plan(self._request, situation)
+            assert self._demand is not None
+            planned = plan(self._request, situation, self._demand)
             answer = await line.store.write(
                 admit,
                 planned,
@@ -272,7 +259,7 @@ class Generation:
         if self._wants_whole():
             # Rendered before it is charged: an answer that cannot be rendered costs nothing.
             try:
-                body = self._whole(books)
+                body = await self._whole(books)
             except GatewayError as error:
                 self._outcome.break_off(error)
                 books = self._books(planned)
@@ -294,7 +281,7 @@ class Generation:
         self._on_record = True
         in_time = await self._settle(closing)
         count_bill(line.counters, self._outcome, books.bill, planned.demand, self._hold_nano)
-        self._close(books, self._outcome.error, body)
+        await self._close(books, self._outcome.error, body)
         self._remember()
         if not in_time:
             self._end(Head(served=self._outcome.trying, error=self._outcome.error))
@@ -333,12 +320,16 @@ class Generation:
             and outcome.finished is not None
         )
 
-    def _whole(self, books: Books) -> bytes:
+    async def _whole(self, books: Books) -> bytes:
         served = self._outcome.serving
         assert served is not None
-        return self._renderer_for(served).whole(collect(self._events), books.settled)
+        renderer = self._renderer_for(served)
+        return await self._line.beside.run(
+            self._outcome.received_bytes,
+            lambda: renderer.whole(collect(self._events), books.settled),
+        )
 
-    def _close(self, books: Books, error: GatewayError | None, body: bytes | None) -> None:
+    async def _close(self, books: Books, error: GatewayError | None, body: bytes | None) -> None:
         """Say the last word to the client, if it is still there."""
         outcome, receipt = self._outcome, books.settled.receipt
         if outcome.client_left:
@@ -352,19 +343,29 @@ class Generation:
             return
         renderer = self._renderer or self._renderer_for(outcome.trying or self._targets[0])
         self._renderer = renderer
-        frames = b""
+        events: list[Event] = [books.settled]
         if error is not None:
             fault = Fault(reason="upstream_error", message=error.message)
-            frames = renderer.feed([Failed(fault, error)])
-        self._push(frames + renderer.feed([books.settled]))
+            events = [Failed(fault, error), books.settled]
+        # Some dialects say everything once more at the end.
+        said = sum(map(len, outcome.texts)) + sum(map(len, outcome.reasonings))
+        self._push(await self._rendered(renderer, events, said))
 
     # --- small steps
+
+    async def _beside(self, function: Callable[..., T], *arguments: object) -> T:
+        """A computation that grows with the request."""
+        return await self._line.beside.run(self._request.body_bytes, function, *arguments)
 
     def _abandon(self, error: GatewayError) -> None:
         """The exit of a line that broke: the writer's queue orders this after the hold, so nothing leaks."""
         line, now_us = self._line, self._line.clock.now_us()
         row = refused_row(self.ticket, error, now_us)
         line.store.submit(abandon, row, app_url=line.app_url, now_us=now_us)
+
+    async def _rendered(self, renderer: Renderer, events: list[Event], size: int) -> bytes:
+        """The frames of events; `size` is what they may hold."""
+        return await self._line.beside.run(size, lambda: sse.safe(renderer.feed(events)))
 
     def _end(self, head: Head) -> None:
         """Nothing more goes to the client."""
@@ -412,7 +413,7 @@ class Generation:
     def _push(self, frames: bytes) -> None:
         if frames:
             self._last_push_s = self._line.clock.monotonic_s()
-            self.outlet.push(sse.safe(frames))
+            self.outlet.push(frames)
 
     def _end_timer(self) -> None:
         if self._timer is not None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 HIGH_WATER_BYTES: Final = 1024 * 1024
-STALLED_S: Final = 60.0
+PIECE_BYTES: Final = 256 * 1024
+"""What is handed over at once: a connection's buffer takes no more, and copying more would hold others up."""
 
 
 class Outlet:
@@ -31,25 +32,30 @@ class Outlet:
         """Hand frames over without waiting."""
         if self._abandoned or not frames:
             return
-        if self.pour is not None and not self._frames and self.pour(frames):
+        size = len(frames)
+        if size > PIECE_BYTES:
+            pieces = range(0, size, PIECE_BYTES)
+            self._frames += (frames[start : start + PIECE_BYTES] for start in pieces)
+        elif self.pour is not None and not self._frames and self.pour(frames):
             return
-        self._frames.append(frames)
-        self._size += len(frames)
+        else:
+            self._frames.append(frames)
+        self._size += size
         _wake(self._reader)
 
-    async def room(self) -> bool:
-        """Wait until the client has caught up; False if it has not read anything for a minute."""
-        if self._size <= HIGH_WATER_BYTES or self._abandoned:
-            return True
-        self._room = asyncio.get_running_loop().create_future()
-        try:
-            async with asyncio.timeout(STALLED_S):
+    @property
+    def has_room(self) -> bool:
+        """Whether the client is near enough for more."""
+        return self._size <= HIGH_WATER_BYTES or self._abandoned
+
+    async def room(self) -> None:
+        """Wait until the client has caught up, or has left. One that takes too little is cut by its connection."""
+        while not self.has_room:
+            self._room = asyncio.get_running_loop().create_future()
+            try:
                 await self._room
-        except TimeoutError:
-            return False
-        finally:
-            self._room = None
-        return True
+            finally:
+                self._room = None
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -69,7 +75,7 @@ class Outlet:
         _wake(self._room)
 
     async def next(self) -> bytes | None:
-        """All frames that are there, joined; None after the last."""
+        """The next frames, joined as far as they are small; None after the last."""
         while not self._frames:
             if self._closed:
                 return None
@@ -78,11 +84,15 @@ class Outlet:
                 await self._reader
             finally:
                 self._reader = None
-        frames = self._frames.popleft() if len(self._frames) == 1 else b"".join(self._frames)
-        self._frames.clear()
-        self._size = 0
-        _wake(self._room)
-        return frames
+        taken = [self._frames.popleft()]
+        size = len(taken[0])
+        while self._frames and size + len(self._frames[0]) <= PIECE_BYTES:
+            taken.append(self._frames.popleft())
+            size += len(taken[-1])
+        self._size -= size
+        if self.has_room:
+            _wake(self._room)
+        return taken[0] if len(taken) == 1 else b"".join(taken)
 
 
 def _wake(future: asyncio.Future[None] | None) -> None:

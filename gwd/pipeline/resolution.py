@@ -22,6 +22,7 @@ from gwd.core.request import (
 from gwd.keys.models import allows
 from gwd.pipeline.situation import Situation, Sort
 
+MAX_COMPARED: Final = 1_000
 _SUFFIXES: Final[dict[str, "Sort"]] = {"nitro": "throughput", "floor": "price"}
 
 
@@ -136,7 +137,7 @@ def _check_reasoning(name: str, model: Model, request: Request) -> None:
 def not_found(name: str, catalog: Catalog, *, param: str = "model") -> ModelNotFound:
     """The 404 of a name, with the nearest known ones."""
     known = [*catalog.models, *catalog.aliases]
-    suggestions = get_close_matches(name, known, 3, 0.5)
+    suggestions = get_close_matches(name[:100], known[:MAX_COMPARED], 3, 0.5)
     if not suggestions and "/" not in name:
         suggestions = [slug for slug in known if slug.split("/")[-1] == name][:3]
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else "; GET /models lists all"

@@ -73,7 +73,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     organization_revision: int
 
 
-def plan(request: Request, situation: Situation) -> Plan | Refusal:
+def plan(request: Request, situation: Situation, demand: Demand) -> Plan | Refusal:
     """The plan of a request, or the refusal; both carry the revisions they were computed from."""
     revisions: dict[str, Any] = {
         "catalog_revision": situation.catalog.revision,
@@ -83,7 +83,6 @@ def plan(request: Request, situation: Situation) -> Plan | Refusal:
         wanted, passed_over = resolve(request, situation)
     except Rejected as rejected:
         return Refusal(error=rejected.error, stage="model", **revisions)
-    demand = holds.measure(request)
     needs = needs_of(request)
     excluded = Exclusions()
     pools = [candidates(entry, request, demand, needs, situation, excluded) for entry in wanted]

@@ -36,6 +36,7 @@ class _Unpacked:
         self.headers = reply.headers
         self._reply = reply
         self._stream = zlib.decompressobj(_ANY_HEADER)
+        self._rest = b""
         self._taken = 0
         self._given = 0
 
@@ -43,35 +44,42 @@ class _Unpacked:
         # Packing has bytes that say nothing: a sender of only those is as silent as one that sends none.
         now_s = asyncio.get_running_loop().time
         deadline_s = now_s() + timeout_s
-        while data := await self._reply.read(max(0.0, deadline_s - now_s())):
-            if fresh := self._unpack(data):
+        while data := self._rest or await self._reply.read(max(0.0, deadline_s - now_s())):
+            if fresh := self._step(data):
                 return fresh
         self._check_end()
         return b""
 
     async def read_all(self, timeout_s: float) -> bytes:
-        body = self._unpack(await self._reply.read_all(timeout_s))
-        self._check_end()
-        return body
+        now_s = asyncio.get_running_loop().time
+        deadline_s = now_s() + timeout_s
+        pieces = []
+        while data := await self.read(max(0.0, deadline_s - now_s())):
+            pieces.append(data)
+            await asyncio.sleep(0)  # one read of the network may hold hundreds of steps
+        return b"".join(pieces)
 
     def close(self) -> None:
         self._reply.close()
 
-    def _unpack(self, data: bytes) -> bytes:
-        self._taken += len(data)
-        pieces = []
+    def _step(self, data: bytes) -> bytes:
+        """The next bytes that `data` holds; what is left of it waits in `_rest`."""
+        if self._stream.eof:
+            self._rest = b""
+            return b""
+        if data is not self._rest:
+            self._taken += len(data)
         try:
-            while data and not self._stream.eof:
-                pieces.append(self._stream.decompress(data, _STEP_BYTES))
-                data = self._stream.unconsumed_tail
-                self._given += len(pieces[-1])
-                if self._given > min(MAX_BODY_BYTES, FREE_BYTES + MAX_GROWTH * self._taken):
-                    raise UpstreamFault("upstream_error", "the vendor's answer is too large")
+            fresh = self._stream.decompress(data, _STEP_BYTES)
         except zlib.error:
             raise UpstreamFault(
                 "upstream_error", "the vendor's answer cannot be unpacked"
             ) from None
-        return b"".join(pieces)
+        self._rest = self._stream.unconsumed_tail
+        self._given += len(fresh)
+        if self._given > min(MAX_BODY_BYTES, FREE_BYTES + MAX_GROWTH * self._taken):
+            raise UpstreamFault("upstream_error", "the vendor's answer is too large")
+        return fresh
 
     def _check_end(self) -> None:
         if self._taken and not self._stream.eof:

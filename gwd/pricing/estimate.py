@@ -28,7 +28,7 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
-from gwd.pricing.tokens import estimate_text
+from gwd.pricing.tokens import estimate_texts
 
 MESSAGE_TOKENS: Final = 4
 REPLY_TOKENS: Final = 3
@@ -40,20 +40,20 @@ FILE_BYTES_PER_TOKEN: Final = 10
 
 
 def estimate_prompt(request: Request) -> int:
-    """About how many prompt tokens the vendor will count for `request`."""
+    """About how many prompt tokens the vendor will count for `request`, in one pass over its parts."""
+    fixed, texts = 0, []
     match request.body:
         case Embed(inputs=inputs):
-            return sum(
-                estimate_text(each) if isinstance(each, str) else len(each) for each in inputs
-            )
+            fixed = sum(len(each) for each in inputs if not isinstance(each, str))
+            texts = [each for each in inputs if isinstance(each, str)]
         case Generate() as body:
-            total = REPLY_TOKENS + sum(_message(message) for message in body.messages)
-            total += sum(_tool(tool) for tool in body.tools_in_sight)
-            if body.output is not None and body.output.schema is not None:
-                total += _json(body.output.schema)
-            return total
+            fixed = REPLY_TOKENS + sum(_message(message, texts) for message in body.messages)
+            fixed += sum(_tool(tool, texts) for tool in body.tools_in_sight)
+            if body.output is not None:
+                _add_json(body.output.schema, texts)
         case _:
             assert_never(request.body)
+    return fixed + estimate_texts(texts)
 
 
 def count_images(request: Request) -> int:
@@ -81,49 +81,60 @@ def inline_text(source: InlineSource) -> str | None:
 _TEXT_KINDS: Final = frozenset({"application/json", "application/xml", "application/x-ndjson"})
 
 
-def _message(message: Message) -> int:
-    name = estimate_text(message.name) if message.name else 0
-    return MESSAGE_TOKENS + name + sum(_part(part) for part in message.parts)
+# These give the tokens that do not depend on a text, and add the texts to those that are estimated together.
 
 
-def _part(part: Part) -> int:
+def _message(message: Message, texts: list[str]) -> int:
+    if message.name:
+        texts.append(message.name)
+    fixed = MESSAGE_TOKENS
+    for part in message.parts:
+        fixed += _part(part, texts)
+    return fixed
+
+
+def _part(part: Part, texts: list[str]) -> int:
     match part:
-        case TextPart(text=text) | RefusalPart(text=text):
-            return estimate_text(text)
-        case ReasoningPart():
-            return estimate_text(part.text)
+        case TextPart(text=text) | RefusalPart(text=text) | ReasoningPart(text=text):
+            texts.append(text)
+            return 0
         case ToolCallPart():
-            return TOOL_TOKENS + estimate_text(part.name) + estimate_text(part.arguments)
+            texts += (part.name, part.arguments)
+            return TOOL_TOKENS
         case ToolResultPart():
-            return TOOL_TOKENS + sum(_part(inner) for inner in part.parts)
+            return TOOL_TOKENS + sum(_part(inner, texts) for inner in part.parts)
         case ImagePart():
             return IMAGE_LOW_DETAIL_TOKENS if part.detail == "low" else IMAGE_TOKENS
         case FilePart():
-            return _file(part)
+            return _file(part, texts)
         case _:
             assert_never(part)
 
 
-def _file(part: FilePart) -> int:
+def _file(part: FilePart, texts: list[str]) -> int:
     match part.source:
         case InlineSource() as source:
             text = inline_text(source)
-            if text is not None:
-                return estimate_text(text)
-            return max(1, len(source.data) * 3 // 4 // FILE_BYTES_PER_TOKEN)
+            if text is None:
+                return max(1, len(source.data) * 3 // 4 // FILE_BYTES_PER_TOKEN)
+            texts.append(text)
+            return 0
         case UrlSource() | VendorFileSource():
             return FILE_TOKENS
         case _:
             assert_never(part.source)
 
 
-def _tool(tool: Tool) -> int:
-    described = estimate_text(tool.name) + estimate_text(tool.description or "")
-    return TOOL_TOKENS + described + _json(tool.parameters) + _json(tool.grammar)
+def _tool(tool: Tool, texts: list[str]) -> int:
+    texts += (tool.name, tool.description or "")
+    _add_json(tool.parameters, texts)
+    _add_json(tool.grammar, texts)
+    return TOOL_TOKENS
 
 
-def _json(value: dict[str, object] | None) -> int:
-    return estimate_text(msgspec.json.encode(value).decode()) if value else 0
+def _add_json(value: dict[str, object] | None, texts: list[str]) -> None:
+    if value:
+        texts.append(msgspec.json.encode(value).decode())
 
 
 def _images(parts: Iterable[Part]) -> int:

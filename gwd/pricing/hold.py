@@ -32,6 +32,7 @@ from gwd.pricing.estimate import count_images, estimate_prompt
 from gwd.pricing.extras import ceilings
 
 DEFAULT_OUTPUT_BOUND: Final = 32_768
+LARGE_BYTES: Final = 256 * 1024
 _CLASSES: Final = 5
 _ONCE: Final = Multiple()
 
@@ -68,10 +69,13 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(request: Request) -> Demand:
-    """The demand of a request: bound of its prompt, pictures, cache marks, output limit."""
+    """The demand of a request: bound of its prompt, pictures, cache marks, output limit.
+
+    A large request is measured beside the event loop, and its estimate with it: it must not be computed there later.
+    """
     body = request.body
     generates = isinstance(body, Generate)
-    return Demand(
+    demand = Demand(
         request=request,
         prompt_bound=bound_prompt(request),
         images=count_images(request),
@@ -79,6 +83,9 @@ def measure(request: Request) -> Demand:
         writes_1h=isinstance(body, Generate) and "1h" in _cache_marks(body),
         output_cap=body.max_output_tokens if isinstance(body, Generate) else None,
     )
+    if request.body_bytes > LARGE_BYTES:
+        demand.estimated = demand.prompt_estimate
+    return demand
 
 
 def longest_answer(target: Target) -> int:

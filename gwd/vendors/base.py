@@ -1,7 +1,8 @@
 """What every adapter offers the pipeline."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from itertools import groupby
+from typing import Any, Final, Protocol
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
@@ -11,9 +12,46 @@ from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage
 
+MAX_CALLS: Final = 512
+MAX_PARTS: Final = 20_000
+MANY_PIECES: Final = 1_000
+
 
 class UndecodableError(ValueError):
     """A vendor's answer of status 200 that is not what its format says; the attempt is an `upstream_error`."""
+
+
+def together(
+    pending: list[tuple[str, dict[str, Any] | None]],
+) -> list[tuple[str, dict[str, Any] | None]]:
+    """Pieces of a part that waited for its turn; very many go out as few, since all of them go out at once."""
+    if len(pending) <= MANY_PIECES:
+        return pending
+    joined: list[tuple[str, dict[str, Any] | None]] = []
+    for has_extras, run in groupby(pending, key=lambda piece: piece[1] is not None):
+        if has_extras:
+            joined += run
+        else:
+            joined.append(("".join(text for text, _ in run), None))
+    return joined
+
+
+class PartCount:
+    """How many parts an answer has; beyond what any model says it is none of its format."""
+
+    __slots__ = ("_calls", "_parts")
+
+    def __init__(self) -> None:
+        self._parts = self._calls = 0
+
+    def add(self, *, is_call: bool) -> None:
+        """One more part. Raises UndecodableError."""
+        self._parts += 1
+        self._calls += is_call
+        if self._calls > MAX_CALLS:
+            raise UndecodableError(f"it has more than {MAX_CALLS} tool calls")
+        if self._parts > MAX_PARTS:
+            raise UndecodableError(f"it has more than {MAX_PARTS} parts")
 
 
 class StreamDecoder(Protocol):

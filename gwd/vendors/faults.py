@@ -24,13 +24,14 @@ from gwd.vendors.fault_words import (
 from gwd.vendors.second_try import detail_of
 
 MAX_MESSAGE: Final = 1_000
-MAX_READ: Final = 8_000
+MAX_READ: Final = 4_000
+"""Of a vendor's text no more is looked at: the rules for its words take a time that grows with its square."""
 MAX_HINT_S: Final = 300.0
 
 
 def scrub(text: str) -> str:
     """A vendor's text without anything that looks like a credential, control characters or endless length."""
-    cleaned = hide_credentials(text)
+    cleaned = hide_credentials(text[:MAX_READ])
     cleaned = "".join(c if c.isprintable() else " " for c in cleaned)
     return cleaned[:MAX_MESSAGE]
 
@@ -82,6 +83,7 @@ def classify(
     stands in front of a vendor answers in its own form. `is_silent` tells that `message` is our own stand-in. `fields`
     are all fields of the error object.
     """
+    code, kind = code and code[:MAX_READ], kind and kind[:MAX_READ]
     told = _Told(status, headers, code, kind, message[:MAX_READ], fields or {}, clock)
     reason, detail = told.finding(is_silent=is_silent, readable=readable)
     if reason == "bad_request" and detail in (None, "elsewhere", "invalid_signature"):

@@ -12,7 +12,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.extras import Given
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.odd_json import MAX_ODD_BYTES, UNREADABLE
 from gwd.core.request import Embed, Family, FilePart, ImagePart, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
@@ -40,7 +40,18 @@ class AnswerWire(msgspec.Struct):
     error: Any = None
 
 
+class RawItemWire(msgspec.Struct):
+    embedding: msgspec.Raw
+    index: int | None = None
+
+
+class RawAnswerWire(AnswerWire):
+    data: list[RawItemWire]  # type: ignore[assignment]
+
+
 _ANSWER: Final = reader(msgspec.json.Decoder(AnswerWire).decode)
+_RAW_ANSWER: Final = msgspec.json.Decoder(RawAnswerWire).decode
+_VECTOR: Final = msgspec.json.Decoder(tuple[float, ...] | str).decode
 
 
 class OpenaiEmbeddings:
@@ -80,7 +91,7 @@ class OpenaiEmbeddings:
         """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
         assert isinstance(request.body, Embed)
         try:
-            answer = _ANSWER(body)
+            answer = _answer(body)
         except UNREADABLE:
             return [Failed(_fault_in(body))]
         if answer.error:
@@ -117,6 +128,18 @@ class NoStream:
     def close(self) -> list[Event]:
         message = "the stream ended without an answer"
         return [Failed(Fault(reason="upstream_error", message=message))]
+
+
+def _answer(body: bytes) -> AnswerWire:
+    """The answer, its vectors read one by one: together they may be millions of numbers. Raises what is UNREADABLE."""
+    try:
+        raw = _RAW_ANSWER(body)
+        items = [ItemWire(_VECTOR(item.embedding), item.index) for item in raw.data]
+    except UNREADABLE:
+        if len(body) > MAX_ODD_BYTES:
+            raise
+        return _ANSWER(body)
+    return AnswerWire(items, raw.usage, raw.model, raw.id, raw.error)
 
 
 def _fault_in(body: bytes) -> Fault:

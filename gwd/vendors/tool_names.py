@@ -76,3 +76,23 @@ def call_id_for(call_id: str, *, length: int) -> str:
         return call_id
     digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
     return f"call_{digest[: min(32, length - 5)]}"
+
+
+class UniqueIds:
+    """Ids of one request told apart: one that occurs again gets a number."""
+
+    def __init__(self, *, length: int) -> None:
+        self._length = length
+        self._used: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def add(self, call_id: str) -> str:
+        """The id itself, or the next free one that begins like it."""
+        unique, stem = call_id, call_id[: self._length - 6]
+        count = self._counts.get(stem, 1)
+        while unique in self._used:
+            count += 1
+            unique = f"{stem}_{count}"
+        self._counts[stem] = count
+        self._used.add(unique)
+        return unique

@@ -177,9 +177,9 @@ class Interloper:
 
         admit = inference.Generation._admit
 
-        def counted(request: Any, situation: Situation) -> Any:
+        def counted(request: Any, situation: Situation, demand: Any) -> Any:
             self.plans += 1
-            return plan_of(request, situation)
+            return plan_of(request, situation, demand)
 
         async def interrupted(generation: Any) -> Any:
             state = generation._line.state

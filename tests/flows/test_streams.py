@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import httpx
 import pytest
 
-from gwd.api import stream
+from gwd.api import readers
 from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
 from gwd.pipeline import books, inference, outlet
@@ -261,12 +262,11 @@ async def test_reader_in_fits_and_starts_gets_every_frame_in_its_place(gateway: 
     assert await text(pause_s=0.05) == whole
 
 
-async def test_reader_that_reads_nothing_for_a_minute_has_left(
+async def test_reader_that_reads_nothing_for_half_a_minute_has_left(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outlet, "HIGH_WATER_BYTES", 20_000)
-    monkeypatch.setattr(outlet, "STALLED_S", 0.3)
-    monkeypatch.setattr(stream, "SEND_STALL_S", 0.3)
+    monkeypatch.setattr(readers, "STALLED_S", 0.3)
     gateway.vendor.script.next(Behaviour(tokens=31_000))
     body = {"model": "demo/chat", "stream": True}
     messages = [{"role": "user", "content": "hello"}]
@@ -283,3 +283,48 @@ async def test_reader_that_reads_nothing_for_a_minute_has_left(
     assert record["status"] == "cancelled"
     assert 0 < record["tokens_completion"] < 31_000
     assert await charged_nano(gateway) == Decimal(str(record["total_cost"])) * NANO
+
+
+async def test_reader_of_a_whole_answer_that_reads_nothing_is_cut_too(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "STALLED_S", 0.3)
+    answer = {"choices": [{"message": {"content": "a" * 20_000_000}, "finish_reason": "stop"}]}
+    gateway.vendor.script.next(Behaviour(body=json.dumps(answer)))
+    body = json.dumps({"model": "demo/chat", "messages": [{"role": "user", "content": "hi"}]})
+    head = (
+        f"POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
+        f"content-length: {len(body)}\r\n\r\n"
+    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.running.port, limit=4_096)
+    writer.write((head + body).encode())
+    counters = gateway.running.node.counters
+    async with asyncio.timeout(20):
+        while not counters.connections_cut["stalled_reader"]:
+            await asyncio.sleep(0.05)
+    received = 0
+    with suppress(ConnectionError):
+        while piece := await reader.read(1_000_000):
+            received += len(piece)
+    assert received < 20_000_000
+    writer.close()
+    await gateway.at_rest()
+
+
+async def test_reader_that_is_slow_but_fast_enough_gets_its_whole_answer(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "STALLED_S", 5.0)
+    monkeypatch.setattr(readers, "WINDOW_S", 1.5)
+    gateway.vendor.script.next(Behaviour(tokens=30_000))
+    body = {"model": "demo/chat", "stream": True}
+    messages = [{"role": "user", "content": "hello"}]
+    received = b""
+    async with gateway.client.stream(
+        "POST", "/chat/completions", json={**body, "messages": messages}
+    ) as reply:
+        async for piece in reply.aiter_raw(400_000):
+            received += piece
+            await asyncio.sleep(0.3)
+    assert received.endswith(b"data: [DONE]\n\n")
+    assert not gateway.running.node.counters.connections_cut

@@ -1,12 +1,14 @@
 """What the sweep finds: one that cannot be dealt with keeps no other back."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 
 from gwd import ledger
 from gwd.demo import Behaviour
+from gwd.pipeline.dispatch import Dispatcher
 from tests.flows.started import (
     Started,
     change,
@@ -95,3 +97,57 @@ def _put_back(connection: Any, hold: ledger.OpenReservation) -> None:
         "UPDATE reservation SET context = ? WHERE generation_id = ?",
         (hold.context, hold.generation_id),
     )
+
+
+async def test_a_request_past_its_deadline_is_ended_and_gives_back_its_hold(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that can be told to end, and one that hears nothing: neither keeps its hold."""
+    monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.05)
+    monkeypatch.setattr("gwd.jobs.sweep.SLACK_US", 1_000_000)
+    released = asyncio.Event()
+
+    async def hangs(*_: Any) -> None:
+        await released.wait()
+
+    async def hears_nothing(*_: Any) -> None:
+        while not released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await released.wait()
+
+    running, gateway = await started.start(GWD_TIMEOUTS_TOTAL_S="1")
+    for run, outcome in ((hangs, "told"), (hears_nothing, "given up")):
+        released.clear()
+        monkeypatch.setattr(Dispatcher, "run", run)
+        asked = asyncio.ensure_future(gateway.chat())
+        async with asyncio.timeout(5):
+            while not await running.store.read(ledger.open_reservations):
+                await asyncio.sleep(0.02)
+        [generation_id] = running.node.line.live
+        async with asyncio.timeout(5):
+            while await running.store.read(ledger.open_reservations):
+                await asyncio.sleep(0.05)
+        reply = await asked
+        assert reply.status_code == 502
+        assert "deadline" in reply.json()["error"]["message"]
+        assert (generation_id in running.node.line.live) == (outcome == "given up")
+        released.set()
+        await gateway.at_rest()
+    assert (await running.store.read(ledger.verify)).ok
+    await stop(running, gateway)
+
+
+async def test_a_jump_of_the_wall_clock_ends_no_running_request(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.05)
+    running, gateway = await started.start()
+    started.vendor.script.next(Behaviour(tokens=20, event_delay_s=0.03))
+    asked = await reading(gateway, stream=True)
+    clock = running.node.clock
+    monkeypatch.setattr(type(clock), "now_us", lambda _, real=clock.now_us: real() + 86_400_000_000)
+    reply = await asked
+    assert reply.text.endswith("data: [DONE]\n\n")
+    assert "error" not in reply.text
+    await gateway.at_rest()
+    await stop(running, gateway)

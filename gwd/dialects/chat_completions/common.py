@@ -6,6 +6,7 @@ from typing import Any, Final
 from gwd.core.errors import InvalidValue, UnsupportedParameter
 from gwd.core.request import Extras, Reasoning, Sampling
 from gwd.dialects.chat_completions.wire import CommonWire
+from gwd.dialects.sizes import checked_stops
 
 # Fields that other routers define for themselves: no vendor knows them, so they are never sent on.
 ROUTER_FIELDS: Final = frozenset(
@@ -33,6 +34,7 @@ def check_single_choice(wire: CommonWire) -> None:
 
 def sampling_of(wire: CommonWire) -> Sampling:
     stop = (wire.stop,) if isinstance(wire.stop, str) else tuple(wire.stop or ())
+    checked_stops(stop, "stop")
     return Sampling(
         temperature=wire.temperature,
         top_p=wire.top_p,

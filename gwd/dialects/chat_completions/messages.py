@@ -30,7 +30,7 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.unread import told
-from gwd.dialects import json_input
+from gwd.dialects import data_url, json_input
 from gwd.dialects.chat_completions.reasoning import reasoning_parts, tool_signatures
 from gwd.dialects.chat_completions.wire import (
     CacheControlWire,
@@ -257,15 +257,14 @@ def _file_source(file: FileWire, at: str) -> Source:
 
 def _inline(url: str, at: str, *, media_type: str, error: type[InvalidRequest]) -> InlineSource:
     """The bytes of a data URL; parameters are dropped, url-safe or unpadded base64 is made standard."""
-    head, comma, payload = url.removeprefix("data:").partition(",")
-    declared, *parameters = (piece.strip().lower() for piece in head.split(";"))
-    if not (url.startswith("data:") and comma and "base64" in parameters):
+    found = data_url.read(url)
+    if found is None or not found.is_base64:
         raise error(f"`{at}` must be an https URL or a base64 data URL", param=at)
-    data = payload.encode("ascii", "replace").translate(_STANDARD, b" \r\n\t").rstrip(b"=")
+    data = found.payload.encode("ascii", "replace").translate(_STANDARD, b" \r\n\t").rstrip(b"=")
     if not data or len(data) % 4 == 1 or data.translate(None, _ALPHABET):
         raise error(f"`{at}` holds invalid base64", param=at)
     padded = data + b"=" * (-len(data) % 4)
-    return InlineSource(media_type=declared or media_type, data=padded.decode("ascii"))
+    return InlineSource(media_type=found.media_type or media_type, data=padded.decode("ascii"))
 
 
 def _needed(value: T | None, at: str) -> T:

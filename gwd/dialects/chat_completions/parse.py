@@ -20,6 +20,7 @@ from gwd.dialects.chat_completions.messages import mark_last, messages_of, ttl_o
 from gwd.dialects.chat_completions.tools import tool_choice_of, tools_of, visible
 from gwd.dialects.chat_completions.wire import ChatWire, ResponseFormatWire
 from gwd.dialects.schemas import modern
+from gwd.dialects.sizes import checked_messages
 
 _FIELDS: Final = json_input.field_names(ChatWire)
 
@@ -61,7 +62,7 @@ def _refuse_unsupported(wire: ChatWire) -> None:
 
 
 def _generate(wire: ChatWire, raw: dict[str, Any]) -> Generate:
-    messages = messages_of(wire.messages, raw["messages"])
+    messages = checked_messages(messages_of(wire.messages, raw["messages"]), "messages")
     if wire.cache_control is not None:
         last = messages[-1]
         marked = mark_last(last.parts, ttl_of(wire.cache_control))

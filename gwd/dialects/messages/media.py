@@ -6,6 +6,7 @@ from typing import Final
 
 from gwd.core.errors import InvalidImage, InvalidValue, MissingParameter
 from gwd.core.request import InlineSource, Source, UrlSource, VendorFileSource
+from gwd.dialects import data_url
 from gwd.dialects.messages.wire import SourceWire
 
 _URL_SAFE: Final = str.maketrans("-_", "+/")
@@ -41,12 +42,12 @@ def source_of(wire: SourceWire, path: str, *, default_type: str) -> Source:
 
 def inline_from_url(url: str, path: str) -> InlineSource:
     """The bytes of a data URL; its parameters other than base64 are dropped."""
-    head, comma, data = url.removeprefix("data:").partition(",")
-    media_type, *parameters = [piece.strip().lower() for piece in head.split(";")]
-    if not comma or "base64" not in parameters:
+    found = data_url.read(url)
+    if found is None or not found.is_base64:
         raise InvalidImage(f"`{path}`: a data URL must hold base64 data", param=path)
     return InlineSource(
-        media_type=media_type or "application/octet-stream", data=standard_base64(data, path)
+        media_type=found.media_type or "application/octet-stream",
+        data=standard_base64(found.payload, path),
     )
 
 

@@ -56,6 +56,7 @@ from gwd.dialects.messages.wire import (
     ToolWire,
 )
 from gwd.dialects.schemas import modern
+from gwd.dialects.sizes import checked_messages, checked_stops
 
 MAX_FALLBACKS: Final = 3
 MAX_TOOLS: Final = 512
@@ -117,7 +118,7 @@ def _request(
         temperature=full.temperature,
         top_p=full.top_p,
         top_k=full.top_k,
-        stop=tuple(full.stop_sequences or ()),
+        stop=checked_stops(tuple(full.stop_sequences or ()), "stop_sequences"),
     )
     messages = _messages(wire, raw)
     generate = Generate(
@@ -180,7 +181,7 @@ def _messages(wire: CountBody, raw: dict[str, Any]) -> tuple[Message, ...]:
                 extras=_message_extras(raw["messages"][index]),
             )
         )
-    return tuple(messages)
+    return checked_messages(tuple(messages), "messages")
 
 
 def _message_extras(raw: dict[str, Any]) -> Extras | None:

@@ -1,7 +1,7 @@
 """Input items to messages: what one assistant turn produced becomes one message, in the client's order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -95,7 +95,8 @@ class _Reader:
         self._namespaces = namespaces
         self._kept_call_ids = kept_call_ids
         self._done: list[Message] = []
-        self._open: Message | None = None
+        self._role: Literal["assistant", "tool"] | None = None
+        self._parts: list[Part] = []
 
     def messages(self) -> tuple[Message, ...]:
         self._close()
@@ -164,17 +165,16 @@ class _Reader:
         )
         self._add("tool", ToolResultPart(call_id=output.call_id, parts=parts))
 
-    def _add(self, role: str, *parts: Part) -> None:
-        if self._open is None or self._open.role != role:
+    def _add(self, role: Literal["assistant", "tool"], *parts: Part) -> None:
+        if self._role != role:
             self._close()
-            self._open = Message(role="assistant" if role == "assistant" else "tool", parts=parts)
-        else:
-            self._open = msgspec.structs.replace(self._open, parts=(*self._open.parts, *parts))
+            self._role = role
+        self._parts += parts
 
     def _close(self) -> None:
-        if self._open is not None:
-            self._done.append(self._open)
-            self._open = None
+        if self._role is not None:
+            self._done.append(Message(role=self._role, parts=tuple(self._parts)))
+            self._role, self._parts = None, []
 
 
 def _is_own_item(part: Part) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 from gwd.core.errors import InvalidImage, InvalidRequest, InvalidValue
 from gwd.core.request import InlineSource, Source, UrlSource, VendorFileSource
+from gwd.dialects import data_url
 from gwd.dialects.responses.wire import FileContent, ImageContent
 
 _URL_SAFE: Final = str.maketrans("-_", "+/", " \t\r\n")
@@ -67,11 +68,11 @@ def _is_web(url: str) -> bool:
 
 def _inline(url: str, refusal: InvalidRequest) -> InlineSource:
     """A data URL with its parameters dropped, standard base64, and the type that the bytes themselves show."""
-    head, comma, payload = url[5:].partition(",")
-    if not comma:
+    found = data_url.read(url)
+    if found is None:
         raise refusal
-    media_type, *parameters = (part.strip().lower() for part in head.split(";"))
-    if "base64" in parameters:
+    payload = found.payload
+    if found.is_base64:
         data = unquote_to_bytes(payload).decode("latin-1") if "%" in payload else payload
         data = data.translate(_URL_SAFE).rstrip("=")
         data += "=" * (-len(data) % 4)
@@ -84,7 +85,7 @@ def _inline(url: str, refusal: InvalidRequest) -> InlineSource:
         data = base64.b64encode(decoded).decode("ascii")
     if not decoded:
         raise refusal
-    return InlineSource(media_type=_sniffed(decoded) or media_type or "text/plain", data=data)
+    return InlineSource(media_type=_sniffed(decoded) or found.media_type or "text/plain", data=data)
 
 
 def _sniffed(data: bytes) -> str | None:

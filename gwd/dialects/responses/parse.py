@@ -23,6 +23,7 @@ from gwd.dialects.responses.namespaces import Member
 from gwd.dialects.responses.tools import Offer, choice_of, offer_of
 from gwd.dialects.responses.wire import BodyWire, ReasoningWire, TextWire
 from gwd.dialects.schemas import modern
+from gwd.dialects.sizes import checked_messages
 
 MAX_METADATA: Final = 16
 MAX_METADATA_NAME: Final = 64
@@ -143,6 +144,7 @@ def _messages(wire: BodyWire, offer: Offer, resolve: ItemResolver | None) -> tup
     if wire.input is None:
         raise MissingParameter("`input` is required: a text or a list of items", param="input")
     messages = messages_of(wire.input, namespaces=offer.namespaces, resolve=resolve)
+    checked_messages(messages, "input")
     if not wire.instructions:
         return messages
     return (Message(role="system", parts=(TextPart(text=wire.instructions),)), *messages)

@@ -4,6 +4,7 @@ One part is open at a time. Blocks that a vendor opens while another is open wai
 its block indices only tell which block a delta belongs to.
 """
 
+from collections import deque
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +31,7 @@ from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
 from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
-from gwd.vendors.base import UndecodableError
+from gwd.vendors.base import PartCount, UndecodableError, together
 from gwd.vendors.finish import matched_stop, reason_of, word_of
 from gwd.vendors.second_reading import SecondReading, lines_of
 from gwd.vendors.streamed import decode_streamed, looks_streamed
@@ -72,7 +73,8 @@ class MessagesDecoder:
         self._over = False
         self._index = 0
         self._current: OpenBlock | None = None
-        self._waiting: list[OpenBlock] = []
+        self._waiting: deque[OpenBlock] = deque()
+        self._count = PartCount()
         self._by_index: dict[int, OpenBlock] = {}
         self._skipped: set[int] = set()
         self._call_ids: set[str] = set()
@@ -235,6 +237,7 @@ class MessagesDecoder:
         if block.type not in READ_BLOCKS and not self._own:
             self._skipped.add(index)
             return events
+        self._count.add(is_call=block.type == "tool_use")
         is_answer = block.type == "tool_use" and block.name == self._answer_tool
         opened = OpenBlock(block, raw, is_answer=is_answer and self._answer_tool is not None)
         self._by_index[index] = opened
@@ -269,8 +272,7 @@ class MessagesDecoder:
             events.append(PartDelta(index, "", {"citation": citation}))
         if text := (block.text if block.type == "text" else block.thinking):
             events.append(PartDelta(index, text))
-        for held in opened.held:
-            events.append(PartDelta(index, held.text, held.extras))
+        events += (PartDelta(index, text, extras) for text, extras in together(opened.held))
         return events
 
     def _delta(self, index: int, delta: Delta) -> list[Event]:
@@ -294,10 +296,9 @@ class MessagesDecoder:
             return events
         if delta.partial_json and not delta.partial_json.isspace():
             opened.said = True
-        part = PartDelta(self._index, text or "", extras)
         if opened is self._current:
-            return [*events, part]
-        opened.held.append(part)
+            return [*events, PartDelta(self._index, text or "", extras)]
+        opened.held.append((text or "", extras))
         return events
 
     def _block_stopped(self, index: int) -> list[Event]:
@@ -315,7 +316,7 @@ class MessagesDecoder:
             events += self._end(self._current)
             self._current = None
             if self._waiting:
-                events += self._begin(self._waiting.pop(0))
+                events += self._begin(self._waiting.popleft())
         return events
 
     def _end(self, opened: OpenBlock) -> list[Event]:

@@ -5,17 +5,20 @@ user turn right after it, before anything else. A call nobody answered gets a re
 asked for becomes text; ids that occur twice are told apart.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from gwd.core.errors import InvalidRequest
 from gwd.core.request import Extras, Message, ToolCallPart, ToolResultPart
 from gwd.vendors.anthropic_messages.content import (
     BAD_ARGUMENTS_NOTE,
+    ID_LENGTH,
     Block,
     Blocks,
     upstream_id,
 )
+from gwd.vendors.tool_names import UniqueIds
 
 PLACEHOLDER: Final = "."
 NOT_EXECUTED: Final = "This call was not executed."
@@ -33,6 +36,7 @@ class Turn:
         self.results: list[Block] = []
         self.open_calls: dict[str, str] = {}
         self.extras: Extras = {}
+        self.following: Turn | None = None
 
     @property
     def content(self) -> list[Block]:
@@ -49,10 +53,11 @@ class History:
         self._blocks = blocks
         self._own = own
         self._mid_system = mid_system
-        self._turns: list[Turn] = []
+        self._first: Turn | None = None
+        self._last: Turn | None = None
         self._notes: dict[str, str] = {}
-        self._waiting: dict[str, list[tuple[Turn, str]]] = {}
-        self._used_ids: set[str] = set()
+        self._waiting: defaultdict[str, deque[tuple[Turn, str]]] = defaultdict(deque)
+        self._ids = UniqueIds(length=ID_LENGTH)
         self._last_is_empty = False
 
     def add(self, message: Message) -> None:
@@ -67,8 +72,9 @@ class History:
             case "user" | "tool":
                 self._user(message)
         role = "user" if message.role == "tool" else message.role
-        if self._own and message.extras and self._turns and self._turns[-1].role == role:
-            self._turns[-1].extras |= message.extras
+        last = self._last
+        if self._own and message.extras and last is not None and last.role == role:
+            last.extras |= message.extras
 
     def turns(self, *, after_system: bool) -> list[Turn]:
         """The finished turns. Raises InvalidRequest if nothing is left to answer.
@@ -80,11 +86,11 @@ class History:
                 "the last message is empty: send text, an image, a file or a tool result",
                 param="messages",
             )
-        for turn in [turn for turn in self._turns if turn.open_calls]:
-            answer = self._turn_after(turn)
-            for call_id in turn.open_calls.values():
-                answer.results.append(_not_executed(call_id))
-        turns = [turn for turn in self._turns if turn.content]
+        for turn in self._in_order():
+            if turn.open_calls:
+                answer = self._turn_after(turn)
+                answer.results += (_not_executed(call_id) for call_id in turn.open_calls.values())
+        turns = [turn for turn in self._in_order() if turn.content]
         if all(turn.role == "system" for turn in turns) and (turns or not after_system):
             raise InvalidRequest(
                 "`messages` holds nothing to answer: send a message with text", param="messages"
@@ -104,11 +110,11 @@ class History:
 
     def _call(self, part: ToolCallPart) -> None:
         turn = self._turn("assistant")
-        call_id = self._unique(upstream_id(part.call_id))
+        call_id = self._ids.add(upstream_id(part.call_id))
         block, valid = self._blocks.call(part, call_id)
         turn.blocks.append(block)
         turn.open_calls[call_id] = call_id
-        self._waiting.setdefault(part.call_id, []).append((turn, call_id))
+        self._waiting[part.call_id].append((turn, call_id))
         if not valid:
             self._notes[call_id] = BAD_ARGUMENTS_NOTE
 
@@ -127,7 +133,7 @@ class History:
         if not waiting:
             self._append("user", self._blocks.result_as_text(part))
             return
-        turn, call_id = waiting.pop(0)
+        turn, call_id = waiting.popleft()
         del turn.open_calls[call_id]
         block = self._blocks.result(part, call_id, self._notes.get(call_id, ""))
         self._turn_after(turn).results.append(block)
@@ -138,24 +144,32 @@ class History:
             self._turn(role).blocks.extend(kept)
 
     def _turn(self, role: Role) -> Turn:
-        if not self._turns or self._turns[-1].role != role:
-            self._turns.append(Turn(role))
-        return self._turns[-1]
+        last = self._last
+        if last is None or last.role != role:
+            turn = self._last = Turn(role)
+            if last is None:
+                self._first = turn
+            else:
+                last.following = turn
+            return turn
+        return last
 
     def _turn_after(self, turn: Turn) -> Turn:
         """The user turn right behind an assistant turn, made if something else stands there."""
-        index = next(i for i in range(len(self._turns), 0, -1) if self._turns[i - 1] is turn)
-        if index == len(self._turns) or self._turns[index].role != "user":
-            self._turns.insert(index, Turn("user"))
-        return self._turns[index]
+        behind = turn.following
+        if behind is not None and behind.role == "user":
+            return behind
+        made = turn.following = Turn("user")
+        made.following = behind
+        if turn is self._last:
+            self._last = made
+        return made
 
-    def _unique(self, call_id: str) -> str:
-        unique, count = call_id, 1
-        while unique in self._used_ids:
-            count += 1
-            unique = f"{call_id[:58]}_{count}"
-        self._used_ids.add(unique)
-        return unique
+    def _in_order(self) -> Iterator[Turn]:
+        turn = self._first
+        while turn is not None:
+            yield turn
+            turn = turn.following
 
 
 def _not_executed(call_id: str) -> Block:

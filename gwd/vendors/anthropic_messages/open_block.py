@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.core.events import PartDelta, PartKind
+from gwd.core.events import PartKind
 from gwd.core.odd_json import UNREADABLE, read
 from gwd.vendors.anthropic_messages.wire import Block, Delta
 
@@ -20,7 +20,7 @@ class OpenBlock:
         self.block = block
         self.foreign = None if block.type in READ_BLOCKS else ForeignBlock(raw)
         self.is_answer = is_answer
-        self.held: list[PartDelta] = []
+        self.held: list[tuple[str, dict[str, Any] | None]] = []
         self.said = False
         self.ended = False
         self.signature = block.signature or ""

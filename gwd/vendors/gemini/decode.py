@@ -27,7 +27,7 @@ from gwd.core.request import Request
 from gwd.core.sse import Frame
 from gwd.core.usage import Usage
 from gwd.vendors import faults
-from gwd.vendors.base import UndecodableError
+from gwd.vendors.base import PartCount, UndecodableError
 from gwd.vendors.finish import GEMINI_WORDS, reason_of, word_of
 from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.faults import error_in, fault_inside
@@ -74,6 +74,7 @@ class GeminiDecoder:
         self._said = False
         self._called = False
         self._call_ids: set[str] = set()
+        self._count = PartCount()
         self._word: str | None = None
         self._blocked: str | None = None
         self._explanation: str | None = None
@@ -219,6 +220,7 @@ class GeminiDecoder:
 
     def _call(self, call: FunctionCallWire, signature: str | None, events: list[Event]) -> None:
         self._end(events)
+        self._count.add(is_call=True)
         self._said = self._called = True
         call_id = _str(call.id)
         if call_id is None or call_id in self._call_ids:
@@ -234,6 +236,7 @@ class GeminiDecoder:
 
     def _begin(self, kind: PartKind, events: list[Event]) -> None:
         self._open = kind
+        self._count.add(is_call=False)
         # The vendor shows summaries of its thoughts, never the thoughts themselves.
         events.append(PartStarted(self._index, kind, format=FORMAT, summary=kind == "reasoning"))
 

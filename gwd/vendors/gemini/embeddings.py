@@ -9,13 +9,13 @@ import msgspec
 
 from gwd.core.errors import UnsupportedInput
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.odd_json import MAX_ODD_BYTES, UNREADABLE
 from gwd.core.request import Embed
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.gemini.call import headers_for, method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
-from gwd.vendors.gemini.wire import EmbeddingsWire
+from gwd.vendors.gemini.wire import EmbeddingsWire, EmbeddingWire, RawEmbeddingsWire
 from gwd.vendors.second_reading import read_any, reader
 from gwd.vendors.usage import usage_of
 from gwd.vendors.usage_formats import EMBEDDINGS
@@ -25,6 +25,8 @@ Json = dict[str, Any]
 MAX_BATCH: Final = 100
 
 _ANSWER: Final = reader(msgspec.json.Decoder(EmbeddingsWire).decode)
+_RAW_ANSWER: Final = msgspec.json.Decoder(RawEmbeddingsWire).decode
+_VALUES: Final = msgspec.json.Decoder(tuple[float, ...]).decode
 
 
 def build(embed: Embed, target: Target) -> UpstreamCall:
@@ -46,7 +48,7 @@ def build(embed: Embed, target: Target) -> UpstreamCall:
 def decode(body: bytes, embed: Embed) -> list[Event]:
     """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
     try:
-        answer = _ANSWER(body)
+        answer = _answer(body)
     except UNREADABLE:
         answer = EmbeddingsWire(error=_error_of(body))
     if answer.error:
@@ -61,6 +63,23 @@ def decode(body: bytes, embed: Embed) -> list[Event]:
         Embedded(tuple(one.values for one in found)),
         Finished("stop", usage=usage_of(answer.usage_metadata, EMBEDDINGS)),
     ]
+
+
+def _answer(body: bytes) -> EmbeddingsWire:
+    """The answer, its embeddings read one by one. Raises what is UNREADABLE."""
+    try:
+        raw = _RAW_ANSWER(body)
+        one = raw.embedding
+        return EmbeddingsWire(
+            [EmbeddingWire(_VALUES(each.values)) for each in raw.embeddings or ()],
+            None if one is None else EmbeddingWire(_VALUES(one.values)),
+            raw.usage_metadata,
+            raw.error,
+        )
+    except UNREADABLE:
+        if len(body) > MAX_ODD_BYTES:
+            raise
+        return _ANSWER(body)
 
 
 def _one(text: str | tuple[int, ...], embed: Embed, target: Target) -> Json:

@@ -25,7 +25,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.gemini.content import FORMAT, Contents
-from gwd.vendors.tool_names import ToolNames, call_id_for
+from gwd.vendors.tool_names import ToolNames, UniqueIds, call_id_for
 
 Json = dict[str, Any]
 
@@ -51,10 +51,10 @@ class History:
         self._target = target
         # The models that think by budget, or not at all, ask for no signature.
         self._wants_signatures = target.flags.thinking_form not in ("budget", "none")
-        self._messages = list(body.messages)
+        self._messages = deque(body.messages)
         self._results = _results_by_call(body.messages)
         self._answered: set[int] = set()
-        self._used_ids: set[str] = set()
+        self._ids = UniqueIds(length=MAX_CALL_ID)
         self._is_only_system = False
         self._turns: list[Json] = []
         self._unanswered: list[tuple[ToolCallPart, Json]] = []
@@ -63,7 +63,7 @@ class History:
         """The parts of the leading system text, taken off the conversation; later system text stays in its place."""
         parts: list[Json] = []
         while self._messages and self._messages[0].role == "system":
-            parts += self._texts(self._messages.pop(0))
+            parts += self._texts(self._messages.popleft())
         self._is_only_system = bool(parts) and not self._messages
         return parts
 
@@ -165,7 +165,7 @@ class History:
 
     def _call(self, part: ToolCallPart) -> Json:
         arguments, _ = _arguments(part.arguments)
-        call_id = self._unique(call_id_for(part.call_id, length=MAX_CALL_ID))
+        call_id = self._ids.add(call_id_for(part.call_id, length=MAX_CALL_ID))
         name = self._names.upstream(part.name)
         return {"functionCall": {"id": call_id, "name": name, "args": arguments}}
 
@@ -201,14 +201,6 @@ class History:
             self._turns[-1]["parts"] += parts
         else:
             self._turns.append(_turn(role, *parts))
-
-    def _unique(self, call_id: str) -> str:
-        unique, count = call_id, 1
-        while unique in self._used_ids:
-            count += 1
-            unique = f"{call_id[: MAX_CALL_ID - 6]}_{count}"
-        self._used_ids.add(unique)
-        return unique
 
 
 def _turn(role: Literal["user", "model"], *parts: Json) -> Json:

@@ -57,3 +57,14 @@ class EmbeddingsWire(msgspec.Struct, rename="camel"):
     embedding: EmbeddingWire | None = None
     usage_metadata: Any = None
     error: Any = None
+
+
+class RawEmbeddingWire(msgspec.Struct):
+    """Its numbers are read one embedding at a time: together they may be millions."""
+
+    values: msgspec.Raw
+
+
+class RawEmbeddingsWire(EmbeddingsWire, rename="camel"):
+    embeddings: list[RawEmbeddingWire] | None = None  # type: ignore[assignment]
+    embedding: RawEmbeddingWire | None = None  # type: ignore[assignment]

@@ -6,12 +6,14 @@ What begins again behind a complete call is held back until it is known to be an
 A call that never gets a name is none.
 """
 
+from collections import deque
 from typing import Any, Final
 
 import msgspec
 
 from gwd.core import ids
 from gwd.core.events import Event, PartDelta, PartEnded, PartKind, PartStarted
+from gwd.vendors.base import PartCount, together
 from gwd.vendors.openai_chat.arguments import Arguments, FreeText, as_object
 from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.openai_chat.wire import ToolCallWire
@@ -66,7 +68,8 @@ class Assembly:
         self.has_lost_call = False
         self._names = names
         self._origin = origin
-        self._queue: list[_Part] = []
+        self._queue: deque[_Part] = deque()
+        self._count = PartCount()
         self._all_calls: list[_Part] = []
         self._ids: set[str] = set()
         self._index = 0
@@ -155,6 +158,8 @@ class Assembly:
         if delta.extra_content is not None:
             part.extras = {FIELD: delta.extra_content, ORIGIN: self._origin}
         part.arguments.add(text)
+        if part is not self._queue[0]:
+            part.arguments.is_complete()  # looked at as it comes: when its turn comes, many may
         self._advance()
 
     def finish(self) -> None:
@@ -171,6 +176,7 @@ class Assembly:
                 self._end_head()
 
     def _append(self, part: _Part) -> _Part:
+        self._count.add(is_call=part.kind == "tool_call")
         self._queue.append(part)
         self.open_text = None
         return part
@@ -212,7 +218,7 @@ class Assembly:
                 return  # Some servers send the id first: a call starts once its name is known.
             is_last = len(self._queue) == 1
             if head.echo_of is not None:
-                if is_last or not (head.arguments.is_complete() or not head.arguments.text()):
+                if is_last or not (head.arguments.is_complete() or head.arguments.is_empty):
                     return
                 if _is_echo(head):
                     self._drop_head()
@@ -234,8 +240,9 @@ class Assembly:
             self._emit_arguments(head.arguments.take())
         elif head.pending:
             index = self._index
-            for text, extras in head.pending:
-                self.events.append(PartDelta(index, text, extras))
+            self.events += (
+                PartDelta(index, text, extras) for text, extras in together(head.pending)
+            )
             head.pending.clear()
 
     def _emit_arguments(self, texts: list[str]) -> None:
@@ -265,7 +272,7 @@ class Assembly:
         head.extras = None
 
     def _end_head(self) -> None:
-        head = self._queue.pop(0)
+        head = self._queue.popleft()
         self.open_text = None
         if head.kind == "tool_call":
             self._emit_arguments(head.arguments.close())
@@ -275,7 +282,7 @@ class Assembly:
 
     def _drop_head(self) -> None:
         """A call that is none after all; nothing of it has come out."""
-        del self._queue[0]
+        self._queue.popleft()
         self.calls -= 1
 
 

@@ -5,10 +5,10 @@ not executed, a result without a call becomes user text. What a tool message can
 user message. Calls that a client spread over neighbouring assistant messages are one turn, and go out as one message.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final, assert_never
-
-import msgspec
 
 from gwd.core.request import (
     FilePart,
@@ -24,7 +24,8 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.openai_chat.content import ContentBuilder, joined_text
-from gwd.vendors.openai_chat.replay import ReplayedReasoning, is_users_own
+from gwd.vendors.openai_chat.pairs import Pairs, Place, joined_turns
+from gwd.vendors.openai_chat.replay import ReplayedReasoning
 from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.tool_names import ToolNames, call_id_for
 
@@ -41,12 +42,13 @@ class HistoryBuilder:
 
     def __init__(self, request: Request, target: Target, names: ToolNames) -> None:
         assert isinstance(request.body, Generate)
-        self._messages = _joined_turns(request.body.messages)
+        self._messages = joined_turns(request.body.messages)
         self._same_family = request.family == "openai_chat"
         self._target = target
         self._names = names
         self._content = ContentBuilder(request, target)
-        self._used: set[tuple[int, int]] = set()
+        self._pairs = Pairs(self._messages)
+        self._used: set[Place] = set()
         self._carried: list[ContentPart] = []
         self._replayed = ReplayedReasoning(self._messages, target, asked=request.replay_reasoning)
 
@@ -135,35 +137,20 @@ class HistoryBuilder:
         self, index: int, calls: Sequence[ToolCallPart], ids: Sequence[str]
     ) -> Iterator[Json]:
         """The results of a turn's calls, in the client's order; then a stand-in for each that is missing."""
-        waiting: dict[str, list[str]] = {}
+        waiting: defaultdict[str, deque[str]] = defaultdict(deque)
         for call, upstream_id in zip(calls, ids, strict=True):
-            waiting.setdefault(call.call_id, []).append(upstream_id)
-        for place, result in self._results_after(index):
-            if place not in self._used and waiting.get(result.call_id):
-                self._used.add(place)
-                yield self._result(result, waiting[result.call_id].pop(0))
+            waiting[call.call_id].append(upstream_id)
+        found = [
+            answer
+            for call_id, upstream_ids in waiting.items()
+            for answer in self._pairs.results(index, call_id, len(upstream_ids))
+        ]
+        for place, result in sorted(found, key=itemgetter(0)):
+            self._used.add(place)
+            yield self._result(result, waiting[result.call_id].popleft())
         for upstream_ids in waiting.values():
             for upstream_id in upstream_ids:
                 yield {"role": "tool", "tool_call_id": upstream_id, "content": _NOT_EXECUTED}
-
-    def _results_after(self, index: int) -> Iterator[tuple[tuple[int, int], ToolResultPart]]:
-        """The results behind an assistant turn, up to the next answer to the user, with their places.
-
-        A slow tool may report when the assistant has gone on already; a call that uses an id again owns what follows.
-        """
-        again: set[str] = set()
-        user_spoke = False
-        for later in range(index + 1, len(self._messages)):
-            message = self._messages[later]
-            if message.role == "assistant":
-                if user_spoke:
-                    return
-                again |= {part.call_id for part in message.parts if isinstance(part, ToolCallPart)}
-                continue
-            user_spoke = user_spoke or is_users_own(message)
-            for place, part in enumerate(message.parts):
-                if isinstance(part, ToolResultPart) and part.call_id not in again:
-                    yield (later, place), part
 
     def _result(self, result: ToolResultPart, upstream_id: str) -> Json:
         texts = [part for part in result.parts if isinstance(part, TextPart)]
@@ -189,15 +176,17 @@ class HistoryBuilder:
 
 def _upstream_ids(calls: Sequence[ToolCallPart]) -> list[str]:
     """One id of at most 40 characters per call; two calls that share an id get different ones."""
-    ids: list[str] = []
+    ids: dict[str, None] = {}
+    repeats: dict[str, int] = {}
     for call in calls:
         upstream_id = _short(call.call_id)
-        repeat = 1
+        repeat = repeats.get(call.call_id, 1)
         while upstream_id in ids:
             repeat += 1
             upstream_id = call_id_for(f"{call.call_id}#{repeat}", length=MAX_ID)
-        ids.append(upstream_id)
-    return ids
+        repeats[call.call_id] = repeat
+        ids[upstream_id] = None
+    return list(ids)
 
 
 def _short(call_id: str) -> str:
@@ -211,24 +200,3 @@ def _orphan(result: ToolResultPart) -> list[ContentPart]:
     text = joined_text(part for part in result.parts if isinstance(part, TextPart))
     others = [part for part in result.parts if not isinstance(part, TextPart)]
     return [TextPart(text=f"Result of an earlier tool call: {text}".rstrip()), *others]
-
-
-def _joined_turns(messages: Sequence[Message]) -> list[Message]:
-    """The messages, with neighbours of the assistant made one where calls are among them: results must follow calls."""
-    joined: list[Message] = []
-    for message in messages:
-        last = joined[-1] if joined else None
-        if last is not None and last.role == message.role == "assistant" and _calls(last, message):
-            joined[-1] = msgspec.structs.replace(
-                last,
-                parts=(*last.parts, *message.parts),
-                name=last.name or message.name,
-                extras={**(last.extras or {}), **(message.extras or {})} or None,
-            )
-        else:
-            joined.append(message)
-    return joined
-
-
-def _calls(*messages: Message) -> bool:
-    return any(isinstance(part, ToolCallPart) for message in messages for part in message.parts)

@@ -7,8 +7,9 @@ the field: the endpoint's flags `reasoning_replay` and `reasoning_field` say whi
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gwd.core.request import Message, ReasoningPart, ToolCallPart, ToolResultPart
+from gwd.core.request import Message, ReasoningPart, ToolCallPart
 from gwd.core.target import Replay, Target
+from gwd.vendors.openai_chat.pairs import is_users_own
 
 Json = dict[str, Any]
 
@@ -88,8 +89,3 @@ def _turns_wanted(messages: Sequence[Message], wanted: Replay) -> frozenset[int]
             turn, has_call = [], False
     places.update(turn if has_call else ())
     return frozenset(places)
-
-
-def is_users_own(message: Message) -> bool:
-    """Whether the user says something here: a message that is not only results."""
-    return message.role == "user" and not all(isinstance(p, ToolResultPart) for p in message.parts)

@@ -22,7 +22,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Flags
 from gwd.vendors.openai_responses.content import Contents
-from gwd.vendors.tool_names import ToolNames, call_id_for
+from gwd.vendors.tool_names import ToolNames, UniqueIds, call_id_for
 
 REASONING_FORMAT: Final = "openai-responses-v1"
 MAX_CALL_ID: Final = 64
@@ -41,15 +41,15 @@ class History:
         self._custom = frozenset(tool.name for tool in body.tools if tool.custom)
         self._results = _results_by_call(body.messages)
         self._answered: set[int] = set()
-        self._used_ids: set[str] = set()
+        self._ids = UniqueIds(length=MAX_CALL_ID)
         self._items: list[Item] = []
-        self._messages = list(body.messages)
+        self._messages = deque(body.messages)
 
     def instructions(self) -> str | None:
         """The leading system text, taken off the conversation. Developer messages stay items of their own."""
         texts = []
         while self._messages and self._is_instruction(self._messages[0]):
-            message = self._messages.pop(0)
+            message = self._messages.popleft()
             texts += [self._contents.text(p) for p in message.parts if isinstance(p, TextPart)]
         return "\n\n".join(text for text in texts if text) or None
 
@@ -107,7 +107,7 @@ class History:
                 case TextPart() | RefusalPart():
                     _add_text(turn, part)
                 case ToolCallPart():
-                    call_id = self._unique(call_id_for(part.call_id, length=MAX_CALL_ID))
+                    call_id = self._ids.add(call_id_for(part.call_id, length=MAX_CALL_ID))
                     turn.append(self._call(part, call_id))
                     answers.append(self._answer(part, call_id))
                 case ReasoningPart():
@@ -133,14 +133,6 @@ class History:
         result = waiting.popleft()
         self._answered.add(id(result))
         return {"type": kind, "call_id": call_id, "output": self._contents.result(result)}
-
-    def _unique(self, call_id: str) -> str:
-        unique, count = call_id, 1
-        while unique in self._used_ids:
-            count += 1
-            unique = f"{call_id[: MAX_CALL_ID - 6]}_{count}"
-        self._used_ids.add(unique)
-        return unique
 
 
 def _results_by_call(messages: Sequence[Message]) -> defaultdict[str, deque[ToolResultPart]]:

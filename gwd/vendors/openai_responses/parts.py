@@ -1,10 +1,12 @@
 """Puts what a server streams into parts: one open at a time, in the order in which they appeared."""
 
+from collections import deque
 from typing import Any
 
 import msgspec
 
 from gwd.core.events import Event, PartDelta, PartEnded, PartStarted
+from gwd.vendors.base import PartCount, together
 
 
 class Slot:
@@ -27,7 +29,8 @@ class Parts:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.calls = 0
-        self._queue: list[Slot] = []
+        self._queue: deque[Slot] = deque()
+        self._count = PartCount()
         self._index = 0
         self._head_is_open = False
 
@@ -39,6 +42,7 @@ class Parts:
     def open(self, opening: PartStarted) -> Slot:
         """A new part, behind those that are not complete yet; its index is given when its turn comes."""
         slot = Slot(opening)
+        self._count.add(is_call=opening.kind == "tool_call")
         if opening.kind == "tool_call":
             self.calls += 1
         self._queue.append(slot)
@@ -81,15 +85,16 @@ class Parts:
             annotations = [_nested(annotation) for annotation in head.annotations]
             extras = {"annotations": annotations} if annotations else None
             self.events.append(PartEnded(self._index, head.signature, extras))
-            self._queue.pop(0)
+            self._queue.popleft()
             self._index += 1
             self._head_is_open = False
 
     def _start(self, head: Slot) -> None:
         self._head_is_open = True
         self.events.append(msgspec.structs.replace(head.opening, index=self._index))
-        for text, extras in head.pending:
-            self.events.append(PartDelta(self._index, text, extras))
+        self.events += (
+            PartDelta(self._index, text, extras) for text, extras in together(head.pending)
+        )
         head.pending.clear()
 
 

@@ -47,4 +47,3 @@ async def test_frames_go_straight_in_only_while_nothing_waits_before_them() -> N
     connection.buffered = 0
     connection.closing = True
     assert not stream.pour(b"third")
-    stream.stop()

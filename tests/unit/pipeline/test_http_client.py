@@ -156,19 +156,73 @@ async def test_cut_body_is_a_network_fault(client: Upstream, said: bytes) -> Non
     assert caught.value.fault.reason == "network"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [b"", b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\nx: " + b"y" * 20_000 + b"\r\n\r\n"],
-)
-async def test_what_is_no_answer_is_a_network_fault_and_is_not_sent_again(
-    client: Upstream, said: bytes
-) -> None:
-    server, listening = await started(answers(said))
-    async with listening:
-        with pytest.raises(UpstreamFault) as caught:
-            await client.send(server.call(), 5)
-    assert caught.value.fault.reason == "network"
-    assert server.connections == 1
+NO_ANSWERS = [
+    (b"", "network"),
+    *(
+        (said, "upstream_error")
+        for said in (
+            b"SSH-2.0\r\n",
+            b"HTTP/1.1 200 OK\r\nx: " + b"y" * 20_000 + b"\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nx: " + b"y" * 40_000,
+            b"HTTP/1.1 " + b"y" * 40_000,
+            b"HTTP/1.1 200 " + b"y" * 40_000,
+            b"HTTP/1.1 200 OK\r\n" + b"x" * 40_000,
+            b"HTTP/1.1 100 Continue\r\n\r\n" * 40,
+            b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+            b"HTTP/1.1\r\n\r\n",
+            b"HTTP/1.1 \r\n\r\n",
+            b"\r\n" * 20_000,
+            *(
+                b"HTTP/1.1 %b Odd\r\ncontent-length: 2\r\n\r\n{}" % status
+                for status in (
+                    *(b"000", b"001", b"99", b"099", b"600", b"700", b"999", b"1000", b"2000"),
+                    *(b"-1", b"20", b"2", b"0", b"20x", b"", b"two"),
+                )
+            ),
+        )
+    ),
+]
+
+
+async def test_what_is_no_answer_fails_at_once_and_is_not_sent_again(client: Upstream) -> None:
+    """Also where the vendor keeps the connection open: nothing may be waited for."""
+
+    wrong: list[tuple[object, ...]] = []
+    for said, reason in NO_ANSWERS:
+
+        async def talk(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: int, said: bytes = said
+        ) -> None:
+            await reader.readuntil(b"\r\n\r\n{}")
+            writer.write(said)
+            await writer.drain()
+            if said:
+                await reader.read()
+
+        server, listening = await started(talk)
+        async with listening:
+            try:
+                async with asyncio.timeout(3):
+                    await client.send(server.call(), 60)
+                wrong.append((said[:40], "an answer"))
+            except UpstreamFault as broken:
+                if (broken.fault.reason, server.connections) != (reason, 1):
+                    wrong.append((said[:40], broken.fault.reason, server.connections))
+            except TimeoutError:
+                wrong.append((said[:40], "nothing"))
+    assert wrong == []
+
+
+async def test_framing_without_content_is_given_up(client: Upstream) -> None:
+    """An endless chunk extension, an endless trailer: the parser takes them for ever and tells nothing."""
+    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"
+    for endless in (b"2;" + b"x" * 200_000, b"0\r\nx: " + b"y" * 200_000):
+        server, listening = await started(answers(head + endless))
+        async with listening:
+            reply = await client.send(server.call(), 5)
+            with pytest.raises(UpstreamFault):
+                await reply.read_all(5)
+            reply.close()
 
 
 async def test_call_on_a_rested_connection_that_breaks_at_once_goes_out_once_more(

@@ -23,7 +23,7 @@ def test_an_item_is_recalled_for_an_hour():
     memory = InMemoryItems(clock)
     memory.remember("key_a", {"msg_1": ITEM})
     clock.now_s += HELD_S - 1
-    assert memory.recall("key_a", "msg_1") == {"type": "message", "id": "msg_1"}
+    assert memory.recall("key_a", "msg_1") == b'{"type":"message","id":"msg_1"}'
     clock.now_s += 1
     assert memory.recall("key_a", "msg_1") is None
 

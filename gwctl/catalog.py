@@ -1,11 +1,14 @@
 """The catalog's records as commands and files share them: models, providers, endpoints, keys."""
 
+from datetime import timedelta
 from typing import Any
 
 from gwctl import text, when
 from gwctl.records import Resource
 from gwctl.tables import Column, Record
-from gwctl.values import body, price
+from gwctl.values import body, price, price_each
+
+_FOREVER = timedelta(days=366)
 
 
 def model_state(record: Record) -> str:
@@ -23,7 +26,7 @@ MODELS = Resource(
     by_path=True,
     names=("id",),
     columns=(
-        Column("MODEL", "id"),
+        Column("MODEL", "id", name=True),
         Column("CONTEXT", "context_length", "count"),
         Column("IN", "pricing.prompt", "price"),
         Column("OUT", "pricing.completion", "price"),
@@ -34,9 +37,10 @@ MODELS = Resource(
                 if isinstance(row.get("endpoints"), list)
                 else row.get("endpoints_available")
             ),
+            "count",
         ),
         Column("STATE", model_state, "state"),
-        Column("SUCCESSOR", "successor"),
+        Column("SUCCESSOR", "successor", cut=False),
     ),
 )
 
@@ -49,7 +53,7 @@ PRICES = (
     ("--cache-write-1h", "input_cache_write_1h", "tokens written to the prompt cache (1 hour)"),
     ("--reasoning", "internal_reasoning", "reasoning tokens"),
 )
-_PER_REQUEST = (("--request", "request"), ("--image", "image"))
+_PER_PIECE = (("--request", "request"), ("--image", "image"), ("--web-search", "web_search"))
 
 PROVIDERS = Resource(
     noun="provider",
@@ -57,7 +61,7 @@ PROVIDERS = Resource(
     by_path=True,
     names=("slug",),
     columns=(
-        Column("SLUG", "slug"),
+        Column("SLUG", "slug", name=True),
         Column("NAME", "name"),
         Column("ADAPTER", "adapter"),
         Column("BASE URL", "base_url"),
@@ -70,12 +74,12 @@ CREDENTIALS = Resource(
     path="/catalog/credentials",
     names=("name", "label"),
     columns=(
-        Column("PROVIDER", "provider"),
-        Column("NAME", "name"),
+        Column("PROVIDER", "provider", name=True),
+        Column("NAME", "name", cut=False),
         Column("KEY", lambda row: row.get("key_ref") or row.get("label")),
         Column("STATE", lambda row: "disabled" if row.get("disabled") else "enabled", "state"),
         Column("EXPIRES", "expires_at", "time"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
     ),
 )
 
@@ -86,6 +90,14 @@ def endpoint_state(record: Record) -> str:
     return str(record.get("status") or "enabled")
 
 
+def cooling_until(record: Record) -> str | None:
+    """When a resting endpoint is tried again; what a vendor refused for its key rests until that changes."""
+    until = text.parse_time(record.get("cooldown_until"))
+    if until is not None and until - when.utc_now() < _FOREVER:
+        return str(record["cooldown_until"])
+    return "until its key is changed" if until or record.get("status") == "cooling_down" else None
+
+
 ENDPOINTS = Resource(
     noun="endpoint",
     path="/catalog/endpoints",
@@ -93,22 +105,20 @@ ENDPOINTS = Resource(
     names=("name", "tag"),
     columns=(
         Column("MODEL", "model"),
-        Column("TAG", lambda row: row.get("tag") or row.get("provider")),
+        Column("TAG", lambda row: row.get("tag") or row.get("provider"), cut=False),
         Column("UPSTREAM MODEL", "upstream_model"),
         Column("WEIGHT", "weight"),
         Column("STATE", endpoint_state, "state"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", name=True),
     ),
 )
 
 
 def pricing_body(given: dict[str, str | None]) -> dict[str, Any]:
-    """`pricing` from options: per million for tokens, as they are for requests and images."""
+    """`pricing` from options: per million for tokens, as they are for requests, images and searches."""
     result: dict[str, Any] = {}
     for option, field, _ in PRICES:
         result[field] = price(option, given.get(field))
-    for option, field in _PER_REQUEST:
-        per_million = price(option, given.get(field))
-        number = text.decimal(per_million)
-        result[field] = None if number is None else text.plain((number * 1_000_000).normalize())
+    for option, field in _PER_PIECE:
+        result[field] = price_each(option, given.get(field))
     return body(result)

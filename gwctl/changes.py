@@ -1,12 +1,12 @@
 """The one way to create, update and delete records of any noun, with dry runs and one report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gwctl import tables, text
 from gwctl.client import masked
 from gwctl.errors import CommandError, usage
-from gwctl.records import Resource, address, data, find, same
+from gwctl.records import Resource, address, data, find, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.when import utc_now
@@ -35,6 +35,16 @@ def send(
             session.out.line(f"  {name}  {_shown(name, value, kind)}")
         session.out.note("Nothing was done.")
         return None
+    try:
+        return _sent(session, method, path, body, patience_s)
+    except CommandError as error:
+        if error.code != "price_not_accepted" or not isinstance(body, dict):
+            raise
+        session.accept_price(error.what.partition("; send")[0])
+        return _sent(session, method, path, {**body, "accept": True}, patience_s)
+
+
+def _sent(session: Session, method: str, path: str, body: object, patience_s: float) -> Any:
     if method == "POST":
         key = session.next_idempotency_key()
         return session.api.post(path, body, idempotency_key=key, patience_s=patience_s)
@@ -51,12 +61,27 @@ def create_record(
     if reply is None:
         return None
     record: Record = data(reply)
+    if reply.get("existed"):
+        left_as_it_is(session, resource, record)
+        return record
     if not resource.shown_once:
         report(session, record, f"{resource.noun} {resource.title(record)} created")
         return record
     title = resource.created or f"{resource.noun.capitalize()} created."
     print_secret(session, resource, reply, title)
     return record
+
+
+def left_as_it_is(session: Session, resource: Resource, record: Record) -> None:
+    """What --if-absent found: nothing was made, and its secret is not shown again."""
+    hint = f"gwctl {resource.noun} rotate {record.get('id')} makes a new secret"
+    session.out.note(
+        f"{resource.noun} {resource.title(record)} exists; its secret was shown once ({hint})"
+    )
+    if session.out.shape.machine:
+        session.out.record(record)
+    elif not session.out.shape.quiet:
+        session.out.line(resource.summary(record))
 
 
 def print_secret(session: Session, resource: Resource, reply: Any, title: str) -> None:
@@ -76,6 +101,12 @@ def print_secret(session: Session, resource: Resource, reply: Any, title: str) -
 def report(session: Session, record: Any, message: str) -> None:
     """After a change: the record with --json, its id with -q, else one line."""
     whole = record if isinstance(record, dict) else {"data": record}
+    if session.replayed:
+        done = "booked" if "amount" in whole else "done"
+        message = f"already {done} on {whole.get('created_at', 'an earlier day')}: {message}"
+        session.out.note(
+            "the same request was made before with this idempotency key; nothing was done now"
+        )
     if session.out.shape.machine:
         session.out.data_once(whole)
         return
@@ -104,16 +135,19 @@ def patch_record(
     changes: Mapping[str, Any],
     *,
     named: Mapping[str, Any] | None = None,
+    unshown: Sequence[str] = (),
 ) -> None:
     """PATCH a record and say what changed.
 
-    `named` are fields of the body that say which record is meant, where its path does not.
+    `named` are fields of the body that say which record is meant, where its path does not; `unshown` are those
+    that say how to change it.
     """
     title = resource.title(before)
     lines = [
-        f"  {name}  {_shown_field(name, before.get(name))} -> {_shown_field(name, value)}"
+        f"  {line}"
         for name, value in changes.items()
-        if not same(before.get(name), value)
+        if name not in unshown and not same_field(name, before.get(name), value)
+        for line in differences(name, before.get(name), value)
     ]
     path = resource.path if named else address(resource, before)
     if not lines:
@@ -146,19 +180,53 @@ def unchanged(session: Session, what: str, path: str, record: Record) -> None:
 
 
 def delete_record(
-    session: Session, resource: Resource, reference: str, *, verb: str = "delete"
+    session: Session,
+    resource: Resource,
+    reference: str,
+    *,
+    verb: str = "delete",
+    query: Mapping[str, Any] | None = None,
 ) -> None:
-    """Delete after the name was typed (or --yes)."""
+    """Delete after the name was typed (or --yes), and say what ended with it and what lives on."""
     record = find(session, resource, reference)
     title = resource.title(record)
-    if not session.dry_run:
-        session.confirm_name(f"{verb} {resource.noun}", title)
-    reply = send(
-        session, "DELETE", address(resource, record), what=f"{verb} {resource.noun} {title}"
-    )
+    path = address(resource, record)
     if session.dry_run:
+        send(session, "DELETE", path, what=f"{verb} {resource.noun} {title}")
         return
+    session.confirm_name(f"{verb} {resource.noun}", title)
+    reply = session.api.request("DELETE", path, query=query)
     report(session, reply or {"deleted": True}, f"{resource.noun} {title} {verb.rstrip('e')}ed")
+    for line in _left(reply or {}):
+        session.out.note(line)
+
+
+# What an answer about something that is gone says of the keys that hung on it.
+_LEFT = {
+    "keys_disabled": "disabled with it",
+    "keys_ended": "refused from now on",
+    "keys_kept": "still works",
+    "keys_left": "still works",
+    "keys_made_for_others": "still works: made by this person for somebody else, who may know it",
+}
+
+
+def _left(reply: Mapping[str, Any]) -> list[str]:
+    """One line for each key that ended with what was removed, or lives on; and what credit is left."""
+    lines = [
+        f"key {key.get('name')} ({key.get('id')}) {what}"
+        + (f" until {key['expires_at']}" if key.get("expires_at") and "works" in what else "")
+        for field_, what in _LEFT.items()
+        if isinstance(reply.get(field_), list)
+        for key in reply[field_]
+    ]
+    if isinstance(reply.get("keys_ended"), int):
+        lines.append(text.counted(reply["keys_ended"], "working key") + " ended with it")
+    if reply.get("invitations_revoked"):
+        lines.append(text.counted(reply["invitations_revoked"], "open invitation") + " revoked")
+    if reply.get("balance"):
+        lines.append(f"{text.money(reply['balance'])} are left in its books")
+    return lines
 
 
 def act(
@@ -181,11 +249,21 @@ def act(
     return reply
 
 
-def _shown_field(name: str, value: Any) -> str:
-    return _shown(name, value, tables.field_kind("", name))
+def differences(name: str, before: Any, after: Any) -> list[str]:
+    """`limit  $50.00 -> $60.00`; of a nested object, such as a price, a line for each part that differs."""
+    if not isinstance(after, Mapping) or not isinstance(before, Mapping | None):
+        kind = tables.field_kind("", name)
+        return [f"{name}  {_shown(name, before, kind)} -> {_shown(name, after, kind)}"]
+    parts = before or {}
+    return [
+        f"{name}.{part}  {_shown(part, parts.get(part), kind)} -> {_shown(part, after.get(part), kind)}"
+        for part in [*after, *(one for one in parts if one not in after)]
+        for kind in [tables.field_kind(f"{name}.", part)]
+        if not same(parts.get(part), after.get(part), price=name == "pricing")
+    ]
 
 
 def _shown(name: str, value: Any, kind: tables.Kind) -> str:
     if name in ("key", "secret") and isinstance(value, str):
         return text.mask(value)
-    return tables.cell(value, kind, utc_now()) if kind != "time" else str(value or "-")
+    return tables.told(value, kind, utc_now())

@@ -1,14 +1,23 @@
 """The HTTP client: one request in, parsed JSON or a CommandError out; streams for chat."""
 
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gwctl import jsontext
-from gwctl.errors import NOT_ALLOWED, UNREACHABLE, CommandError, from_reply, usage
+from gwctl.errors import (
+    NOT_ALLOWED,
+    UNREACHABLE,
+    CommandError,
+    from_reply,
+    outcome_unknown,
+    usage,
+)
 from gwctl.text import mask, mask_keys
 from gwctl.waiting import waiting
 
@@ -54,6 +63,12 @@ class Gateway:
         self.timeout_s = timeout_s
         self.debug = debug
         self.show_waiting = show_waiting
+        self.repeat_with: str | None = None
+        """The idempotency key with which the running command can be repeated, where it is not that of one request."""
+        self.compares = False
+        """Whether the running command looks at what is there, so that it can simply be run again."""
+        self.replayed = False
+        """Whether the last answer was that of an earlier request with the same idempotency key."""
         self._client: httpx.Client | None = None
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
@@ -190,21 +205,48 @@ class Gateway:
             # The connection broke and the answer is lost. Reading again is harmless, and so is
             # a POST that carries its Idempotency-Key.
             if request.method not in ("GET", "POST"):
-                raise self._unreachable(error) from None
+                raise self._lost(request, error) from None
             try:
                 reply = self._open().send(request)
             except httpx.TransportError as again:
-                raise self._unreachable(again) from None
+                raise self._lost(request, again) from None
+        except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+            raise self._lost(request, error) from None
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise self._unreachable(error) from None
+        self.replayed = reply.headers.get("idempotency-replayed") == "true"
         self._show_reply(reply)
         return reply
+
+    def _lost(self, request: "httpx.Request", error: Exception) -> CommandError:
+        """The request went out and no answer came back: a change may have been made all the same."""
+        if not _changes(request):
+            return self._unreachable(error)
+        said = (
+            mask_keys(str(error)) or f"no answer within {request.extensions['timeout']['read']:g} s"
+        )
+        return self._unknown(request, f"{type(error).__name__}: {said}")
+
+    def _unknown(self, request: "httpx.Request", why: str, request_id: str = "") -> CommandError:
+        own = request.headers.get("idempotency-key")
+        return outcome_unknown(
+            request.method,
+            request.url.path,
+            why,
+            key=own and (self.repeat_with or own),
+            compared=self.compares,
+            request_id=request_id,
+        )
 
     def _parsed(self, reply: "httpx.Response", method: str, path: str) -> Any:
         try:
             body = jsontext.loads(reply.content) if reply.content else None
         except ValueError:
             body = None if reply.is_success and not reply.content else _NOT_JSON
+        if reply.status_code in _FROM_A_PROXY and not _is_ours(body) and _changes(reply.request):
+            why = f"something in front of the gateway said {reply.status_code}"
+            request_id = str(reply.headers.get("x-request-id", ""))
+            raise self._unknown(reply.request, why, request_id)
         if not reply.is_success or body is _NOT_JSON:
             raise from_reply(reply.status_code, body, reply.headers, method=method, path=path)
         return body
@@ -229,10 +271,31 @@ class Gateway:
 
 
 _NOT_JSON = object()
+_FROM_A_PROXY = (502, 503, 504)
+_ONLY_READ = ("/analytics/query", "/ledger/verify", "/test")
+
+
+def _is_ours(body: object) -> bool:
+    return isinstance(body, dict) and isinstance(body.get("error"), dict)
+
+
+def _changes(request: "httpx.Request") -> bool:
+    """Whether the request asks for something that must not be done twice unseen."""
+    if request.method == "POST":
+        path = request.url.path
+        return "idempotency-key" in request.headers and not path.endswith(_ONLY_READ)
+    return request.method in ("PATCH", "PUT", "DELETE")
 
 
 def _httpx() -> Any:
-    """httpx, imported when the first request is made: help and completion stay fast."""
+    """httpx, imported when the first request is made: help and completion stay fast.
+
+    Its own command line, which we do not use, would bring rich, click and pygments: half of what it costs.
+    """
+    if "httpx" not in sys.modules:
+        unused = ModuleType("httpx._main")
+        unused.main = lambda: None  # type: ignore[attr-defined]
+        sys.modules.setdefault("httpx._main", unused)
     import httpx
 
     return httpx

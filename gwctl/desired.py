@@ -1,7 +1,6 @@
 """gw.toml: which tables it may hold, how each is read, and how the gateway's records look in it."""
 
 import difflib
-import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +9,31 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from gwctl import when
+from gwctl import numbers, when
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS, SCOPES
 from gwctl.commands.webhook import DESTINATIONS, name_of
+from gwctl.commands.workspace import WORKSPACES
 from gwctl.errors import CommandError, usage
+from gwctl.files import read_standard_input, read_text
 from gwctl.keys import KEYS, is_live
 from gwctl.records import Resource
 from gwctl.tables import Record
 from gwctl.text import plain
 
 Entry = dict[str, Any]
+
+CLEAR = "clear"
+"""The field of every table that lists what shall be null."""
+
+# Fields that hold a number, which a file may also write as a text.
+_AMOUNTS = frozenset({"limit", "weight"})
+_COUNTS = frozenset(
+    (
+        *("rate_limit_per_minute", "in_flight_cap", "sort_order", "above_prompt_tokens"),
+        *("context_length", "max_completion_tokens", "default_max_tokens"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -36,9 +49,17 @@ class Kind:
     name: Callable[[Entry], str]
     fixed: frozenset[str] = frozenset()
     """Fields the API does not change on an existing record."""
+    empty: frozenset[str] = frozenset()
+    """Fields that may hold nothing (null)."""
+    late: frozenset[str] = frozenset()
+    """Fields the API does not take for a new record; they are changed right after it was made."""
+    refers: Mapping[str, str] = field(default_factory=dict)
+    """Fields that name a record of another table."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     managed: Callable[[Record], bool] = lambda record: True
     """Which records of the gateway this table speaks of."""
+    pruned: Callable[[Record], bool] = lambda record: True
+    """Which of them --prune may delete."""
 
     @property
     def word(self) -> str:
@@ -73,6 +94,11 @@ _MODEL = (
     "default_max_tokens supported_parameters input_modalities output_modalities is_moderated "
     "pricing pricing_tiers released_at deprecated_at retired_at successor"
 )
+_EMPTY_OF_MODEL = (
+    "description family default_max_tokens released_at deprecated_at retired_at successor"
+)
+_EMPTY_OF_ENDPOINT = "base_url pricing context_length max_completion_tokens supported_parameters"
+_EMPTY_OF_KEY = "limit limit_reset allowed_models expires_at in_flight_cap external_user"
 _ENDPOINT = (
     "model provider tag upstream_model base_url pricing pricing_tiers context_length "
     "max_completion_tokens supported_parameters flags weight disabled"
@@ -80,6 +106,9 @@ _ENDPOINT = (
 _KEY = (
     "name workspace limit limit_reset allowed_models rate_limit_per_minute expires_at strict "
     "include_byok_in_limit in_flight_cap external_user alert_thresholds disabled"
+)
+_WORKSPACE = (
+    "slug name description default_provider_sort default_text_model include_byok_in_budgets"
 )
 _BUDGET = "scope interval kind limit include_byok alert_thresholds"
 _WEBHOOK = "name url type events enabled"
@@ -102,6 +131,8 @@ KINDS: tuple[Kind, ...] = (
         same=_credential,
         name=lambda entry: "/".join(filter(None, (entry["provider"], entry.get("name")))),
         fixed=frozenset({"provider"}),
+        empty=frozenset({"expires_at"}),
+        refers={"provider": "providers"},
     ),
     Kind(
         "models",
@@ -111,6 +142,8 @@ KINDS: tuple[Kind, ...] = (
         same=_by("id"),
         name=lambda entry: str(entry["id"]),
         fixed=frozenset({"id"}),
+        empty=frozenset(_EMPTY_OF_MODEL.split()),
+        refers={"successor": "models"},
         defaults={"input_modalities": ["text"], "output_modalities": ["text"]},
     ),
     Kind(
@@ -121,7 +154,20 @@ KINDS: tuple[Kind, ...] = (
         same=_endpoint,
         name=lambda entry: f"{entry['model']} {entry.get('tag') or entry['provider']}",
         fixed=frozenset({"model", "provider"}),
+        empty=frozenset(_EMPTY_OF_ENDPOINT.split()),
+        refers={"model": "models", "provider": "providers"},
         defaults={"weight": 1},
+    ),
+    Kind(
+        "workspaces",
+        WORKSPACES,
+        frozenset(_WORKSPACE.split()),
+        ("slug", "name"),
+        same=_by("slug"),
+        name=lambda entry: str(entry["slug"]),
+        fixed=frozenset({"slug"}),
+        empty=frozenset({"description", "default_provider_sort", "default_text_model"}),
+        pruned=lambda record: record.get("slug") != "default",
     ),
     Kind(
         "keys",
@@ -130,7 +176,9 @@ KINDS: tuple[Kind, ...] = (
         ("name",),
         same=_by("name"),
         name=lambda entry: str(entry["name"]),
-        fixed=frozenset({"workspace", "external_user"}),
+        fixed=frozenset({"workspace"}),
+        empty=frozenset(_EMPTY_OF_KEY.split()),
+        late=frozenset({"disabled"}),
         managed=is_live_key,
     ),
     Kind(
@@ -167,14 +215,10 @@ def origin(path: Path) -> str:
 def read(path: Path) -> dict[str, list[Entry]]:
     """The file's tables; what is wrong is named with its table, number and field."""
     name = origin(path)
+    text = read_standard_input("file") if str(path) == "-" else read_text(path, "file")
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=Decimal)
-    except OSError as error:
-        raise CommandError(
-            f"cannot read {name}: {error.strerror}", code="file", do="check the path after -f"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise CommandError(
             f"{name} is not valid TOML: {error}",
             code="file",
@@ -204,7 +248,9 @@ def parse(document: Mapping[str, Any], origin: str) -> dict[str, list[Entry]]:
 def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
     read: Entry = {}
     for name, value in entry.items():
-        if kind.table == "credentials" and name in ("secret", "key_ref", "key"):
+        if name == CLEAR:
+            read |= dict.fromkeys(_cleared(kind, entry, f"{at}: {CLEAR}"))
+        elif kind.table == "credentials" and name in ("secret", "key_ref", "key"):
             read["key_ref"] = _reference(value, at)
         elif name not in kind.fields:
             raise usage(f"{at}: there is no field {name}", do=_nearest(name, sorted(kind.fields)))
@@ -219,6 +265,25 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
     if kind.table == "webhooks":
         read.setdefault("name", name_of(str(read["url"])))
     return read
+
+
+def _cleared(kind: Kind, entry: Mapping[str, Any], at: str) -> list[str]:
+    """The fields that shall hold nothing: TOML has no word for it, and leaving one out means to leave it alone."""
+    names = entry[CLEAR]
+    if not isinstance(names, list):
+        raise usage(f"{at} must be a list of fields", do=f'for example {CLEAR} = ["expires_at"]')
+    for name in names:
+        if name not in kind.fields:
+            raise usage(
+                f"{at}: there is no field {name}", do=_nearest(str(name), sorted(kind.fields))
+            )
+        if name in entry:
+            raise usage(f"{at}: {name} cannot be both given and empty", do="take it out of one")
+        if name not in kind.empty:
+            raise usage(
+                f"{at}: {name} always holds something", do=f"give {name} the value it shall have"
+            )
+    return names
 
 
 def _check_scope(value: Any, at: str) -> None:
@@ -240,6 +305,7 @@ def _reference(value: Any, at: str) -> str:
 
 def _value(value: Any, at: str) -> Any:
     """TOML's values as the API's: times in UTC text, prices as decimal strings."""
+    field_name = at.rpartition(" ")[2].rpartition(".")[2]
     match value:
         case datetime():
             if value.tzinfo is None:
@@ -247,18 +313,49 @@ def _value(value: Any, at: str) -> Any:
             return when.iso(value)
         case Decimal() if not value.is_finite():
             raise usage(f"{at} is {value}, which is no number", do="write a number such as 50")
+        case str() if field_name in _AMOUNTS | _COUNTS:
+            number = _number(value, at)
+            return number if field_name in _AMOUNTS else _count(number, at)
+        case dict() if at.endswith("pricing"):
+            return {name: _price(item, f"{at}.{name}") for name, item in value.items()}
         case dict():
-            prices = at.endswith("pricing")
-            return {
-                name: plain(Decimal(item))
-                if prices and isinstance(item, int | Decimal) and Decimal(item).is_finite()
-                else _value(item, f"{at}.{name}")
-                for name, item in value.items()
-            }
+            return {name: _value(item, f"{at}.{name}") for name, item in value.items()}
         case list():
             return [_value(item, at) for item in value]
         case _:
             return value
+
+
+def _price(value: Any, at: str) -> Any:
+    """A price per token as the API's decimal string."""
+    match value:
+        case bool():
+            raise usage(f"{at} is {value}, which is no price", do='write for example "0.0000025"')
+        case str():
+            _number(value, at)
+            return value
+        case dict():  # factors by field and value
+            return {name: _price(item, f"{at}.{name}") for name, item in value.items()}
+        case int() | Decimal() if Decimal(value).is_finite():
+            return plain(Decimal(value))
+        case _:
+            return _value(value, at)
+
+
+def _number(text: str, at: str) -> Decimal:
+    number = numbers.read(text)
+    if number is None:
+        raise usage(
+            f"{at}: {text[:60]!r} is not a number",
+            do=numbers.hint(text) or "write a number such as 12.50",
+        )
+    return number
+
+
+def _count(number: Decimal, at: str) -> int:
+    if number != number.to_integral_value():
+        raise usage(f"{at}: {number} is not a whole number", do="write a number such as 120")
+    return int(number)
 
 
 def _nearest(name: str, known: list[str]) -> str:

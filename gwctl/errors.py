@@ -13,6 +13,7 @@ REFUSED_FOR_MONEY = 5
 RATE_LIMITED = 6
 UNREACHABLE = 7
 CHANGES = 8
+OUTCOME_UNKNOWN = 9
 INTERRUPTED = 130
 
 EXIT_CODES: tuple[tuple[int, str, str], ...] = (
@@ -29,6 +30,11 @@ EXIT_CODES: tuple[tuple[int, str, str], ...] = (
     (RATE_LIMITED, "rate limited", "try again after the time named in the message (429)"),
     (UNREACHABLE, "gateway not reachable", "no connection, or a proxy answered in its place"),
     (CHANGES, "changes found", "`diff` or `--dry-run` found something to change"),
+    (
+        OUTCOME_UNKNOWN,
+        "outcome unknown",
+        "a change was sent and its answer was lost: do not repeat it blindly, but as the message says",
+    ),
     (INTERRUPTED, "interrupted", "Ctrl-C"),
 )
 
@@ -69,6 +75,7 @@ _REMEDIES = {
     "gwctl org settings forward_retired_models=true",
     "model_not_allowed": "gwctl key update NAME --model SLUG",
     "no_eligible_endpoints": "gwctl route explain MODEL tells why each endpoint was left out",
+    "price_not_accepted": "add --accept if that is meant",
     "already_rotated": "gwctl key list shows the newer key; rotate that one",
     "idempotency_conflict": "use a new --idempotency-key for a different request",
     "ledger_quarantined": "gwctl ledger verify lists the differences",
@@ -122,6 +129,26 @@ def not_found(noun: str, reference: str, *, do: str = "") -> CommandError:
         exit_code=NOT_FOUND,
         code="not_found",
         do=do or f"gwctl {noun} list",
+    )
+
+
+def outcome_unknown(
+    method: str, path: str, why: str, *, key: str | None, compared: bool, request_id: str = ""
+) -> CommandError:
+    """A change whose answer was lost: it may have been made, so a script must not just make it again."""
+    if compared:
+        do = "run the same command again: it looks at what is there and makes only what is missing"
+    elif key is not None:
+        do = f"repeat the command with --idempotency-key {key}: it then counts once"
+    else:
+        do = "look at the record with `show` first"
+    return CommandError(
+        f"it is not known whether {method} {path} was done",
+        exit_code=OUTCOME_UNKNOWN,
+        code="outcome_unknown",
+        why=why,
+        do=do,
+        request_id=request_id,
     )
 
 

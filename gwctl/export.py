@@ -1,9 +1,10 @@
 """gw.toml written from a running gateway."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from gwctl.commands.budget import SCOPES
 from gwctl.desired import KINDS, Entry, Kind
 from gwctl.errors import NOT_FOUND, CommandError, usage
 from gwctl.plan import Names, in_file_shape, managed
@@ -19,7 +20,7 @@ _ORDER = ("slug", "id", "scope", "name", "vendor", "model", "provider", "tag", "
 
 
 def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
-    """Every managed record, in the file's shape, without what is empty or the default."""
+    """Every managed record, in the file's shape, without what holds nothing."""
     tables = [kind.table for kind in KINDS]
     for name in only:
         if name not in tables:
@@ -31,9 +32,14 @@ def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
             continue
         rows = _rows(session, kind)
         if rows is not None:
-            shapes = [in_file_shape(kind, row, names) for row in rows]
+            shapes = [
+                in_file_shape(kind, row, names)
+                for row in rows
+                if _has_owner(session, kind, row, names)
+            ]
             result[kind.table] = [
-                _trimmed(kind, shape) for shape in _one_of_each(session, kind, shapes)
+                _trimmed(shape)
+                for shape in sorted(_one_of_each(session, kind, shapes), key=_place(kind))
             ]
     return result
 
@@ -50,6 +56,15 @@ def _rows(session: Session, kind: Kind) -> list[Record] | None:
         return None
 
 
+def _has_owner(session: Session, kind: Kind, record: Record, names: Names) -> bool:
+    """Whether a budget's scope still has a name: of a deleted key nothing is left that it could limit."""
+    scope, identity = str(record.get("scope")), record.get("scope_id")
+    if kind.table != "budgets" or scope == "organization" or names.name(scope, identity):
+        return True
+    session.out.note(f"note: the budget of {scope} {identity} is left out; its {scope} is gone")
+    return False
+
+
 def _one_of_each(session: Session, kind: Kind, shapes: Sequence[Entry]) -> list[Entry]:
     """An entry stands for every record it could mean, so that `apply` takes the file."""
     kept: list[Entry] = []
@@ -62,15 +77,20 @@ def _one_of_each(session: Session, kind: Kind, shapes: Sequence[Entry]) -> list[
     return kept
 
 
-def _trimmed(kind: Kind, entry: Entry) -> Entry:
+def _place(kind: Kind) -> Callable[[Entry], tuple[int, str]]:
+    """Where an entry stands: by name, so that two gateways that hold the same give the same file."""
+
+    def place(entry: Entry) -> tuple[int, str]:
+        scope = str(entry.get("scope") or "").partition(":")[0]
+        return (SCOPES.index(scope) if scope in SCOPES else 0, kind.name(entry))
+
+    return place
+
+
+def _trimmed(entry: Entry) -> Entry:
     """The entry in a steady order, identifying fields first."""
-    kept = {
-        name: value
-        for name, value in entry.items()
-        if name in kind.required
-        or (value not in (None, "", [], {}, False) and value != kind.defaults.get(name))
-        or (value is False and kind.defaults.get(name) is True)
-    }
+    # Nothing is the only value that is not written; 0, "", [] and false mean something.
+    kept = {name: value for name, value in entry.items() if value is not None}
     first = [name for name in _ORDER if name in kept]
     return {name: kept[name] for name in [*first, *sorted(kept.keys() - set(first))]}
 

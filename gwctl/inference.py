@@ -151,7 +151,7 @@ def receipt_lines(receipt: Mapping[str, Any]) -> list[str]:
         f" routing {timing.get('routing')} ms"
     )
     classes = ("prompt", "cache_read", "cache_write", "completion", "reasoning")
-    fees = ("request_fee", "platform_fee")
+    fees = ("request_fee", "web_search", "platform_fee")
     parts = [
         f"{name.replace('_', ' ')} {text.money(cost[name])}"
         for name in (*classes, *fees)
@@ -160,4 +160,12 @@ def receipt_lines(receipt: Mapping[str, Any]) -> list[str]:
     notes = "".join(f", {word}" for word in ("insured", "byok") if cost.get(word))
     detail = f" ({', '.join(parts)})" if parts else ""
     lines.append(f"cost        {text.money(cost.get('total'))}{detail}{notes}")
+    pricing = receipt.get("pricing") or {}
+    lines += [
+        f"factor      {field} {factor.get('value')}: tokens at {factor.get('factor')} times the list price"
+        for field, factor in (pricing.get("modifiers") or {}).items()
+    ]
+    if pricing.get("searches"):
+        each = text.money(pricing.get("web_search"))
+        lines.append(f"searches    {pricing['searches']} by the vendor, {each} each")
     return lines

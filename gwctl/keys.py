@@ -1,5 +1,6 @@
 """Keys as several commands see them: the record, its state, and workspaces named by their slug."""
 
+from decimal import Decimal
 from typing import Any
 
 from gwctl import text, when
@@ -7,6 +8,8 @@ from gwctl.errors import not_found
 from gwctl.records import Resource, fetch
 from gwctl.session import Session
 from gwctl.tables import Column, Record
+
+_PLACES = 9  # digits of a percentage that a script still gets
 
 
 def is_live(record: Record) -> bool:
@@ -46,7 +49,8 @@ def _left(record: Record) -> Any:
     limit, left = text.decimal(record.get("limit")), text.decimal(record.get("limit_remaining"))
     if limit is None or left is None:
         return None
-    return left * 100 / limit if limit else 0
+    share = left * 100 / limit if limit else Decimal(0)
+    return round(share, _PLACES).normalize()
 
 
 def summary(record: Record) -> str:
@@ -76,14 +80,14 @@ KEYS = Resource(
     rank=_rank,
     summary=summary,
     columns=(
-        Column("NAME", "name"),
-        Column("ID", "id", "id"),
+        Column("NAME", "name", name=True),
+        Column("ID", "id", "id", leaves=3),
         Column("USED", "usage", "money"),
-        Column("LIMIT", _limit),
+        Column("LIMIT", _limit, cut=False),
         Column("LEFT", _left, "percent"),
-        Column("RPM", "rate_limit_per_minute"),
+        Column("RPM", "rate_limit_per_minute", "count", leaves=2),
         Column("STATE", state, "state"),
-        Column("LAST USED", "last_used_at", "time"),
+        Column("LAST USED", "last_used_at", "time", leaves=1),
     ),
 )
 

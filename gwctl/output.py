@@ -26,6 +26,7 @@ class Shape:
     lines: bool = False
     quiet: bool = False
     no_color: bool = False
+    wide: bool = False
 
     @property
     def machine(self) -> bool:
@@ -85,11 +86,16 @@ class Output:
         if not rows:
             self.note(f"no {noun} found")
             return
-        width = shutil.get_terminal_size().columns
-        drawn = tables.drawn(
+        from gwctl import layout
+
+        width = None if self.shape.wide else shutil.get_terminal_size().columns
+        drawing = layout.drawn(
             rows, columns, now=utc_now(), width=width, color=self.color(sys.stdout)
         )
-        self._page(drawn)
+        self._page(drawing.text)
+        if drawing.left_out:
+            self.flush()
+            self.note(f"{text.counted(drawing.left_out, 'column')} left out; --wide shows all")
 
     def following(self, row: Record, columns: Sequence[Column]) -> None:
         """One record of a list that is never complete."""
@@ -242,13 +248,38 @@ class Output:
         sys.stdout.write(written)
 
     def _page(self, written: str) -> None:
-        """Long tables go through the pager, on a terminal only."""
+        """What is longer than the screen goes through the pager, where a person sits in front of it."""
         command = self.pager()
-        height = shutil.get_terminal_size().lines
-        if written.count("\n") < height or command.strip() in ("", "cat") or not sys.stdin.isatty():
+        lines = written.count("\n")
+        if lines < shutil.get_terminal_size().lines or not self._person or _is_none(command):
             self._write(written)
             return
+        self.flush()
         try:
-            subprocess.run(shlex.split(command), input=written, text=True, check=False)  # noqa: S603
+            done = subprocess.run(shlex.split(command), input=written, text=True, check=False)  # noqa: S603
         except (OSError, ValueError):
             self._write(written)
+            return
+        if done.returncode in _NO_PROGRAM:
+            self._write(written)
+
+    @property
+    def _person(self) -> bool:
+        """Whether somebody can leave a pager: a terminal at all three ends, in the foreground, that can be drawn on."""
+        if self.environment.get("TERM", "dumb") == "dumb" or self.environment.get("CI"):
+            return False
+        if self.environment.get("PAGER") == "":  # said to be none
+            return False
+        if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+            return False
+        try:
+            return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+        except (OSError, ValueError, AttributeError):
+            return True  # a terminal that has no jobs
+
+
+_NO_PROGRAM = (126, 127)
+
+
+def _is_none(command: str) -> bool:
+    return command.strip() in ("", "cat")

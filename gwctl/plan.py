@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gwctl import tables
+from gwctl import slips, tables
 from gwctl.desired import KINDS, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
-from gwctl.records import address, data, fetch, same
+from gwctl.keys import KEYS
+from gwctl.records import address, data, fetch, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.when import utc_now
@@ -32,6 +33,18 @@ class Change:
     at: str = ""
     """Where the file speaks of it."""
 
+    @property
+    def slip(self) -> str:
+        """What in a new price looks like a slip of the hand; empty when nothing does."""
+        after = {name: value for name, _, value in self.fields} if self.fields else self.entry
+        before = self.record.get("pricing") or {}
+        prices = [
+            after.get("pricing"),
+            *(one["pricing"] for one in after.get("pricing_tiers") or ()),
+        ]
+        found = (slips.found(before, one) for one in prices if isinstance(one, Mapping))
+        return next(filter(None, found), "")
+
 
 class Names:
     """Ids of workspaces and keys by name and the other way round, read when first needed."""
@@ -39,10 +52,16 @@ class Names:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.known: dict[str, dict[str, str]] = {}
+        self.rows: dict[str, dict[str, Record]] = {}
 
     def _all(self, scope: str) -> dict[str, str]:
+        """Ids by name; of several keys of one name that of the key a person would mean."""
         if scope not in self.known:
-            rows, _ = fetch(self.session, f"/{scope}s", everything=True)
+            query = KEYS.lookup if scope == "key" else None
+            rows, _ = fetch(self.session, f"/{scope}s", query, everything=True)
+            if scope == "key":
+                rows.sort(key=KEYS.rank)
+            self.rows[scope] = {str(row["id"]): row for row in rows}
             self.known[scope] = {str(r.get("slug") or r["name"]): str(r["id"]) for r in rows}
         return self.known[scope]
 
@@ -56,12 +75,16 @@ class Names:
         return self._all(scope)[name]
 
     def name(self, scope: str, identity: Any) -> str | None:
-        return next((name for name, one in self._all(scope).items() if one == identity), None)
+        """The name that leads to this record, or for a key that was rotated to the one in its place."""
+        known = self._all(scope)
+        row = self.rows[scope].get(str(identity)) or {}
+        name = str(row.get("slug") or row.get("name"))
+        return name if known.get(name) == identity or row.get("rotated_to") else None
 
 
 def in_file_shape(kind: Kind, record: Record, names: Names) -> Entry:
     """A record of the gateway as the file would write it."""
-    entry = {name: record.get(name) for name in kind.fields}
+    entry = {name: record[name] for name in kind.fields if name in record}
     if kind.table == "keys":
         entry["workspace"] = names.name("workspace", record.get("workspace_id"))
     if kind.table == "budgets" and record.get("scope") != "organization":
@@ -73,7 +96,7 @@ def in_file_shape(kind: Kind, record: Record, names: Names) -> Entry:
 
 def _wire(kind: Kind, entry: Entry, names: Names) -> dict[str, Any]:
     """An entry of the file as the API takes it."""
-    body = dict(entry)
+    body = {name: value for name, value in entry.items() if value is not None}
     if "workspace" in body and kind.table == "keys":
         body["workspace_id"] = names.id("workspace", body.pop("workspace"))
     if kind.table == "budgets":
@@ -124,9 +147,56 @@ def make(
             continue
         for shape, record in actual:
             if not any(record is one for one in claimed):
-                action: Action = "delete" if prune else "leave"
+                action: Action = "delete" if prune and kind.pruned(record) else "leave"
                 changes.append(Change(action, kind, kind.name(shape), record=record))
+    if not only_missing:
+        _check_references(session, names, wanted, changes)
     return changes
+
+
+def _check_references(
+    session: Session,
+    names: Names,
+    wanted: Mapping[str, list[Entry]],
+    changes: Sequence[Change],
+) -> None:
+    """Every name that a change needs leads somewhere; found out before the first change is made."""
+    identity = {"providers": "slug", "models": "id", "workspaces": "slug", "keys": "name"}
+    known = {
+        table: {str(entry[field_]) for entry in wanted.get(table, [])}
+        for table, field_ in identity.items()
+    }
+    read: set[str] = set()
+
+    def check(table: str, name: str) -> None:
+        word = table.removesuffix("s")
+        if name in known[table] or name.startswith(_IDS.get(word, "\0")):
+            return
+        if table not in read:
+            read.add(table)
+            kind = next(one for one in KINDS if one.table == table)
+            rows, _ = fetch(session, kind.resource.path, everything=True)
+            known[table] |= {str(row.get(identity[table])) for row in rows}
+        if name not in known[table]:
+            verb = "create" if word in _IDS else "add"
+            raise not_found(
+                word, name, do=f"gwctl {word} {verb} {name}, or [[{table}]] in the file"
+            )
+
+    for change in changes:
+        if change.action not in ("add", "change"):
+            continue
+        given = {name: after for name, _, after in change.fields} or change.entry
+        with _named(change.at):
+            for field_, table in change.kind.refers.items():
+                if given.get(field_) is not None:
+                    check(table, str(given[field_]))
+            if change.kind.table == "keys" and given.get("workspace") is not None:
+                check("workspaces", str(given["workspace"]))
+            if change.kind.table == "budgets" and change.action == "add":
+                scope, _, name = str(change.entry["scope"]).partition(":")
+                if name:
+                    check(f"{scope}s", name)
 
 
 def managed(session: Session, kind: Kind) -> list[Record]:
@@ -174,7 +244,7 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
     found = [
         (name, shape.get(name, kind.defaults.get(name)), value)
         for name, value in entry.items()
-        if not _same(shape.get(name, kind.defaults.get(name)), value)
+        if not _same(name, shape.get(name, kind.defaults.get(name)), value)
     ]
     for name, before, _ in found:
         if name in kind.fixed:
@@ -185,38 +255,50 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
     return found
 
 
-def _same(before: Any, after: Any) -> bool:
-    """Null, an empty list and false are one thing: the file says nothing in all three cases."""
-    empty: tuple[Any, ...] = (None, [], {}, False, "")
-    return (before in empty and after in empty) or same(before, after)
+def _same(name: str, before: Any, after: Any) -> bool:
+    if name == "pricing" and isinstance(before, Mapping) and isinstance(after, Mapping):
+        after = {**before, **after}  # of a price, too, the file changes only what it names
+    return same_field(name, before, after)
 
 
-def apply(session: Session, changes: Sequence[Change]) -> Iterator[tuple[Change, dict[str, Any]]]:
-    """Make the changes: additions in order, deletions in reverse. Gives each back as it is made."""
+def apply(
+    session: Session, changes: Sequence[Change], *, accept: bool = False
+) -> Iterator[tuple[Change, dict[str, Any]]]:
+    """Make the changes: additions in order, deletions in reverse. Gives each back as it is made.
+
+    `accept` says that prices which look like a slip are meant.
+    """
     names = Names(session)
     deletions = [change for change in changes if change.action == "delete"]
     for change in [*(c for c in changes if c.action != "delete"), *reversed(deletions)]:
         with _named(change.at):
-            described = _make(session, change, names)
+            described = _make(session, change, names, accept=accept)
         yield change, described
 
 
-def _make(session: Session, change: Change, names: Names) -> dict[str, Any]:
+def _make(session: Session, change: Change, names: Names, *, accept: bool) -> dict[str, Any]:
     """Make one change; its description holds the secret that is shown once."""
     described, resource = as_json(change), change.kind.resource
     match change.action:
         case "add":
+            wire = _wire(change.kind, change.entry, names)
+            late = {name: wire.pop(name) for name in change.kind.late & wire.keys() if wire[name]}
+            for name in change.kind.late & wire.keys():
+                del wire[name]
             reply = session.api.post(
                 resource.path,
-                _wire(change.kind, change.entry, names),
+                _accepted(wire, accept=accept),
                 idempotency_key=session.next_idempotency_key(),
             )
             once = resource.shown_once
             described["id"] = data(reply).get("id")
             if once and reply.get(once):
                 described[once] = reply[once]
+            if late:
+                session.api.request("PATCH", address(resource, data(reply)), body=late)
         case "change":
-            session.api.request("PATCH", address(resource, change.record), body=_patch(change))
+            body = _accepted(_patch(change), accept=accept)
+            session.api.request("PATCH", address(resource, change.record), body=body)
         case "delete":
             session.api.request("DELETE", address(resource, change.record))
         case "leave":
@@ -224,11 +306,16 @@ def _make(session: Session, change: Change, names: Names) -> dict[str, Any]:
     return described
 
 
+def _accepted(body: dict[str, Any], *, accept: bool) -> dict[str, Any]:
+    priced = accept and body.keys() & {"pricing", "pricing_tiers"}
+    return {**body, "accept": True} if priced else body
+
+
 def _patch(change: Change) -> dict[str, Any]:
     """Only what differs; a price is one dated whole, so it is sent complete."""
     body = {}
     for name, before, after in change.fields:
-        merged = name == "pricing" and isinstance(before, Mapping)
+        merged = name == "pricing" and isinstance(before, Mapping) and isinstance(after, Mapping)
         body[name] = {**before, **after} if merged else after
     return body
 
@@ -238,9 +325,10 @@ def lines(change: Change) -> list[str]:
     head = f"{_SIGNS[change.action]} {change.kind.word:<10} {change.name}"
     if change.action == "leave":
         return [f"{head}   (only with --prune)"]
+    slip = f"   (needs --accept: {change.slip})" if change.slip else ""
     if change.action != "change":
-        return [head]
-    result = []
+        return [f"{head}{slip}"]
+    result = [f"{head}{slip}"] if slip else []
     for name, before, after in change.fields:
         if isinstance(after, Mapping) and isinstance(before, Mapping | None):
             before = before or {}
@@ -248,7 +336,7 @@ def lines(change: Change) -> list[str]:
                 f"{head}   {name}.{part} {_shown(f'{name}.', part, before.get(part))}"
                 f" -> {_shown(f'{name}.', part, value)}"
                 for part, value in after.items()
-                if not same(before.get(part), value, price=True)
+                if not same({part: before.get(part)}, {part: value}, price=True)
             ]
         else:
             result.append(
@@ -258,8 +346,7 @@ def lines(change: Change) -> list[str]:
 
 
 def _shown(prefix: str, name: str, value: Any) -> str:
-    kind = tables.field_kind(prefix, name)
-    return str(value or "-") if kind == "time" else tables.cell(value, kind, utc_now())
+    return tables.told(value, tables.field_kind(prefix, name), utc_now())
 
 
 def as_json(change: Change) -> dict[str, Any]:

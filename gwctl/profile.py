@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gwctl import numbers
 from gwctl.errors import NOT_ALLOWED, CommandError, usage
+from gwctl.files import read_text, text_of
 from gwctl.streams import is_text
 from gwctl.text import mask_keys
 
@@ -140,10 +142,8 @@ class Settings:
 
 def seconds_of(value: str, origin: str) -> float:
     """A timeout: more than nothing and less than a day."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
+    number = numbers.read(value)
+    seconds = 0.0 if number is None else float(number)
     if not 0 < seconds < 86_400:
         raise usage(
             f"timeout {value!r} ({origin}) is not a number of seconds below a day",
@@ -231,12 +231,13 @@ def read_file(path: Path) -> dict[str, Any]:
                     why="it may hold keys and a key_command",
                     do=f"chmod 600 {path}",
                 )
-            return _in_shape(path, tomllib.load(file))
+            content = text_of(file.read(), str(path), "config_file")
+            return _in_shape(path, tomllib.loads(content))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror}", code="config_file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise CommandError(
             f"{path} is not valid TOML: {error}", code="config_file", do=f"edit {path}"
         ) from None
@@ -295,7 +296,7 @@ def _document(path: Path) -> Any:
     import tomlkit
 
     read_file(path)
-    return tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
+    return tomlkit.parse(read_text(path, "config_file")) if path.exists() else tomlkit.document()
 
 
 def _write(path: Path, text: str) -> None:

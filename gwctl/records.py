@@ -57,21 +57,32 @@ def fetch(
     limit: int = 30,
     everything: bool = False,
 ) -> tuple[list[Any], int | None]:
-    """Records of a list endpoint, page by page, and how many there are."""
+    """Records of a list endpoint, page by page, and how many there are.
+
+    A list that grows at its head says where it goes on: so each record is there once, whatever is added meanwhile.
+    """
     rows: list[Any] = []
     total: int | None = None
     wanted = limit
+    place: dict[str, Any] = {"offset": 0}
     quiet = session.flags.quiet or session.flags.debug
     with waiting(f"reading {path}", show=not quiet) as progress:
         while everything or len(rows) < wanted:
             size = PAGE if everything else min(PAGE, wanted - len(rows))
-            reply = session.api.get(path, {**(query or {}), "limit": size, "offset": len(rows)})
+            reply = session.api.get(path, {**(query or {}), "limit": size, **place})
             page = data(reply)
             if not isinstance(page, list):
                 raise CommandError(f"GET {path} did not answer with a list", code="bad_reply")
-            total = reply.get("total_count", total) if isinstance(reply, dict) else total
+            counted = reply.get("total_count") if isinstance(reply, dict) else None
+            total = total if counted is None else counted
             rows += page
             progress.reached(len(rows), total)
+            if isinstance(reply, dict) and "next" in reply:
+                if not page or reply["next"] is None:
+                    break
+                place = {"after": reply["next"]}
+                continue
+            place = {"offset": len(rows)}
             # A server that ignores the paging sends everything at once.
             if len(page) != size or (total is not None and len(rows) >= total):
                 break
@@ -150,20 +161,30 @@ def existing(session: Session, resource: Resource, name: str) -> dict[str, Any] 
         raise
 
 
-def same(one: Any, two: Any, *, price: bool = False) -> bool:
-    """Whether two values mean the same: 50 and 50.00, one moment in two offsets, lists as sets.
+def same(one: Any, two: Any, *, price: bool = False, moment: bool = False) -> bool:
+    """Whether two values mean the same: 50 and 50.00, lists as sets, and with `moment` one time in two offsets.
 
-    Two texts are numbers only in a `price`: a key called 007 is not the one called 7.
+    Null, 0, an empty text, an empty list and false are five values. Two texts are numbers only in a `price`: a key
+    called 007 is not the one called 7.
     """
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
     first, second = text.decimal(one), text.decimal(two)
     texts = isinstance(one, str) and isinstance(two, str) and not price
     if first is not None and second is not None and not texts:
         return first == second
-    moment, other = text.parse_time(one), text.parse_time(two)
-    if moment is not None and other is not None:
-        return moment == other
+    if moment and (then := text.parse_time(one)) and (other := text.parse_time(two)):
+        return then == other
     if isinstance(one, list) and isinstance(two, list):
-        return sorted(map(str, one)) == sorted(map(str, two))
+        pairs = [sorted(rows, key=str) for rows in (one, two)]
+        return len(one) == len(two) and all(
+            same(mine, theirs, price=price) for mine, theirs in zip(*pairs, strict=True)
+        )
     if isinstance(two, Mapping) and isinstance(one, Mapping):
-        return all(same(one.get(name), value, price=True) for name, value in two.items())
-    return bool(one == two)
+        return one.keys() == two.keys() and all(same(one[n], two[n], price=price) for n in two)
+    return type(one) is type(two) and bool(one == two)
+
+
+def same_field(name: str, one: Any, two: Any) -> bool:
+    """Whether a field of that name holds the same."""
+    return same(one, two, price=name.startswith("pricing"), moment=name.endswith("_at"))

@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from gwctl.errors import CommandError, usage
+from gwctl.errors import usage
+from gwctl.files import read_standard_input, read_text
 
 
 def read_secret(what: str, *, stdin: bool = False, file: Path | None = None) -> str:
@@ -11,27 +12,15 @@ def read_secret(what: str, *, stdin: bool = False, file: Path | None = None) -> 
     if stdin and file is not None:
         raise usage("--secret-stdin and --secret-file exclude each other", do="give one of them")
     if stdin:
-        return _checked(_piped(what), what, "standard input")
+        return _checked(read_standard_input("secret"), what, "standard input")
     if file is not None:
-        try:
-            return _checked(file.read_text(encoding="utf-8"), what, str(file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"cannot read {file}: {error}", code="secret_file") from None
+        return _checked(read_text(file, "secret_file"), what, str(file))
     if not sys.stdin.isatty():
         raise usage(
             f"{what} is needed and there is no terminal to ask on",
             do="give it with --secret-stdin or --secret-file, never as an argument",
         )
     return _checked(_ask_hidden(what), what, "the prompt")
-
-
-def _piped(what: str) -> str:
-    try:
-        return sys.stdin.read()
-    except UnicodeDecodeError:
-        raise usage(
-            f"{what} from standard input is not valid UTF-8", do="check what is piped in"
-        ) from None
 
 
 def _ask_hidden(what: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ _SWITCHES = {
     "--yes": "yes",
     "--debug": "debug",
     "--no-color": "no_color",
+    "--wide": "wide",
 }
 _VALUES = {
     "--jq": "jq",
@@ -35,7 +37,7 @@ COMMON_HELP = """\
 Everywhere:
   --json [FIELDS]   the API's JSON, or only these fields (id,name)
   --jq EXPR         filter that JSON; --jsonl prints one record a line
-  -q, --quiet       ids only; a new secret alone
+  -q, --quiet       ids only; a new secret alone; --wide shows every column
   -P, --profile     profile to use; --url, --timeout override it
   -y, --yes         do not ask; --debug shows the HTTP exchange; --no-color
 """
@@ -53,6 +55,7 @@ class Flags:
     yes: bool = False
     debug: bool = False
     no_color: bool = False
+    wide: bool = False
     profile: str | None = None
     url: str | None = None
     timeout: str | None = None
@@ -114,6 +117,7 @@ class Session:
                 lines=flags.lines,
                 quiet=flags.quiet,
                 no_color=flags.no_color,
+                wide=flags.wide,
             )
         )
         self.out.pager = lambda: self.settings.get("pager").value
@@ -185,15 +189,28 @@ class Session:
         if self.out.ask(f"Type {name} to confirm: ") != name:
             raise usage("the name does not match; nothing was done", code="not_confirmed")
 
-    def agree(self, question: str, *, refused: CommandError) -> None:
+    def agree(self, question: str, *, refused: CommandError, even_with_yes: bool = False) -> None:
         """A yes or no question; without a terminal or a yes, the refusal is raised."""
-        if self.flags.yes:
+        if self.flags.yes and not even_with_yes:
             return
         if not self.interactive:
             raise refused
         answer = self.out.ask(f"{question} (profile {self.settings.profile}) [y/N] ")
         if answer.lower() not in ("y", "yes"):
             raise refused
+
+    def accept_price(self, what: str) -> None:
+        """A price that looks like a slip: somebody at a terminal says that it is meant, a script says --accept."""
+        self.agree(
+            f"{what}. Take it?",
+            refused=CommandError(
+                f"{what}; nothing was changed",
+                code="price_not_accepted",
+                why="it changes by more than tenfold, or is above $0.001 a token",
+                do="add --accept if that is meant",
+            ),
+            even_with_yes=True,
+        )
 
     def check(self) -> None:
         """Refuse shared options that cannot work before anything is done."""
@@ -205,13 +222,22 @@ class Session:
                 do="1 to 240 letters, digits and signs of ASCII, without blanks around them",
             )
 
-    def next_idempotency_key(self) -> str | None:
-        """The given key for the first POST of a run, the key with a number for the others."""
+    def next_idempotency_key(self) -> str:
+        """The given key for the first POST of a run, the key with a number for the others.
+
+        Without one a key is made up, so that the whole command can be repeated with it.
+        """
         if self.idempotency_key is None:
-            return None
+            self.idempotency_key = f"gwctl-{uuid.uuid4()}"
+        self.api.repeat_with = self.idempotency_key
         self.posts += 1
         suffix = f"-{self.posts}" if self.posts > 1 else ""
         return f"{self.idempotency_key}{suffix}"
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the last answer was that of an earlier request with the same idempotency key."""
+        return "api" in self.__dict__ and self.api.replayed
 
     @property
     def exit_code(self) -> int:

@@ -1,15 +1,18 @@
-"""The catalog that comes with gwctl: vendors with their models, prices and endpoints."""
+"""What comes with gwctl: vendors with their models, prices and endpoints, and presets of further providers."""
 
 from pathlib import Path
 
 from gwctl.desired import Entry, read
 from gwctl.errors import CommandError
 
+_CATALOG = "catalog.toml"
+_PRESETS = "providers.toml"
 
-def path() -> Path | None:
-    """The catalog inside an installed package, else the one of a checkout."""
+
+def path(name: str = _CATALOG) -> Path | None:
+    """A file inside an installed package, else the one of a checkout."""
     package = Path(__file__).resolve().parent
-    for candidate in (package / "catalog.toml", package.parent / "examples" / "catalog.toml"):
+    for candidate in (package / name, package.parent / "examples" / name):
         if candidate.is_file():
             return candidate
     return None
@@ -17,15 +20,14 @@ def path() -> Path | None:
 
 def vendors() -> list[str]:
     """Slugs `provider add` knows without further options."""
-    found = path()
-    if found is None:
-        return []
-    return [str(entry["slug"]) for entry in read(found).get("providers", [])]
+    files = (path(_CATALOG), path(_PRESETS))
+    tables = [read(found).get("providers", []) for found in files if found is not None]
+    return [str(entry["slug"]) for entries in tables for entry in entries]
 
 
 def vendor(slug: str) -> dict[str, list[Entry]] | None:
-    """A vendor's providers (`openai`, `openai-embeddings`), their endpoints and models."""
-    found = path()
+    """A vendor's providers (`openai`, `openai-embeddings`), their endpoints and models; of a preset the provider."""
+    found = path(_CATALOG)
     if found is None:
         return None
     tables = read(found)
@@ -35,7 +37,7 @@ def vendor(slug: str) -> dict[str, list[Entry]] | None:
         if entry["slug"] == slug or entry["slug"].startswith(f"{slug}-")
     ]
     if not any(entry["slug"] == slug for entry in providers):
-        return None
+        return _preset(slug)
     slugs = {entry["slug"] for entry in providers}
     endpoints = [entry for entry in tables.get("endpoints", []) if entry["provider"] in slugs]
     wanted = {entry["model"] for entry in endpoints}
@@ -49,3 +51,10 @@ def vendor(slug: str) -> dict[str, list[Entry]] | None:
         raise CommandError(f"{found} lacks the model {sorted(missing)[0]}", code="catalog")
     models = [entry for entry in tables.get("models", []) if entry["id"] in wanted]
     return {"providers": providers, "models": models, "endpoints": endpoints}
+
+
+def _preset(slug: str) -> dict[str, list[Entry]] | None:
+    found = path(_PRESETS)
+    entries = [] if found is None else read(found).get("providers", [])
+    chosen = [entry for entry in entries if entry["slug"] == slug]
+    return {"providers": chosen, "models": [], "endpoints": []} if chosen else None

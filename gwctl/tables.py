@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from gwctl import jsontext, text
 
-NARROWEST = 30
 GAP = 3
 
 Record = Mapping[str, Any]
@@ -17,6 +16,7 @@ Kind = Literal[
     "id",
     "money",
     "price",
+    "each",
     "time",
     "count",
     "percent",
@@ -32,7 +32,7 @@ _MONEY_FIELDS = {
     "limit", "limit_remaining", "balance", "reserved", "available", "promotional", "granted",
     "purchased", "total_credits", "total_usage", "amount", "balance_after", "spend", "remaining",
     "threshold", "monthly_cap", "low_balance_threshold", "total_cost", "cost", "projected_spend",
-    "budget_limit",
+    "budget_limit", "web_search_cost",
 }  # fmt: skip
 _GOOD = {"enabled", "active", "healthy", "live", "succeeded", "delivered", "ok", "accepted"}
 _BAD = {"disabled", "failed", "refused", "retired", "at limit", "expired", "revoked", "down"}
@@ -45,6 +45,12 @@ class Column:
     title: str
     pick: str | Callable[[Record], Any]
     kind: Kind = "text"
+    name: bool = False
+    """What one types next: never cut, never left out."""
+    cut: bool = True
+    """Whether a text may be cut where the terminal is narrow."""
+    leaves: int = 0
+    """Of the columns that do not fit, those of the highest number go first, the rightmost of them before others."""
 
     def value(self, record: Record) -> Any:
         return pick(record, self.pick) if isinstance(self.pick, str) else self.pick(record)
@@ -67,6 +73,8 @@ def cell(value: Any, kind: Kind, now: datetime) -> str:
             return text.money(value)
         case "price":
             return text.per_million(value)
+        case "each":
+            return text.exact_money(value)
         case "time":
             return text.ago(value, now)
         case "count":
@@ -83,6 +91,23 @@ def cell(value: Any, kind: Kind, now: datetime) -> str:
             return _words(value, empty="")
         case "text" | "id" | "state":
             return _words(value, empty="-")
+
+
+def told(value: Any, kind: Kind, now: datetime) -> str:
+    """The value where before and after are told apart: nothing, "", [], 0 and false each read differently."""
+    match value:
+        case None:
+            return "-"
+        case "":
+            return '""'
+        case [] | ():
+            return "[]"
+        case dict() if not value:
+            return "{}"
+        case str() if kind == "time":
+            return text.clean_line(value)
+        case _:
+            return cell(value, kind, now)
 
 
 def exact(value: Any, kind: Kind) -> str:
@@ -121,7 +146,9 @@ def fields(record: Record, prefix: str = "") -> list[tuple[str, Any, Kind]]:
 
 def field_kind(prefix: str, name: str) -> Kind:
     if prefix.startswith("pricing"):
-        return "price" if name not in ("request", "image") else "money"
+        if "price_modifiers" in (name, *prefix.split(".")):
+            return "text"
+        return "price" if name not in ("request", "image", "web_search") else "each"
     if name.endswith(("_at", "_since")) or name == "since":
         return "time"
     if name in _MONEY_FIELDS or name.startswith(("usage", "byok_usage", "cost_")):
@@ -152,68 +179,6 @@ def tab_separated(
         return f"{code}{value}\x1b[0m" if code else value
 
     return "".join("\t".join(one(record, c) for c in columns) + "\n" for record in records)
-
-
-def drawn(
-    records: Sequence[Record],
-    columns: Sequence[Column],
-    *,
-    now: datetime,
-    width: int,
-    color: bool,
-) -> str:
-    """The table for a terminal of that width; only ids are shortened when it is too wide."""
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold" if color else ""
-    )
-    rows = [[cell(c.value(record), c.kind, now) for c in columns] for record in records]
-    natural = [max([len(c.title), *(len(row[n]) for row in rows)]) for n, c in enumerate(columns)]
-    room = max(width, NARROWEST) - GAP * (len(columns) - 1)
-    for column, wide in zip(columns, _fitted(natural, columns, room), strict=True):
-        table.add_column(
-            column.title, no_wrap=True, overflow="ellipsis", width=wide, justify="left"
-        )
-    for row in rows:
-        table.add_row(
-            *(
-                Text(value, style=style(value, c.kind))
-                for value, c in zip(row, columns, strict=True)
-            )
-        )
-    out = StringIO()
-    console = Console(
-        file=out,
-        width=max(width, NARROWEST),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
-    console.print(table)
-    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
-
-
-def _fitted(natural: Sequence[int], columns: Sequence[Column], room: int) -> list[int]:
-    """Widths that fit: ids are shortened first, then the widest, so that what is cut shows its `…`."""
-    widths = list(natural)
-    floors = [
-        12 if column.kind == "id" else wide for column, wide in zip(columns, widths, strict=True)
-    ]
-    for lowest in (floors, [4] * len(widths)):
-        while sum(widths) > room:
-            spare = [(wide, n) for n, wide in enumerate(widths) if wide > lowest[n]]
-            if not spare:
-                break
-            widths[max(spare)[1]] -= 1
-    return widths
 
 
 def described(record: Record, *, now: datetime) -> str:

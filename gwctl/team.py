@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gwctl.changes import report, send
+from gwctl.client import quote
 from gwctl.commands.member import INVITATIONS, MEMBERS
 from gwctl.errors import CommandError, usage
 from gwctl.keys import KEYS, is_live
@@ -37,7 +38,7 @@ def create(session: Session, record: Record | None, wanted: Record, team: Team) 
     """Make what is missing, in this order; what is shown once is printed as soon as it was made."""
     made: dict[str, Any] = {}
     try:
-        workspace = record or _workspace(session, wanted)
+        workspace = record or _workspace(session, wanted, if_absent=team.if_absent)
         made["workspace"] = workspace
         if team.lead is not None:
             made |= _invitation(session, workspace, team.lead, team)
@@ -57,9 +58,23 @@ def create(session: Session, record: Record | None, wanted: Record, team: Team) 
         report(session, workspace, f"workspace {wanted['slug']} is ready")
 
 
-def _workspace(session: Session, wanted: Record) -> Record:
+def made_meanwhile(session: Session, error: CommandError, slug: str) -> Record | None:
+    """The workspace that somebody else made between our look and our request; None for another error."""
+    if error.code != "already_exists":
+        return None
+    found: Record = data(session.api.get(f"/workspaces/{quote(slug)}"))
+    return found
+
+
+def _workspace(session: Session, wanted: Record, *, if_absent: bool) -> Record:
     slug = wanted["slug"]
-    reply = send(session, "POST", "/workspaces", wanted, what=f"create workspace {slug}")
+    try:
+        reply = send(session, "POST", "/workspaces", wanted, what=f"create workspace {slug}")
+    except CommandError as error:
+        record = made_meanwhile(session, error, slug) if if_absent else None
+        if record is None:
+            raise
+        return record
     return data(reply) if reply is not None else {"id": "(new)", "slug": slug}
 
 
@@ -89,25 +104,32 @@ def _invited(session: Session, workspace: Record, lead: str) -> str:
 
 
 def _key(session: Session, workspace: Record, slug: str, team: Team) -> dict[str, Any]:
-    if team.if_absent:
+    if team.if_absent and session.dry_run:
         for record in called(session, KEYS, slug):
             if is_live(record) and record.get("workspace_id") == workspace["id"]:
-                hint = f"gwctl key rotate {record.get('id')} makes a new secret"
-                session.out.note(f"key {slug} exists; its secret was shown once ({hint})")
-                return {"key_record": record}
+                return _there(session, record)
     policy = {
         "name": slug,
         "limit": team.limit,
         "limit_reset": team.window,
         "workspace_id": workspace["id"],
+        "if_absent": team.if_absent or None,
     }
     reply = send(session, "POST", KEYS.path, body(policy), what=f"create key {slug}")
     if reply is None:
         return {}
+    if reply.get("existed"):
+        return _there(session, data(reply))
     _show_once(session, "Its key", reply.get("key"))
     if not session.out.shape.machine and not session.out.shape.quiet:
         session.out.line(KEYS.summary(data(reply)))
     return {"key": reply.get("key"), "key_record": data(reply)}
+
+
+def _there(session: Session, record: Record) -> dict[str, Any]:
+    hint = f"gwctl key rotate {record.get('id')} makes a new secret"
+    session.out.note(f"key {record.get('name')} exists; its secret was shown once ({hint})")
+    return {"key_record": record}
 
 
 def _show_once(session: Session, title: str, secret: Any) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, ROUND_HALF_UP, ROUND_UP, Decimal, InvalidOperation
 
 # C0 and C1 controls, DEL, line and paragraph separators, bidirectional overrides and zero-width
 # characters: a name from the server must not move the cursor or hide part of a line.
@@ -89,9 +89,9 @@ def exact_money(value: object) -> str:
 
 
 def per_million(value: object) -> str:
-    """A price per token, shown per million tokens as price lists do."""
+    """A price per token, shown per million tokens as price lists do, with every digit that was typed."""
     number = decimal(value)
-    return "-" if number is None else money(number * 1_000_000)
+    return "-" if number is None else exact_money(number * 1_000_000)
 
 
 def count(value: object) -> str:
@@ -112,18 +112,31 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {many}"
 
 
+def share(number: Decimal, places: int = 0) -> str:
+    """A percentage; 100 % and 0 % are said only when it is so."""
+    step = Decimal(1).scaleb(-places)
+    rounded = number.quantize(step, rounding=ROUND_HALF_UP)
+    if rounded in (0, 100) and number != rounded:
+        finer = step / 10 if places == 0 else step
+        away = ROUND_UP if number > rounded or rounded == 0 else ROUND_DOWN
+        rounded = number.quantize(finer, rounding=away)
+    return f"{rounded:f} %"
+
+
 def percent(value: object) -> str:
     number = decimal(value)
-    return "-" if number is None else f"{number:.0f} %"
+    return "-" if number is None else share(number)
 
 
 def bar(value: object, width: int = 20) -> str:
-    """A bar for a share in percent; more than 100 fills it and says so."""
+    """A bar for a share in percent; full only when it is all; more than 100 fills it and says so."""
     number = decimal(value)
     if number is None:
         return "-"
     filled = min(width, max(0, int((number * width / 100).to_integral_value(ROUND_HALF_UP))))
-    return f"{'█' * filled}{'░' * (width - filled)} {number:.0f} %"
+    if number < 100:
+        filled = min(filled, width - 1)
+    return f"{'█' * filled}{'░' * (width - filled)} {share(number)}"
 
 
 def sparkline(values: list[Decimal]) -> str:

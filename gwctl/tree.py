@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from gwctl.errors import usage
 from gwctl.session import COMMON_HELP, Session
+from gwctl.values import whole
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -23,9 +24,7 @@ _IDEMPOTENCY_KEY = Annotated[
         "--idempotency-key", metavar="KEY", help="Repeat safely: the same key makes one record."
     ),
 ]
-_LIMIT = Annotated[
-    int, typer.Option("--limit", min=1, metavar="N", help="How many records to show.")
-]
+_LIMIT = Annotated[int, whole("--limit", "N", "How many records to show.", least=1)]
 _ALL = Annotated[bool, typer.Option("--all", help="Every record, however many there are.")]
 
 
@@ -134,9 +133,20 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+# What other programs call our verbs.
+_SYNONYMS = {
+    "get": ("show", "list"), "view": ("show",), "describe": ("show",), "info": ("show",), "inspect": ("show",),
+    "ls": ("list",), "rm": ("delete", "remove"), "del": ("delete", "remove"), "remove": ("delete",),
+    "revoke": ("delete", "disable", "remove"), "new": ("create", "add", "invite"), "add": ("create", "invite"),
+    "create": ("add", "set", "invite"), "make": ("create", "add"), "edit": ("update", "set"), "set": ("update",),
+    "modify": ("update",), "patch": ("update",), "roll": ("rotate",), "renew": ("rotate",),
+}  # fmt: skip
+
+
 def misspelt(path: str, name: str, known: Sequence[str]) -> Exception:
-    nearest = get_close_matches(name, known, n=1, cutoff=0.5)
-    if nearest and nearest[0] in _TAKES_AWAY:
+    meant = [verb for verb in _SYNONYMS.get(name.lower(), ()) if verb in known]
+    nearest = meant[:1] or get_close_matches(name, known, n=1, cutoff=0.5)
+    if nearest and nearest[0] in _TAKES_AWAY and not meant:
         # Whoever wants to update must not be led to delete.
         nearest = get_close_matches(name, nearest, cutoff=0.75)
     if found := _ELSEWHERE.get((path, name)):

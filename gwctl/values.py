@@ -1,19 +1,21 @@
 """Option values as people type them, turned into what the API takes."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import typer
 
-from gwctl import jsontext, when
+from gwctl import jsontext, numbers, when
 from gwctl.errors import usage
-from gwctl.text import decimal
 
 CLEAR = object()
 """Stands for null in a PATCH: `none` on the command line clears a field."""
 
 _LARGEST = 18  # powers of ten between one dollar and anything that is meant
+_FINEST = 6  # digits after the point of a price per million tokens: a picodollar a token
+_LIKE_A_NUMBER = re.compile(r"[+$]?\d[\d.,_' \u00a0\u2019]*", re.UNICODE)
 
 RESETS = ("daily", "weekly", "monthly")
 INTERVALS = ("lifetime", "monthly", "weekly", "daily")
@@ -29,6 +31,9 @@ def flag(name: str, text: str) -> Any:
     return typer.Option(name, help=text, show_default=False)
 
 
+ACCEPT = flag("--accept", "A price above $0.001 a token, or changed more than tenfold, is meant.")
+
+
 def arg(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, show_default=False)
 
@@ -42,38 +47,95 @@ def body(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def whole(name: str, metavar: str, text: str, *, least: int = 0, most: int | None = None) -> Any:
+    """An option that takes a whole number, `120` or `1,200`."""
+
+    def read(value: str | int) -> int:
+        number = value if isinstance(value, int) else _whole(name, value, "120")
+        if number < least or (most is not None and number > most):
+            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise usage(f"{name} {value} is out of range", do=f"give a number, {bounds}")
+        return number
+
+    return typer.Option(name, parser=_named(read), metavar=metavar, help=text, show_default=False)
+
+
+def _named(read: Callable[[str | int], int]) -> Callable[[str | int], int]:
+    read.__name__ = "number"  # how help calls a value that has no metavar
+    return read
+
+
+def number(name: str, text: str | None, example: str, what: str = "a number") -> Decimal | None:
+    """A number in the one grammar; what is not in it is refused with how we would have read it."""
+    if text is None:
+        return None
+    found = numbers.read(text)
+    if found is None or found < 0 or abs(found.adjusted()) > _LARGEST:
+        do = numbers.hint(text) if found is None else ""
+        if "whole" in what and "." in (numbers.meant(text) or ""):
+            do = ""
+        raise usage(f"{name} {text[:60]!r} is not {what}", do=do or f"for example {name} {example}")
+    return found
+
+
+def _whole(name: str, text: str, example: str) -> int:
+    found = number(name, text, example, "a whole number")
+    assert found is not None
+    if "." in text or found != found.to_integral_value():
+        # Many write 1.200 for twelve hundred.
+        grouped = text.replace(".", "")
+        do = f"did you mean {grouped}?" if re.fullmatch(r"[1-9]\d{0,2}(\.\d{3})+", text) else ""
+        raise usage(
+            f"{name} {text[:60]!r} is not a whole number", do=do or f"for example {name} {example}"
+        )
+    return int(found)
+
+
 def amount(name: str, text: str | None) -> Any:
     """US dollars: `50`, `$50.00`, `1,250`; `none` clears."""
     if text is None:
         return None
     if text.lower() == "none":
         return CLEAR
-    number = decimal(text.strip().removeprefix("$").replace(",", ""))
-    if number is None or number < 0 or abs(number.adjusted()) > _LARGEST:
-        raise usage(f"{name} {text!r} is not an amount in US dollars", do=f"for example {name} 50")
-    return number
+    return number(name, text.strip().removeprefix("$"), "50", "an amount in US dollars")
 
 
 def dollars(name: str, text: str) -> Decimal:
     """An amount that has to be there."""
-    number = amount(name, text)
-    if number is CLEAR:
+    found = amount(name, text)
+    if found is CLEAR:
         raise usage(
             f"{name} {text!r} is not an amount in US dollars", do="write a number such as 50"
         )
-    assert isinstance(number, Decimal)
-    return number
+    assert isinstance(found, Decimal)
+    return found
 
 
 def price(name: str, text: str | None) -> str | None:
     """US dollars per million tokens, as the decimal string per token that the API takes."""
-    number = amount(name, text)
-    if number is None:
+    found = _price(name, text)
+    if found is None:
         return None
-    if number is CLEAR:
+    if found != found.quantize(Decimal(1).scaleb(-_FINEST)):
+        raise usage(
+            f"{name} {text!r} is finer than a price can be",
+            do=f"at most {_FINEST} digits after the point; it is the price of a million tokens",
+        )
+    return format(found.scaleb(-6), "f")
+
+
+def price_each(name: str, text: str | None) -> str | None:
+    """US dollars for each request or image, as the API takes it."""
+    found = _price(name, text)
+    return None if found is None else format(found, "f")
+
+
+def _price(name: str, text: str | None) -> Decimal | None:
+    found = amount(name, text)
+    if found is CLEAR:
         raise usage(f"{name} cannot be cleared", do="give a price; 0 makes it free")
-    per_token: Decimal = number.scaleb(-6)
-    return format(per_token, "f")
+    assert found is None or isinstance(found, Decimal)
+    return found
 
 
 def one_of(name: str, value: str | None, allowed: Sequence[str], *, clear: bool = False) -> Any:
@@ -113,13 +175,10 @@ def models(values: Sequence[str] | None) -> Any:
 
 
 def integer(name: str, text: str | None) -> Any:
+    """A whole number, `120` or `1,200`; `none` clears."""
     if text is None:
         return None
-    if text.lower() == "none":
-        return CLEAR
-    if not text.isascii() or not text.isdigit():
-        raise usage(f"{name} {text!r} is not a whole number", do=f"for example {name} 120")
-    return int(text)
+    return CLEAR if text.lower() == "none" else _whole(name, text, "120")
 
 
 def assignments(words: Sequence[str]) -> dict[str, Any]:
@@ -131,11 +190,22 @@ def assignments(words: Sequence[str]) -> dict[str, Any]:
             raise usage(
                 f"{word!r} is not a setting", do="write NAME=VALUE, for example retention_days=30"
             )
-        try:
-            result[name] = jsontext.loads(value)
-        except ValueError:
-            result[name] = None if value == "none" else value
+        result[name] = _setting(name, value)
     return result
+
+
+def _setting(name: str, text: str) -> Any:
+    if _LIKE_A_NUMBER.fullmatch(text):
+        bare = text.removeprefix("$")
+        found, reading = numbers.read(bare), numbers.meant(bare)
+        if found is not None:
+            return int(found) if found == found.to_integral_value() else found
+        if reading is not None and not re.fullmatch(r"\d+(\.\d+){2,}", text, re.ASCII):
+            raise usage(f"{name}={text} is not a number", do=f"did you mean {name}={reading}?")
+    try:
+        return jsontext.loads(text)
+    except ValueError:
+        return None if text == "none" else text
 
 
 def thresholds(option: str, words: str | None) -> Any:
@@ -145,7 +215,7 @@ def thresholds(option: str, words: str | None) -> Any:
     if words.strip().lower() == "none":
         return CLEAR
     texts = [word.strip().removesuffix("%").strip() for word in words.split(",")]
-    if not all(word.isascii() and word.isdigit() and 1 <= int(word[:4]) <= 100 for word in texts):
+    if not all(re.fullmatch(r"[0-9]{1,3}", word) and 1 <= int(word) <= 100 for word in texts):
         raise usage(
             f"{option} {words!r} are not percentages",
             do=f"whole numbers from 1 to 100, for example {option} 50,80,100",

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from gwctl.errors import CommandError, usage
 
-_SPAN = re.compile(r"(\d+)\s*(s|sec|m|min|h|d|w)")
+_SPAN = re.compile(r"([0-9]+) *(s|sec|m|min|h|d|w)")
+_DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
@@ -34,6 +35,25 @@ def past(text: str, now: datetime | None = None) -> str:
     return _moment(text, now or utc_now(), -1)
 
 
+def end_of(text: str, now: datetime | None = None) -> str:
+    """The end of a range: a day is meant whole, so that its end is the midnight after it."""
+    moment = past(text, now)
+    if not names_a_day(text):
+        return moment
+    try:
+        return iso(datetime.fromisoformat(moment) + timedelta(days=1))
+    except OverflowError:
+        raise _too_far(text) from None
+
+
+def names_a_day(text: str) -> bool:
+    """Whether it is a date, or today, yesterday or tomorrow, without a time."""
+    word = text.strip().lower()
+    return word in _DAYS or bool(
+        re.fullmatch(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{4}-?W.*", word, re.I)
+    )
+
+
 def future(text: str, now: datetime | None = None) -> str:
     """A moment to come, for an expiry: `7d` means in seven days."""
     return _moment(text, now or utc_now(), 1)
@@ -50,11 +70,10 @@ def iso(moment: datetime) -> str:
 def _moment(text: str, now: datetime, direction: int) -> str:
     word = text.strip()
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    days = {"today": 0, "yesterday": -1, "tomorrow": 1}
     if word.lower() == "now":
         return iso(now)
-    if word.lower() in days:
-        return iso(midnight + timedelta(days=days[word.lower()]))
+    if word.lower() in _DAYS:
+        return iso(midnight + timedelta(days=_DAYS[word.lower()]))
     if _SPAN.fullmatch(word.lower()):
         try:
             return iso(now + direction * span(word))

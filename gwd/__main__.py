@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,10 +110,13 @@ def _root(
 
 
 def _usd(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise typer.BadParameter(f"{text!r} is no amount; write 25 or 0.50") from None
+    from gwd.core import numbers
+
+    number = numbers.read(text.removeprefix("$"))
+    if number is None:
+        hint = numbers.hint(text) or "write 25 or 0.50"
+        raise typer.BadParameter(f"{text!r} is no amount; {hint}")
+    return number
 
 
 @app.command()

@@ -7,11 +7,11 @@ from gwctl import when
 from gwctl.commands.ledger import period
 from gwctl.commands.usage import comma_separated
 from gwctl.errors import usage
-from gwctl.records import data, fetch
+from gwctl.records import PAGE, data, fetch
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, flag, opt
+from gwctl.values import arg, flag, opt, whole
 
 PATH = "/generations"
 # What `--status error` means: everything that did not end as the client wanted.
@@ -21,14 +21,14 @@ _STATUSES = ("in_progress", "succeeded", "incomplete", "failed", "cancelled", "r
 
 COLUMNS = (
     Column("TIME", "created_at", "time"),
-    Column("ID", "id", "id"),
+    Column("ID", "id", "id", name=True),
     Column("MODEL", lambda row: row.get("model") or row.get("requested_model")),
     Column("STATUS", "status", "state"),
-    Column("IN", "tokens_prompt", "count"),
-    Column("OUT", "tokens_completion", "count"),
+    Column("IN", "tokens_prompt", "count", leaves=1),
+    Column("OUT", "tokens_completion", "count", leaves=1),
     Column("COST", "total_cost", "money"),
-    Column("TIME TAKEN", "latency", "ms"),
-    Column("KEY", lambda row: row.get("key_name") or row.get("key_id")),
+    Column("TIME TAKEN", "latency", "ms", leaves=2),
+    Column("KEY", lambda row: row.get("key_name") or row.get("key_id"), leaves=1),
     Column(
         "WHY",
         lambda row: (
@@ -46,7 +46,7 @@ _MODEL = opt("--model", "MODEL", "Only this model.")
 _STATUS = opt("--status", "STATUS", "succeeded, failed, refused, …; error for all that went wrong.")
 _LAST = opt("--last", "SPAN", "Only the last 1h, 7d, …")
 _FROM = opt("--from", "TIME", "From this time on.")
-_TO = opt("--to", "TIME", "Before this time.")
+_TO = opt("--to", "TIME", "Up to this time; a day is included (UTC).")
 
 
 def _filters(
@@ -75,7 +75,7 @@ def _rows(
         )
         rows += found
         total += count or len(found)
-    rows.sort(key=lambda row: str(row.get("created_at")), reverse=True)
+    rows.sort(key=lambda row: str(row.get("settled_at")), reverse=True)
     return (rows if everything else rows[:limit]), total
 
 
@@ -98,7 +98,7 @@ def list_activity(
     end: Annotated[str | None, _TO] = None,
 ) -> None:
     """List requests, newest first; refusals are records too."""
-    more = {"user": user, "session_id": in_session, "app": app, **period(last, start, end)}
+    more = {"user": user, "session_id": in_session, "app": app, **period(session, last, start, end)}
     query = _filters(session, key=key, model=model, more=more)
     rows, total = _rows(session, query, status, limit=session.limit, everything=session.everything)
     session.out.records(rows, COLUMNS, total=total, noun="request")
@@ -125,28 +125,33 @@ def tail(
     key: Annotated[str | None, _KEY] = None,
     model: Annotated[str | None, _MODEL] = None,
     status: Annotated[str | None, _STATUS] = None,
-    interval: Annotated[int, opt("--interval", "SECONDS", "How often to ask; 2.")] = 2,
+    interval: Annotated[int, whole("--interval", "SECONDS", "How often to ask; 2.")] = 2,
 ) -> None:
     """Print requests as they end, until interrupted."""
+    if status is not None and status not in _STATUSES:
+        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
+    wanted = _ERROR if status == "error" else (status,)
     query = _filters(session, key=key, model=model, more={})
-    since = when.utc_now()
-    seen: set[str] = set()
+    pause_s = min(max(interval, 1), 86_400)
+    # The list is in the order in which requests ended: what ends from now on stands before the newest there is.
+    started = when.iso(when.utc_now())
+    place = session.api.get(PATH, {**query, "limit": 1}).get("previous")
     while True:
-        # Records appear when they are settled, up to minutes after they began: look back that far.
-        window = when.iso(max(since, when.utc_now() - when.span("15m")))
-        rows, _ = _rows(session, {**query, "from": window}, status, limit=100, everything=False)
+        since = {"from": started} if place is None else {"before": place}
+        reply = session.api.get(PATH, {**query, **since, "limit": PAGE})
+        rows = data(reply)
         for row in reversed(rows):
-            if row.get("id") in seen or row.get("status") == "in_progress":
-                continue
-            seen.add(str(row["id"]))
-            session.out.following(row, COLUMNS)
-        time.sleep(min(max(interval, 1), 86_400))
+            if status is None or row.get("status") in wanted:
+                session.out.following(row, COLUMNS)
+        place = reply.get("previous") or place
+        if len(rows) < PAGE:
+            time.sleep(pause_s)
 
 
 @activity.verb(
     "export",
     "gwctl activity export --last 30d --csv > activity.csv",
-    "gwctl activity export --from 2026-11-01 --to 2026-12-01 --jsonl",
+    "gwctl activity export --from 2026-11-01 --to 2026-11-30 --jsonl",
 )
 def export(
     session: Session,
@@ -161,7 +166,7 @@ def export(
     """Write all requests of a time as CSV, or as JSON with --json or --jsonl."""
     if csv and session.out.shape.machine:
         raise usage("--csv and --json exclude each other", do="give one of them")
-    query = _filters(session, key=key, model=model, more=dict(period(last, start, end)))
+    query = _filters(session, key=key, model=model, more=dict(period(session, last, start, end)))
     rows, _ = _rows(session, query, status, limit=0, everything=True)
     if session.out.shape.machine:
         session.out.data(rows)

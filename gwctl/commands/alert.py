@@ -20,7 +20,7 @@ ALERTS = Resource(
         Column("SEVERITY", "severity", "state"),
         Column("TYPE", "type"),
         Column("TITLE", "title"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
     ),
 )
 SETTINGS = Resource(
@@ -28,7 +28,7 @@ SETTINGS = Resource(
     path="/notifications/alerts",
     names=("category",),
     columns=(
-        Column("CATEGORY", "category"),
+        Column("CATEGORY", "category", name=True),
         Column("STATE", lambda row: "enabled" if row.get("enabled") else "disabled", "state"),
         Column("THRESHOLDS", "thresholds"),
         Column("CHANNELS", lambda row: row.get("channels") or "all"),

@@ -40,8 +40,10 @@ def list_audit(
     actor: Annotated[str | None, opt("--actor", "ID", "Only by this key or member.")] = None,
     last: Annotated[str | None, opt("--last", "SPAN", "Only the last 24h, 7d, …")] = None,
     start: Annotated[str | None, opt("--from", "TIME", "From this time on.")] = None,
-    end: Annotated[str | None, opt("--to", "TIME", "Before this time.")] = None,
+    end: Annotated[
+        str | None, opt("--to", "TIME", "Up to this time; a day is included (UTC).")
+    ] = None,
 ) -> None:
     """List changes, newest first."""
-    query = {"action": action, "actor": actor, **period(last, start, end)}
+    query = {"action": action, "actor": actor, **period(session, last, start, end)}
     list_records(session, AUDIT, query)

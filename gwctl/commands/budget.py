@@ -8,7 +8,7 @@ from gwctl import text
 from gwctl.changes import delete_record, patch_record, report, send
 from gwctl.errors import FAILED, USAGE, CommandError, not_found, usage
 from gwctl.keys import KEYS, workspace_id
-from gwctl.records import Resource, data, fetch, find, same
+from gwctl.records import Resource, data, fetch, find, same_field
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
@@ -22,14 +22,14 @@ BUDGETS = Resource(
     id_prefix=("bud_",),
     names=("scope_name",),
     columns=(
-        Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope")),
+        Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope"), name=True),
         Column("INTERVAL", "interval"),
-        Column("KIND", "kind"),
+        Column("KIND", "kind", leaves=1),
         Column("SPENT", "spend", "money"),
         Column("LIMIT", "limit", "money"),
-        Column("USED", "percent_used", "bar"),
+        Column("USED", "percent_used", "bar", leaves=1),
         Column("RESETS", "resets_at", "time"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=2),
     ),
 )
 
@@ -37,17 +37,19 @@ BUDGETS = Resource(
 def _projected_percent(row: Record) -> Decimal | None:
     projected = text.decimal((row.get("forecast") or {}).get("projected_spend"))
     limit = text.decimal(row.get("limit"))
-    return projected * 100 / limit if projected is not None and limit else None
+    if projected is None or not limit:
+        return None
+    return round(projected * 100 / limit, 2).normalize()
 
 
 _FORECAST = (
-    Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope")),
+    Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope"), name=True),
     Column("INTERVAL", "interval"),
-    Column("USED", "percent_used", "bar"),
+    Column("USED", "percent_used", "bar", leaves=1),
     Column("SPENT", "spend", "money"),
     Column("LIMIT", "limit", "money"),
     Column("PROJECTED", "forecast.projected_spend", "money"),
-    Column("AT PERIOD END", _projected_percent, "bar"),
+    Column("AT PERIOD END", _projected_percent, "bar", leaves=1),
     Column("EXHAUSTED", "forecast.exhausts_at", "time"),
 )
 
@@ -179,7 +181,9 @@ def set_(
         policy = body({"limit": limits[interval], **more})
         if interval not in before:
             _create(session, body({**where, "interval": interval, "kind": kind, **policy}), target)
-        elif all(same(before[interval].get(name), value) for name, value in policy.items()):
+        elif all(
+            same_field(name, before[interval].get(name), value) for name, value in policy.items()
+        ):
             session.out.note(f"{target} {interval}: {text.money(limits[interval])} already")
         else:
             patch_record(session, BUDGETS, {**before[interval], "scope_name": target}, policy)

@@ -20,14 +20,14 @@ BYOK = Resource(
     id_prefix=("pk_",),
     names=("name", "provider"),
     columns=(
-        Column("PROVIDER", "provider"),
-        Column("NAME", "name"),
+        Column("PROVIDER", "provider", name=True),
+        Column("NAME", "name", cut=False),
         Column("KEY", lambda row: row.get("key_ref") or row.get("label")),
         Column("STATE", lambda row: "disabled" if row.get("disabled") else "enabled", "state"),
         Column("FEE", "fee_percent", "percent"),
         Column("LAST USED", "last_used_at", "time"),
         Column("LAST ERROR", "last_error.reason"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
     ),
 )
 

@@ -1,16 +1,16 @@
 """`gwctl chat` and `gwctl embed`: try a model."""
 
 import sys
-from decimal import Decimal
 from typing import Annotated, Any
 
 from gwctl.errors import usage
+from gwctl.files import read_standard_input
 from gwctl.inference import call, receipt_lines, stream_chat
 from gwctl.session import Session
 from gwctl.streams import is_text
 from gwctl.tables import exact
 from gwctl.tree import Noun
-from gwctl.values import arg, body, flag, opt
+from gwctl.values import arg, body, flag, number, opt, whole
 
 top = Noun("", "Try a model.")
 NOUNS = [top]
@@ -29,7 +29,7 @@ def chat(
     model: Annotated[str, _MODEL],
     prompt: Annotated[str | None, arg("PROMPT", "What to say; standard input otherwise.")] = None,
     system: Annotated[str | None, opt("--system", "TEXT", "System message.")] = None,
-    max_tokens: Annotated[int | None, opt("--max-tokens", "N", "Most output tokens.")] = None,
+    max_tokens: Annotated[int | None, whole("--max-tokens", "N", "Most output tokens.")] = None,
     temperature: Annotated[str | None, opt("--temperature", "N", "Sampling temperature.")] = None,
     fallback: Annotated[
         list[str] | None, opt("--fallback", "MODEL", "Model to try next; repeatable.")
@@ -48,7 +48,7 @@ def chat(
             "model": model,
             "messages": messages,
             "max_tokens": max_tokens,
-            "temperature": _number(temperature),
+            "temperature": number("--temperature", temperature, "0.2"),
             "models": fallback or None,
             "usage": {"include": True},
         }
@@ -84,7 +84,7 @@ def embed(
     session: Session,
     model: Annotated[str, _MODEL],
     text: Annotated[str | None, arg("TEXT", "What to embed; standard input otherwise.")] = None,
-    dimensions: Annotated[int | None, opt("--dimensions", "N", "Length of the vector.")] = None,
+    dimensions: Annotated[int | None, whole("--dimensions", "N", "Length of the vector.")] = None,
 ) -> None:
     """Embed a text: one number a line, or the whole answer with --json."""
     wanted = {
@@ -107,7 +107,7 @@ def embed(
 def _given(session: Session, given: str | None, question: str) -> str:
     """The text of the argument, of the pipe, or typed after a question."""
     if given is None and not sys.stdin.isatty():
-        given = sys.stdin.read()
+        given = read_standard_input("input")
     elif given is None:
         given = session.out.ask(question)
     if not given.strip():
@@ -115,12 +115,3 @@ def _given(session: Session, given: str | None, question: str) -> str:
     if not is_text(given):
         raise usage("the text is not valid UTF-8", do="check what is piped in")
     return given
-
-
-def _number(text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    try:
-        return Decimal(text)
-    except ArithmeticError:
-        raise usage(f"--temperature {text!r} is not a number", do="for example 0.2") from None

@@ -38,7 +38,11 @@ def list_settings(
         }
         for setting in session.settings.all()
     ]
-    columns = [Column("NAME", "name"), Column("VALUE", "value"), Column("ORIGIN", "origin")]
+    columns = [
+        Column("NAME", "name", name=True),
+        Column("VALUE", "value"),
+        Column("ORIGIN", "origin"),
+    ]
     if not show_origin and not session.out.shape.machine:
         columns.pop()
     session.out.records(rows, columns)

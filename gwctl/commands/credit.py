@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from gwctl import text
 from gwctl.changes import report, send
-from gwctl.commands.org import change_at
+from gwctl.commands.org import change_at, organization_id
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
@@ -15,7 +15,10 @@ NOUNS = [credit]
 
 _AMOUNT = arg("USD", "Amount in US dollars.")
 _NOTE = opt("--note", "TEXT", "Why; kept in the ledger.")
-_REFERENCE = opt("--reference", "TEXT", "Your own reference, for example an invoice.")
+_REFERENCE = opt(
+    "--reference", "TEXT", "Your own reference, for example an invoice; it counts once."
+)
+_ORG = opt("--org", "NAME", "Another organization (operator): name, slug or id.")
 
 
 @credit.verb("balance", "gwctl credit balance", "gwctl credit balance --json --jq .available")
@@ -59,6 +62,7 @@ def grant(
     ] = None,
     note: Annotated[str | None, _NOTE] = None,
     reference: Annotated[str | None, _REFERENCE] = None,
+    organization: Annotated[str | None, _ORG] = None,
 ) -> None:
     """Give credit (operator)."""
     wanted = {
@@ -67,6 +71,7 @@ def grant(
         "expires_at": expiry(expires),
         "note": note,
         "reference": reference,
+        "organization_id": organization_id(session, organization),
     }
     _move(session, "/credits/grants", wanted, f"grant {usd} USD", "granted")
 
@@ -82,9 +87,15 @@ def purchase(
     usd: Annotated[str, _AMOUNT],
     note: Annotated[str | None, _NOTE] = None,
     reference: Annotated[str | None, _REFERENCE] = None,
+    organization: Annotated[str | None, _ORG] = None,
 ) -> None:
     """Record a purchase of credit; purchased credit is the only refundable kind."""
-    wanted = {"amount": dollars("USD", usd), "note": note, "reference": reference}
+    wanted = {
+        "amount": dollars("USD", usd),
+        "note": note,
+        "reference": reference,
+        "organization_id": organization_id(session, organization),
+    }
     _move(session, "/credits/purchases", wanted, f"purchase {usd} USD", "purchased")
 
 
@@ -98,18 +109,62 @@ def refund(
     session: Session,
     usd: Annotated[str, _AMOUNT],
     note: Annotated[str, _NOTE],
+    reference: Annotated[str | None, _REFERENCE] = None,
+    organization: Annotated[str | None, _ORG] = None,
 ) -> None:
     """Take purchased credit back out of the balance."""
     if not session.dry_run:
         session.confirm_name("refund", usd)
-    wanted = {"amount": dollars("USD", usd), "note": note}
+    wanted = {
+        "amount": dollars("USD", usd),
+        "note": note,
+        "reference": reference,
+        "organization_id": organization_id(session, organization),
+    }
     _move(session, "/credits/refunds", wanted, f"refund {usd} USD", "refunded")
+
+
+@credit.verb(
+    "adjust",
+    "gwctl credit adjust 4.20 --reason 'charged twice on 2026-11-03' --reference CASE-77",
+    "gwctl credit adjust 4.20 --take --reason 'granted to the wrong organization'",
+    writes=True,
+)
+def adjust(
+    session: Session,
+    usd: Annotated[str, _AMOUNT],
+    reason: Annotated[str, opt("--reason", "TEXT", "Why; kept in the ledger.")],
+    take: Annotated[bool, flag("--take", "Take it away; without, it is given.")] = False,
+    kind: Annotated[
+        str | None,
+        opt("--kind", "KIND", "granted, promotional or purchased; taken in paying order without."),
+    ] = None,
+    reference: Annotated[str | None, _REFERENCE] = None,
+    organization: Annotated[str | None, _ORG] = None,
+) -> None:
+    """Put a wrong booking right with one more (operator); entries are never edited."""
+    value = dollars("USD", usd)
+    wanted = {
+        "amount": -value if take else value,
+        "reason": reason,
+        "kind": one_of("--kind", kind, ("promotional", "granted", "purchased")),
+        "reference": reference,
+        "organization_id": organization_id(session, organization),
+    }
+    what = f"{'take' if take else 'give'} {usd} USD as an adjustment"
+    _move(session, "/credits/adjustments", wanted, what, "taken" if take else "given")
 
 
 def _move(session: Session, path: str, wanted: dict[str, Any], what: str, done: str) -> None:
     reply = send(session, "POST", path, body(wanted), what=what)
-    if reply is not None:
-        report(session, data(reply), f"{text.money(wanted['amount'])} {done}")
+    if reply is None:
+        return
+    said = f"{text.money(abs(wanted['amount']))} {done}"
+    if reply.get("already_booked_at"):
+        said = str(reply.get("message"))
+        if session.out.shape.machine or session.out.shape.quiet:
+            session.out.note(said)
+    report(session, data(reply), said)
 
 
 @credit.verb(

@@ -9,7 +9,7 @@ from gwctl.plan import Change
 from gwctl.session import Session
 from gwctl.text import counted
 from gwctl.tree import Noun
-from gwctl.values import flag, opt
+from gwctl.values import ACCEPT, flag, opt
 
 top = Noun("", "The gateway as a file.")
 NOUNS = [top]
@@ -28,33 +28,41 @@ def apply(
     session: Session,
     file: Annotated[Path, _FILE],
     prune: Annotated[bool, _PRUNE] = False,
+    accept: Annotated[bool, ACCEPT] = False,
 ) -> None:
     """Make the gateway match a file; the second time nothing changes.
 
-    Only the kinds of record whose tables stand in the file are touched. New keys are printed once.
+    Only the kinds of record whose tables stand in the file are touched, and of a record only the
+    fields that are written; clear = ["limit"] empties a field. New keys are printed once.
     """
     changes = _compared(session, file, prune=prune)
     todo = [change for change in changes if change.action != "leave"]
     if session.dry_run:
         _show(session, changes, ending="Nothing was done.")
         return
+    slips = [f"{change.kind.word} {change.name}: {change.slip}" for change in todo if change.slip]
+    if slips and not accept:
+        for slip in slips:
+            session.out.note(slip)
+        session.accept_price(f"{counted(len(slips), 'price')} of the file look like a slip")
     deleted = [change.name for change in todo if change.action == "delete"]
     if deleted:
         session.out.note(f"--prune deletes: {', '.join(deleted)}")
         session.confirm_name("delete what is not in the file, type", "prune")
-    _make(session, changes)
+    _make(session, changes, accept=accept or bool(slips))
 
 
 def _compared(session: Session, file: Path, *, prune: bool) -> list[Change]:
     return plan.make(session, desired.read(file), prune=prune, origin=desired.origin(file))
 
 
-def _make(session: Session, changes: Sequence[Change]) -> None:
+def _make(session: Session, changes: Sequence[Change], *, accept: bool) -> None:
     """Make the changes, printing each secret at once: a later failure must not take it along."""
+    session.api.compares = True
     made: list[Change] = []
     results: list[dict[str, Any]] = []
     try:
-        for change, result in plan.apply(session, changes):
+        for change, result in plan.apply(session, changes, accept=accept):
             made.append(change)
             results.append(result)
             _show_secret(session, result)
@@ -65,8 +73,9 @@ def _make(session: Session, changes: Sequence[Change]) -> None:
         elif not session.out.shape.quiet:
             _print(session, made)
             done = sum(1 for change in made if change.action != "leave")
-            rest = len(changes) - len(made)
-            ending = f"{rest} not done." if rest else f"{len(made) - done} left alone."
+            rest = sum(1 for change in changes if change.action != "leave") - done
+            left = sum(1 for change in changes if change.action == "leave")
+            ending = f"{rest} not done." if rest else f"{left} left alone."
             session.out.line(f"{counted(done, 'change')} made, {ending}")
 
 

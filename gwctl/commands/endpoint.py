@@ -1,16 +1,14 @@
 """`gwctl endpoint`: models served by providers; health, switching off and draining."""
 
-from decimal import Decimal
 from typing import Annotated, Any
 
-from gwctl.catalog import ENDPOINTS, endpoint_state, pricing_body
+from gwctl.catalog import ENDPOINTS, cooling_until, endpoint_state, pricing_body
 from gwctl.changes import act, create_record
-from gwctl.errors import usage
 from gwctl.records import data, fetch
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, assignments, body, names, opt
+from gwctl.values import ACCEPT, arg, assignments, body, names, number, opt
 from gwctl.verbs import add_delete, add_show, add_switches
 
 endpoint = Noun("endpoint", "Models served by providers: health, draining.")
@@ -18,13 +16,14 @@ NOUNS = [endpoint]
 
 _HEALTH = (
     Column("MODEL", "model"),
-    Column("TAG", lambda row: row.get("tag") or row.get("provider")),
+    Column("TAG", lambda row: row.get("tag") or row.get("provider"), name=True),
     Column("STATE", endpoint_state, "state"),
-    Column("COOLING DOWN UNTIL", "cooldown_until", "time"),
+    Column("COOLING DOWN UNTIL", cooling_until, "time"),
     Column("REASON", "reason"),
     Column("ATTEMPTS", "attempts", "count"),
     Column("FAILED", "failures", "count"),
     Column("FIRST TOKEN", "p50_ttft_ms", "ms"),
+    Column("TOKENS/S", "p50_tokens_per_second"),
 )
 
 
@@ -80,6 +79,7 @@ def add(
     settings: Annotated[
         list[str] | None, opt("--flag", "NAME=VALUE", "Endpoint flag; repeatable.")
     ] = None,
+    accept: Annotated[bool, ACCEPT] = False,
 ) -> None:
     """Add an endpoint; its prices are the model's unless given."""
     wanted: dict[str, Any] = {
@@ -88,21 +88,13 @@ def add(
         "upstream_model": upstream_model or model.partition("/")[2] or model,
         "tag": tag,
         "base_url": base_url,
-        "weight": _weight(weight),
+        "weight": number("--weight", weight, "0.5"),
         "pricing": pricing_body({"prompt": prompt, "completion": completion}) or None,
         "supported_parameters": names(parameter),
         "flags": assignments(settings or []) or None,
+        "accept": accept or None,
     }
     create_record(session, ENDPOINTS, body(wanted))
-
-
-def _weight(text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    try:
-        return Decimal(text)
-    except ArithmeticError:
-        raise usage(f"--weight {text!r} is not a number", do="for example --weight 0.5") from None
 
 
 add_switches(endpoint, ENDPOINTS, "ep_6vR2abc", on={"disabled": False}, off={"disabled": True})

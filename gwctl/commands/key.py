@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from gwctl.changes import create_record, print_secret, send, update_record
-from gwctl.keys import KEYS, is_live, summary, workspace_id
+from gwctl.changes import create_record, left_as_it_is, print_secret, send, update_record
+from gwctl.keys import KEYS, is_live, workspace_id
 from gwctl.records import address, called, find, list_records
 from gwctl.session import Session
 from gwctl.tree import Noun
@@ -92,10 +92,10 @@ def create(
 ) -> None:
     """Create a key; its secret is shown once, alone on stdout with -q.
 
-    With --if-absent an existing key is left as it is: exit 0, and nothing on stdout with -q,
-    because a secret is never shown twice.
+    With --if-absent a live key of this name is left as it is: exit 0, and nothing on stdout with -q,
+    because a secret is never shown twice. The gateway decides it, so of two jobs at once one makes it.
     """
-    if if_absent and _present(session, name):
+    if if_absent and session.dry_run and _would_leave(session, name):
         return
     create_record(
         session,
@@ -116,28 +116,18 @@ def create(
                 "type": one_of("--type", kind, ("inference", "management")),
                 "role": one_of("--role", role, ("member", "billing", "admin", "owner")),
                 "user_id": user,
+                "if_absent": if_absent or None,
             }
         ),
     )
 
 
-def _present(session: Session, name: str) -> bool:
-    """Whether --if-absent has nothing to do; prints the key that is there."""
+def _would_leave(session: Session, name: str) -> bool:
+    """Whether --if-absent has nothing to do, as far as a dry run can tell; prints the key that is there."""
     live = [record for record in called(session, KEYS, name) if is_live(record)]
-    if not live:
-        return False
-    record = live[0]
-    if len(live) > 1:
-        found = ", ".join(str(one.get("id")) for one in live)
-        session.out.note(f"{len(live)} live keys are called {name} ({found})")
-    reference = name if len(live) == 1 else record.get("id")
-    hint = f"gwctl key rotate {reference} makes a new secret"
-    session.out.note(f"key {name} exists; its secret was shown once ({hint})")
-    if session.out.shape.machine:
-        session.out.record(record)
-    elif not session.out.shape.quiet:
-        session.out.line(summary(record))
-    return True
+    if live:
+        left_as_it_is(session, KEYS, live[0])
+    return bool(live)
 
 
 @key.verb(

@@ -17,12 +17,12 @@ LEDGER = Resource(
     columns=(
         Column("TIME", "created_at", "time"),
         Column("TYPE", "type"),
-        Column("KIND", "bucket"),
+        Column("KIND", "bucket", leaves=2),
         Column("AMOUNT", "amount", "money"),
         Column("BALANCE", "balance_after", "money"),
-        Column("GENERATION", "generation_id", "id"),
-        Column("NOTE", "note", "note"),
-        Column("ID", "id", "id"),
+        Column("GENERATION", "generation_id", "id", name=True),
+        Column("NOTE", "note", "note", leaves=1),
+        Column("ID", "id", "id", leaves=3),
     ),
 )
 
@@ -46,19 +46,35 @@ def list_entries(
     ] = None,
     last: Annotated[str | None, opt("--last", "SPAN", "Only the last 24h, 7d, …")] = None,
     start: Annotated[str | None, opt("--from", "TIME", "From this time on.")] = None,
-    end: Annotated[str | None, opt("--to", "TIME", "Before this time.")] = None,
+    end: Annotated[
+        str | None, opt("--to", "TIME", "Up to this time; a day is included (UTC).")
+    ] = None,
 ) -> None:
     """List ledger entries, newest first."""
-    list_records(session, LEDGER, {"type": kind, **period(last, start, end)})
+    list_records(session, LEDGER, {"type": kind, **period(session, last, start, end)})
 
 
-def period(last: str | None, start: str | None, end: str | None) -> dict[str, str | None]:
-    """The `from` and `to` of a query, from --last, --from and --to."""
+def period(
+    session: Session, last: str | None, start: str | None, end: str | None
+) -> dict[str, str | None]:
+    """The `from` and `to` of a query, from --last, --from and --to; a day's zone is told."""
     first = last or start
+    tell_days(session, start if not last else None, end)
     return {
         "from": when.past(first) if first else None,
-        "to": when.past(end) if end else None,
+        "to": when.end_of(end) if end else None,
     }
+
+
+def tell_days(session: Session, start: str | None, end: str | None) -> None:
+    """Days are those of UTC, and the last one belongs to the range: said where somebody named one."""
+    parts = []
+    if start and when.names_a_day(start):
+        parts.append(f"from {when.past(start)[:10]}")
+    if end and when.names_a_day(end):
+        parts.append(f"up to and including {when.past(end)[:10]}")
+    if parts:
+        session.out.note(f"{' '.join(parts)} (UTC)")
 
 
 @ledger.verb(
@@ -74,7 +90,9 @@ def show(
     rows, total = fetch(session, LEDGER.path, query, everything=True)
     if not rows:
         raise not_found("generation", generation, do="gwctl activity list")
-    session.out.records(rows, LEDGER.columns, total=total, noun=LEDGER.noun)
+    # They all are of this one generation; a script still gets the column.
+    columns = [c for c in LEDGER.columns if not (c.name and session.out.table)]
+    session.out.records(rows, columns, total=total, noun=LEDGER.noun)
 
 
 @ledger.verb("verify", "gwctl ledger verify", "gwctl ledger verify --json && echo sound")

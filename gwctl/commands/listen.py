@@ -12,7 +12,7 @@ from gwctl.commands.webhook import webhook
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
 from gwctl.text import clean_line
-from gwctl.values import flag, opt
+from gwctl.values import flag, opt, whole
 
 TOLERANCE_S = 300
 MAX_BODY = 1_000_000
@@ -25,8 +25,8 @@ MAX_BODY = 1_000_000
 )
 def listen(
     session: Session,
-    port: Annotated[int, opt("--port", "PORT", "Port on 127.0.0.1; 9000.")] = 9000,
-    count: Annotated[int | None, opt("--count", "N", "Stop after so many events.")] = None,
+    port: Annotated[int, whole("--port", "PORT", "Port on 127.0.0.1; 9000.", most=65_535)] = 9000,
+    count: Annotated[int | None, whole("--count", "N", "Stop after so many events.")] = None,
     secret_stdin: Annotated[bool, flag("--secret-stdin", "Read the secret from stdin.")] = False,
     secret_file: Annotated[
         Path | None, opt("--secret-file", "FILE", "Read the signing secret from a file.")

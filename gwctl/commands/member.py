@@ -26,9 +26,9 @@ MEMBERS = Resource(
             "NAME",
             lambda r: " ".join(str(r[n]) for n in ("first_name", "last_name") if r.get(n)),
         ),
-        Column("EMAIL", "email"),
+        Column("EMAIL", "email", name=True),
         Column("ROLE", "role"),
-        Column("ID", lambda r: r.get("id") or r.get("user_id"), "id"),
+        Column("ID", lambda r: r.get("id") or r.get("user_id"), "id", leaves=1),
         Column("JOINED", "joined_at", "time"),
     ),
 )
@@ -46,10 +46,10 @@ INVITATIONS = Resource(
         f"   id {record.get('id')}   until {record.get('expires_at')}"
     ),
     columns=(
-        Column("EMAIL", "email"),
+        Column("EMAIL", "email", name=True),
         Column("ROLE", "role"),
         Column("STATUS", "status", "state"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
         Column("EXPIRES", "expires_at", "time"),
     ),
 )
@@ -108,14 +108,19 @@ def role(
 @member.verb(
     "remove",
     "gwctl member remove ada@example.com",
-    "gwctl member remove ada@example.com --yes",
+    "gwctl member remove ada@example.com --keep-keys --yes",
     writes=True,
 )
 def remove(
-    session: Session, reference: Annotated[str, arg("EMAIL", "Address or id of the member.")]
+    session: Session,
+    reference: Annotated[str, arg("EMAIL", "Address or id of the member.")],
+    keep_keys: Annotated[
+        bool, flag("--keep-keys", "Their inference keys go on working; otherwise all stop.")
+    ] = False,
 ) -> None:
-    """Remove a member from the organization; asks for the address."""
-    delete_record(session, MEMBERS, reference, verb="remove")
+    """Remove a member from the organization; asks for the address. Says which keys stop and which live on."""
+    query = {"keep_keys": True} if keep_keys else None
+    delete_record(session, MEMBERS, reference, verb="remove", query=query)
 
 
 @member.verb(

@@ -10,7 +10,7 @@ from gwctl.errors import usage
 from gwctl.records import existing, fetch, find
 from gwctl.session import Session
 from gwctl.tree import Noun
-from gwctl.values import arg, body, expiry, flag, names, opt
+from gwctl.values import ACCEPT, arg, body, expiry, flag, names, opt, whole
 from gwctl.verbs import add_delete, add_show
 
 model = Noun("model", "The catalog: models, prices, lifecycle.")
@@ -60,11 +60,11 @@ add_show(model, MODELS, "openai/gpt-5")
 def add(
     session: Session,
     model_id: Annotated[str, _ID],
-    context: Annotated[int, opt("--context", "TOKENS", "Context length.")],
+    context: Annotated[int, whole("--context", "TOKENS", "Context length.")],
     name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
     vendor: Annotated[str | None, opt("--vendor", "NAME", "Vendor's display name.")] = None,
     max_output: Annotated[
-        int | None, opt("--max-output", "TOKENS", "Most output tokens; 0 for embeddings.")
+        int | None, whole("--max-output", "TOKENS", "Most output tokens; 0 for embeddings.")
     ] = None,
     family: Annotated[
         str | None, opt("--family", "NAME", "Makes the alias ~vendor/NAME-latest.")
@@ -83,6 +83,7 @@ def add(
         str | None, opt("--completion", "USD", "Price of a million outputs.")
     ] = None,
     if_absent: Annotated[bool, flag("--if-absent", "Accept one that exists.")] = False,
+    accept: Annotated[bool, ACCEPT] = False,
 ) -> None:
     """Add a model; more prices with `gwctl model price set`."""
     if if_absent and (record := existing(session, MODELS, model_id)) is not None:
@@ -107,6 +108,7 @@ def add(
                 "input_modalities": names(inputs) or ["text"],
                 "output_modalities": names(outputs) or ["text"],
                 "pricing": pricing_body({"prompt": prompt, "completion": completion}) or None,
+                "accept": accept or None,
             }
         ),
     )
@@ -122,8 +124,10 @@ def update(
     session: Session,
     model_id: Annotated[str, _ID],
     name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
-    context: Annotated[int | None, opt("--context", "TOKENS", "Context length.")] = None,
-    max_output: Annotated[int | None, opt("--max-output", "TOKENS", "Most output tokens.")] = None,
+    context: Annotated[int | None, whole("--context", "TOKENS", "Context length.")] = None,
+    max_output: Annotated[
+        int | None, whole("--max-output", "TOKENS", "Most output tokens.")
+    ] = None,
     family: Annotated[str | None, opt("--family", "NAME", "Family of the latest alias.")] = None,
     parameter: Annotated[
         list[str] | None, opt("--parameter", "NAME", "Supported parameters, all of them.")

@@ -3,8 +3,9 @@
 from typing import Annotated, Any
 
 from gwctl.changes import create_record, report, send, unchanged
+from gwctl.client import quote
 from gwctl.errors import usage
-from gwctl.records import Resource, data, find, same
+from gwctl.records import Resource, data, find, same_field
 from gwctl.session import Session
 from gwctl.tables import Column, field_kind
 from gwctl.tables import cell as shown
@@ -23,8 +24,8 @@ ORGANIZATIONS = Resource(
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
     columns=(
         Column("NAME", "name"),
-        Column("SLUG", "slug"),
-        Column("ID", "id", "id"),
+        Column("SLUG", "slug", name=True),
+        Column("ID", "id", "id", leaves=1),
         Column("CREATED", "created_at", "time"),
     ),
 )
@@ -81,6 +82,7 @@ def update(
     "settings",
     "gwctl org settings",
     "gwctl org settings retention_days=30 forward_retired_models=false",
+    "gwctl org settings --org acme byok_fee_percent=2.5",
     writes=True,
 )
 def settings(
@@ -88,19 +90,32 @@ def settings(
     words: Annotated[
         list[str] | None, arg("NAME=VALUE", "Settings to change; none shows them all.")
     ] = None,
+    organization: Annotated[
+        str | None, opt("--org", "NAME", "Another organization (operator): name, slug or id.")
+    ] = None,
 ) -> None:
-    """Show or change the organization's settings."""
+    """Show or change the organization's settings, or for an operator those of any other."""
+    identity = organization_id(session, organization)
     path = "/organization/settings"
+    if identity is not None:
+        path = f"{ORGANIZATIONS.path}/{quote(identity)}/settings"
     if not words:
         session.out.record(data(session.api.get(path)))
         return
     change_at(session, path, assignments(words), what="organization settings")
 
 
+def organization_id(session: Session, reference: str | None) -> str | None:
+    """The id of an organization named on the command line."""
+    return None if reference is None else str(find(session, ORGANIZATIONS, reference)["id"])
+
+
 def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> Any:
     """PATCH a record that has no id in its path, and say what changed; returns the reply."""
     before = data(session.api.get(path))
-    if all(name in before and same(before[name], value) for name, value in changes.items()):
+    if all(
+        name in before and same_field(name, before[name], value) for name, value in changes.items()
+    ):
         unchanged(session, what, path, before)
         return None
     reply = send(session, "PATCH", path, changes, what=f"change {what}")

@@ -1,8 +1,10 @@
 """`gwctl model price`: what a model costs, now, from a date on, and before."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+from gwctl import text as text_of
 from gwctl import when
 from gwctl.catalog import MODELS, PRICES, pricing_body
 from gwctl.changes import patch_record
@@ -11,15 +13,16 @@ from gwctl.records import find, same
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, opt
+from gwctl.values import ACCEPT, arg, number, opt
 
 model_price = Noun("price", "Prices of a model, per million tokens.")
 
 _ID = arg("MODEL", "Model id, vendor/model.")
 _COLUMNS = (
-    Column("PRICE", "what"),
+    Column("PRICE", "what", name=True),
     Column("PER MILLION", "value", "price"),
-    Column("EACH", "each", "money"),
+    Column("EACH", "each", "each"),
+    Column("FACTOR", "factor"),
 )
 _HISTORY = (
     Column("FROM", "effective_at", "time"),
@@ -27,7 +30,7 @@ _HISTORY = (
     Column("OUT", "pricing.completion", "price"),
     Column("CACHE READ", "pricing.input_cache_read", "price"),
     Column("CACHE WRITE", "pricing.input_cache_write", "price"),
-    Column("ID", "id", "id"),
+    Column("ID", "id", "id", leaves=1),
 )
 
 
@@ -44,8 +47,14 @@ def show(session: Session, model_id: Annotated[str, _ID]) -> None:
     rows = [
         {"what": texts.get(name, name), "value": value}
         if name in texts
-        else {"what": f"one {name}", "each": value}
+        else {"what": f"one {name.replace('_', ' ')}", "each": value}
         for name, value in pricing.items()
+        if name != "price_modifiers"
+    ]
+    rows += [
+        {"what": f"all tokens with {field} {value}", "factor": factor}
+        for field, factors in (pricing.get("price_modifiers") or {}).items()
+        for value, factor in factors.items()
     ]
     session.out.records(rows, _COLUMNS, noun="price")
 
@@ -54,6 +63,7 @@ def show(session: Session, model_id: Annotated[str, _ID]) -> None:
     "set",
     "gwctl model price set openai/gpt-5 --prompt 1.25 --completion 10",
     "gwctl model price set openai/gpt-5 --prompt 1 --effective 2026-12-01 --dry-run",
+    "gwctl model price set openai/gpt-5 --web-search 0.01 --factor service_tier.flex=0.5",
     writes=True,
 )
 def set_(
@@ -75,9 +85,21 @@ def set_(
     ] = None,
     request: Annotated[str | None, opt("--request", "USD", "Each request.")] = None,
     image: Annotated[str | None, opt("--image", "USD", "Each input image.")] = None,
+    web_search: Annotated[
+        str | None, opt("--web-search", "USD", "Each search that the vendor runs.")
+    ] = None,
+    factor: Annotated[
+        list[str] | None,
+        opt(
+            "--factor",
+            "FIELD.VALUE=N",
+            "All tokens at N times their price when that is asked for; none takes it away; repeatable.",
+        ),
+    ] = None,
     effective: Annotated[
         str | None, opt("--effective", "TIME", "From when on; now otherwise.")
     ] = None,
+    accept: Annotated[bool, ACCEPT] = False,
 ) -> None:
     """Set prices per million tokens; those not named stay as they are."""
     given = pricing_body(
@@ -90,17 +112,42 @@ def set_(
             "internal_reasoning": reasoning,
             "request": request,
             "image": image,
+            "web_search": web_search,
         }
     )
-    if not given:
+    if not given and not factor:
         raise usage("no price was given", do="gwctl model price set --help")
     model = find(session, MODELS, model_id)
     at = None if effective is None else when.future(effective)
     before = (model.get("pricing") or {}) if at is None else _in_force(model, at)
+    if factor:
+        given["price_modifiers"] = _with_factors(before.get("price_modifiers") or {}, factor)
     changes: dict[str, Any] = {"pricing": {**before, **given}}
-    if at is not None and not same(before, changes["pricing"]):
+    if at is not None and not same(before, changes["pricing"], price=True):
         changes["effective_at"] = at
-    patch_record(session, MODELS, {**model, "pricing": before}, changes)
+    if accept:
+        changes["accept"] = True
+    patch_record(session, MODELS, {**model, "pricing": before}, changes, unshown=("accept",))
+
+
+def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The factors as they will be: those not named stay."""
+    factors = {field: dict(values) for field, values in before.items()}
+    for text in given:
+        name, equals, factor = text.partition("=")
+        field, dot, value = name.strip().partition(".")
+        if not (equals and dot and field and value):
+            raise usage(
+                f"--factor {text!r} names no field and value",
+                do="for example service_tier.flex=0.5",
+            )
+        if factor.strip().lower() == "none":
+            factors.get(field, {}).pop(value, None)
+        else:
+            times = number(f"--factor {name}", factor.strip(), "1.1")
+            assert times is not None
+            factors.setdefault(field, {})[value] = text_of.plain(times)
+    return {field: values for field, values in factors.items() if values}
 
 
 def _in_force(model: dict[str, Any], at: str) -> dict[str, Any]:

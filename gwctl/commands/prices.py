@@ -14,7 +14,7 @@ prices = Noun("prices", "Compare and apply the shipped, versioned price book.")
 NOUNS = [prices]
 
 _COLUMNS = (
-    Column("MODEL", "model"),
+    Column("MODEL", "model", name=True),
     Column("PRICE", lambda row: row.get("class") or row.get("field")),
     Column("NOW", lambda row: row.get("current", row.get("old")), "price"),
     Column("BOOK", lambda row: row.get("book", row.get("new")), "price"),

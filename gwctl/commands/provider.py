@@ -46,7 +46,8 @@ def add(
 ) -> None:
     """Add a provider with its key.
 
-    openai, anthropic and google come with their models, prices and endpoints. For another one give
+    openai, anthropic and google come with their models, prices and endpoints; deepseek, moonshot,
+    zai, minimax, alibaba, cerebras and groq with their address and flags. For another one give
     --adapter (openai_chat, openai_responses, anthropic_messages, gemini, openai_embeddings) and
     --base-url. What exists already is left as it is.
     """

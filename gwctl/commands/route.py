@@ -10,7 +10,7 @@ from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.values import arg, flag, one_of, opt
+from gwctl.values import arg, flag, one_of, opt, whole
 
 route = Noun("route", "Which endpoints would serve a model.")
 NOUNS = [route]
@@ -23,7 +23,7 @@ _NEVER_TRIED = {
 }
 _COLUMNS = (
     Column("", "rank"),
-    Column("ENDPOINT", "tag"),
+    Column("ENDPOINT", "tag", name=True),
     Column("IN", "pricing.prompt", "price"),
     Column("OUT", "pricing.completion", "price"),
     Column("STATE", "state", "state"),
@@ -44,9 +44,9 @@ def explain(
     schema: Annotated[bool, flag("--schema", "It asks for a JSON schema.")] = False,
     reasoning: Annotated[bool, flag("--reasoning", "It asks for reasoning.")] = False,
     prompt_tokens: Annotated[
-        int, opt("--prompt-tokens", "N", "Size of the prompt; 650 otherwise.")
+        int, whole("--prompt-tokens", "N", "Size of the prompt; 650 otherwise.")
     ] = 650,
-    max_tokens: Annotated[int | None, opt("--max-tokens", "N", "Most output tokens.")] = None,
+    max_tokens: Annotated[int | None, whole("--max-tokens", "N", "Most output tokens.")] = None,
     sort: Annotated[
         str | None, opt("--sort", "BY", "price, throughput or latency, as provider.sort.")
     ] = None,
@@ -114,12 +114,16 @@ def _judged(
     state = str(live.get("status") or _state(endpoint))
     if state in _NEVER_TRIED:
         reasons.append(str(live.get("reason") or _NEVER_TRIED[state]))
+    rests = live.get("rests") or []
+    if state == "cooling_down" and rests and all(rest.get("tried") is False for rest in rests):
+        reasons.append(f"closed after {live.get('reason')}")
     return {
         **endpoint,
         "tag": endpoint.get("tag") or endpoint.get("provider_name"),
         "rank": "-",
         "state": state,
         "p50": live.get("p50_ttft_ms", endpoint.get("p50_ttft_ms")),
+        "speed": live.get("p50_tokens_per_second"),
         "eligible": not reasons,
         "why": f"left out: {', '.join(reasons)}" if reasons else "",
     }
@@ -143,12 +147,13 @@ def _price(row: Record) -> Decimal:
 
 
 def _order(row: Record, by: str | None) -> tuple[Any, ...]:
+    rests = row["state"] == "cooling_down"  # whatever the sort, what rests comes last
     if by == "latency":
-        return (row.get("p50") is None, row.get("p50") or 0, _price(row))
+        return (rests, row.get("p50") is None, row.get("p50") or 0, _price(row))
     if by == "throughput":
-        speed = row.get("p50_throughput") or row.get("throughput")
-        return (speed is None, -(speed or 0), _price(row))
-    return (_price(row),)
+        speed = text.decimal(row.get("speed"))
+        return (rests, speed is None, -(speed or 0), _price(row))
+    return (rests, _price(row))
 
 
 def _hold(eligible: list[dict[str, Any]], prompt_tokens: int, max_tokens: int | None) -> str:

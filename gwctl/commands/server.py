@@ -23,7 +23,7 @@ top = Noun("", "Checks.")
 NOUNS = [server, top]
 
 _CHECKS = (
-    Column("CHECK", "name"),
+    Column("CHECK", "name", name=True),
     Column("STATE", "state", "state"),
     Column("FOUND", "message"),
     Column("DO", "do", "note"),

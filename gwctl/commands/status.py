@@ -9,7 +9,7 @@ from gwctl.errors import NOT_ALLOWED, NOT_FOUND, CommandError
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tree import Noun
-from gwctl.values import flag, opt
+from gwctl.values import flag, whole
 from gwctl.when import utc_now
 
 top = Noun("", "The gateway on one page.")
@@ -17,13 +17,14 @@ NOUNS = [top]
 
 SHOWN = 5
 LONGEST_S = 86_400
+LONGEST_TEXT = 100
 
 
 @top.verb("status", "gwctl status", "gwctl status --watch")
 def status(
     session: Session,
     watch: Annotated[bool, flag("--watch", "Redraw until interrupted.")] = False,
-    interval: Annotated[int, opt("--interval", "SECONDS", "How often to redraw; 2.")] = 2,
+    interval: Annotated[int, whole("--interval", "SECONDS", "How often to redraw; 2.")] = 2,
 ) -> None:
     """Show version, traffic, money, endpoints and the addresses clients use."""
     while True:
@@ -86,7 +87,7 @@ def _traffic(record: dict[str, Any]) -> list[str]:
     parts = [f"last hour {text.count(seen.get('last_hour'))}"]
     rate = text.decimal(seen.get("error_rate"))
     if rate is not None:
-        parts.append(f"errors {rate * 100:.1f} %")
+        parts.append(f"errors {text.share(rate * 100, 1)}")
     if seen.get("refusals"):
         parts.append(f"refused {text.count(seen['refusals'])}")
     if seen.get("p50_ttft_ms") is not None:
@@ -113,18 +114,37 @@ def _endpoints(record: dict[str, Any]) -> list[str]:
     if not isinstance(endpoints, list):
         return []
     unwell = [endpoint for endpoint in endpoints if endpoint.get("status") != "healthy"]
+    # A healthy endpoint may rest with one of its credentials.
+    partly = [each for each in endpoints if each not in unwell and each.get("rests")]
     lines = [f"endpoints   {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
-    lines += [f"            {_ailment(endpoint)}" for endpoint in unwell[:SHOWN]]
-    if len(unwell) > SHOWN:
-        lines.append(f"            and {len(unwell) - SHOWN} more: gwctl endpoint health")
+    shown = [line for endpoint in [*unwell, *partly] for line in _ailments(endpoint)]
+    lines += [f"            {line}" for line in shown[:SHOWN]]
+    if len(shown) > SHOWN:
+        lines.append(f"            and {len(shown) - SHOWN} more: gwctl endpoint health")
     return lines
 
 
-def _ailment(endpoint: dict[str, Any]) -> str:
-    """`openai/gpt-5 azure/eu: cooling down 41 s (rate_limited)`."""
-    until = text.parse_time(endpoint.get("cooldown_until"))
-    left = max(0.0, (until - utc_now()).total_seconds()) if until is not None else None
-    wait = "" if left is None else f" {text.duration(left)}"
-    why = f" ({endpoint['reason']})" if endpoint.get("reason") else ""
+def _ailments(endpoint: dict[str, Any]) -> list[str]:
+    """`openai/gpt-5 azure/eu: cooling down 41 s (rate_limited: slow down)`, a line for each rest."""
+    rests = endpoint.get("rests") or []
+    name = f"{endpoint.get('model')} {endpoint.get('tag')}"
     state = str(endpoint.get("status")).replace("_", " ")
-    return f"{endpoint.get('model')} {endpoint.get('tag')}: {state}{wait}{why}"
+    if not rests:
+        why = f" ({endpoint['reason']})" if endpoint.get("reason") else ""
+        return [f"{name}: {state}{why}"]
+    if state == "healthy":
+        state = "one credential rests"
+    return [f"{name}: {state} {_rest(rest)}" for rest in rests]
+
+
+def _rest(rest: dict[str, Any]) -> str:
+    """How much longer and why; what rests is still tried where nothing else is left, unless it is closed."""
+    until = text.parse_time(rest.get("until"))
+    wait = "until its key is changed"
+    if until is not None:
+        wait = text.duration(max(0.0, (until - utc_now()).total_seconds()))
+    why = str(rest.get("reason"))
+    message = str(rest.get("message") or "")
+    if message:
+        why += f": {message if len(message) <= LONGEST_TEXT else message[:LONGEST_TEXT] + '…'}"
+    return f"{wait}{', not tried' if rest.get('tried') is False else ''} ({why})"

@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Annotated, Any
 
 from gwctl import text, when
+from gwctl.commands.ledger import tell_days
 from gwctl.errors import NOT_FOUND, CommandError, usage
 from gwctl.records import data, fetch
 from gwctl.session import Session
@@ -29,7 +30,7 @@ NOUNS = [usage_noun]
 
 _LAST = opt("--last", "SPAN", "How far back: 24h, 7d (the default), 30d.")
 _FROM = opt("--from", "TIME", "From this time on, instead of --last.")
-_TO = opt("--to", "TIME", "Before this time; now otherwise.")
+_TO = opt("--to", "TIME", "Up to this time, a day included (UTC); now otherwise.")
 
 
 @usage_noun.verb(
@@ -50,11 +51,11 @@ def summary(
     """Sum up requests, tokens and cost."""
     chosen = one_of("--by", by, tuple(DIMENSIONS))
     dimension = DIMENSIONS[chosen]
-    span = _range(last, start, end)
+    span = _range(session, last, start, end)
     rows = query(session, span, [dimension])
     rows.sort(key=lambda row: text.decimal(row.get("cost")) or Decimal(0), reverse=True)
     columns = [
-        Column(chosen.upper(), lambda row: row.get(dimension) or "(none)"),
+        Column(chosen.upper(), lambda row: row.get(dimension) or "(none)", name=True),
         Column("REQUESTS", "requests", "count"),
         Column("TOKENS IN", "tokens_prompt", "count"),
         Column("OUT", "tokens_completion", "count"),
@@ -93,7 +94,7 @@ def export(
     if not 1 <= len(chosen) <= 3:
         raise usage("--by takes one to three words", do="for example --by model,key")
     dimensions = [DIMENSIONS[word] for word in chosen]
-    rows = query(session, _range(last, start, end), dimensions, granularity="day")
+    rows = query(session, _range(session, last, start, end), dimensions, granularity="day")
     rows.sort(key=lambda row: [str(row.get(name)) for name in ("date__day", *dimensions)])
     if session.out.shape.machine:
         if csv_:
@@ -154,10 +155,11 @@ def query(
     return [dict(row) for row in reply]
 
 
-def _range(last: str, start: str | None, end: str | None) -> dict[str, str]:
+def _range(session: Session, last: str, start: str | None, end: str | None) -> dict[str, str]:
     # Times are sent to the second and the end is exclusive: this second's requests are meant too.
+    tell_days(session, start, end)
     until_now = when.iso(when.utc_now() + when.span("1s"))
-    return {"from": when.past(start or last), "to": when.past(end) if end else until_now}
+    return {"from": when.past(start or last), "to": when.end_of(end) if end else until_now}
 
 
 def _days(span: dict[str, str]) -> list[str]:

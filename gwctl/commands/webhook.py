@@ -29,14 +29,14 @@ DESTINATIONS = Resource(
         f"   id {record.get('id')}   verify X-GW-Signature with it"
     ),
     columns=(
-        Column("NAME", "name"),
+        Column("NAME", "name", name=True),
         Column("TYPE", "type"),
         Column("TO", lambda row: row.get("url") or row.get("address")),
         Column("EVENTS", lambda row: row.get("events") or "all"),
         Column("STATE", _state, "state"),
         Column("FAILURES", "consecutive_failures", "count"),
         Column("LAST", "last_delivery.at", "time"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
     ),
 )
 _DELIVERIES = (
@@ -47,7 +47,7 @@ _DELIVERIES = (
     Column("ATTEMPT", "attempt"),
     Column("NEXT", "next_attempt_at", "time"),
     Column("ERROR", "error"),
-    Column("ID", "id", "id"),
+    Column("ID", "id", "id", name=True),
 )
 
 webhook = Noun("webhook", "Where alerts go: webhooks, chat channels, mail; and their deliveries.")

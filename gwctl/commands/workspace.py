@@ -5,6 +5,7 @@ from typing import Annotated
 
 from gwctl import team
 from gwctl.changes import create_record, update_record
+from gwctl.errors import CommandError
 from gwctl.records import Resource, existing, find
 from gwctl.session import Session
 from gwctl.tables import Column, Record
@@ -19,9 +20,9 @@ WORKSPACES = Resource(
     id_prefix=("ws_",),
     names=("slug", "name"),
     columns=(
-        Column("SLUG", "slug"),
+        Column("SLUG", "slug", name=True),
         Column("NAME", "name"),
-        Column("ID", "id", "id"),
+        Column("ID", "id", "id", leaves=1),
         Column("DESCRIPTION", "description"),
         Column("CREATED", "created_at", "time"),
     ),
@@ -69,8 +70,16 @@ def create(
         session.out.note(f"workspace {name} exists")
     if lead is None and limit is None:
         if record is None:
-            create_record(session, WORKSPACES, wanted)
-        elif session.out.shape.machine or session.out.shape.quiet:
+            try:
+                create_record(session, WORKSPACES, wanted)
+            except CommandError as error:
+                if not if_absent:
+                    raise
+                record = team.made_meanwhile(session, error, str(wanted["slug"]))
+                if record is None:
+                    raise
+                session.out.note(f"workspace {name} exists")
+        if record is not None and (session.out.shape.machine or session.out.shape.quiet):
             session.out.record(record)
         return
     team.create(session, record, wanted, team.Team(lead, limit, window, if_absent))

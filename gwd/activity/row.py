@@ -1,6 +1,6 @@
 """One generation as it is written: the columns of the table, in their order."""
 
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -12,7 +12,8 @@ STATUSES: Final[tuple[str, ...]] = ("in_progress", *get_args(Status))
 class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     """Times in microseconds UTC, durations in milliseconds, amounts in nano-USD; JSON text where the name says so.
 
-    `price` names the version of the price that was applied, so that the charge can be computed again.
+    `price` names the version of the price that was applied and `price_modifiers` the factors, so that the
+    charge can be computed again. `service_tier` is the vendor's word for the tier that served.
     """
 
     id: str
@@ -44,6 +45,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens_output: int = 0
     tokens_reasoning: int = 0
     images: int = 0
+    web_searches: int = 0
     usage_estimated: bool = False
     prompt_above_bound: bool = False
     cost_prompt_nano: int = 0
@@ -52,12 +54,15 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     cost_completion_nano: int = 0
     cost_reasoning_nano: int = 0
     cost_request_fee_nano: int = 0
+    cost_web_search_nano: int = 0
     cost_platform_fee_nano: int = 0
     cost_total_nano: int = 0
     insured: bool = False
     byok: bool = False
     fee_bps: int = 0
     price: str | None = None
+    price_modifiers: str | None = None
+    service_tier: str | None = None
     attempts: int = 0
     fallbacks: int = 0
     routing_ms: int | None = None
@@ -75,3 +80,16 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int = 1
     created_at: int
     settled_at: int
+
+
+COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
+SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM generation"  # noqa: S608
+_BOOLEANS: Final = ("streamed", "usage_estimated", "prompt_above_bound", "insured", "byok")
+
+
+def row_of(values: tuple[Any, ...]) -> GenerationRow:
+    """A generation from its columns in order."""
+    fields = dict(zip(COLUMNS, values, strict=True))
+    for name in _BOOLEANS:
+        fields[name] = bool(fields[name])
+    return GenerationRow(**fields)

@@ -1,50 +1,50 @@
-"""Writing generations and reading them back: one by id, lists with filters, the last minute for rate windows."""
+"""Writing generations and reading them back: one by id, the last minute for rate windows; lists are in `lists`."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from gwd.activity.row import GenerationRow
+from gwd.activity.lists import LOOK_US, number_at
+from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import GenerationNotFound
 from gwd.core.money import usd_json
+from gwd.ledger import ledger_time_us
 from gwd.store import Connection, keeps_facts
 
 Record = dict[str, Any]
 
-_COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
 _INSERT: Final = (
-    f"INSERT INTO generation ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+    f"INSERT INTO generation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     " ON CONFLICT (id) DO NOTHING"
 )
-_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM generation"  # noqa: S608
+_NONE: Final = 1 << 62
+_LAST_OF_EACH: Final = (
+    "SELECT id, (SELECT MAX(rowid) FROM generation WHERE organization_id = organization.id)"
+    " FROM organization"
+)
 _COUNTS: Final = (
     "SELECT COALESCE(SUM(status <> 'refused'), 0), COALESCE(SUM(status IN ('failed', 'incomplete')), 0),"
     " COALESCE(SUM(occurrences * (status = 'refused')), 0), COUNT(ttft_ms) FROM generation"
-    " WHERE organization_id IN (SELECT id FROM organization) AND created_at >= ?"
+    " WHERE rowid >= ? AND created_at >= ?"
 )
 _TTFT_AT: Final = (
-    "SELECT ttft_ms FROM generation WHERE organization_id IN (SELECT id FROM organization)"
-    " AND created_at >= ? AND ttft_ms IS NOT NULL ORDER BY ttft_ms LIMIT 1 OFFSET ?"
+    "SELECT ttft_ms FROM generation WHERE rowid >= ? AND created_at >= ? AND ttft_ms IS NOT NULL"
+    " ORDER BY ttft_ms LIMIT 1 OFFSET ?"
 )
-_FILTERS: Final = {
-    "key_id": "key_id = ?",
-    "family_id": "family_id = ?",
-    "model": "model = ?",
-    "status": "status = ?",
-    "user": "user_tag = ?",
-    "session_id": "session_id = ?",
-    "workspace_id": "workspace_id = ?",
-    "error_code": "error_code = ?",
-    "from": "created_at >= ?",
-    "to": "created_at < ?",
-}
 
 
 @keeps_facts
 def write(connection: Connection, row: GenerationRow) -> None:
-    """Write a generation once; a second write of the same id changes nothing (recovery may run twice)."""
+    """Write a generation once; a second write of the same id changes nothing (recovery may run twice).
+
+    Lists are walked and cut by time in the order in which rows are written, so a refusal has ledger time as well: a
+    clock that was set back does not put it before what was written earlier.
+    """
+    if row.status == "refused":
+        at_us = ledger_time_us(connection, row.organization_id, now_us=row.settled_at)
+        row = msgspec.structs.replace(row, settled_at=at_us)
     connection.execute(_INSERT, msgspec.structs.astuple(row))
 
 
@@ -52,11 +52,12 @@ def count_refusal(connection: Connection, row: GenerationRow) -> None:
     """Write a refusal that repeats: one row per key, code and second, with the number of occurrences."""
     second = row.created_at // US_PER_S * US_PER_S
     changed = connection.execute(
-        "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND created_at >= ?"
-        " AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'",
+        "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND rowid >= ?"
+        " AND created_at >= ? AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'",
         (
             row.occurrences,
             row.organization_id,
+            number_at(connection, row.organization_id, second - LOOK_US),
             second,
             second + US_PER_S,
             row.key_id,
@@ -70,7 +71,7 @@ def count_refusal(connection: Connection, row: GenerationRow) -> None:
 def get(connection: Connection, organization_id: str, generation_id: str) -> GenerationRow:
     """Raises GenerationNotFound, for a foreign or unknown id and for one that is not settled yet."""
     found = connection.row(
-        f"{_SELECT} WHERE id = ? AND organization_id = ?",
+        f"{SELECT} WHERE id = ? AND organization_id = ?",
         (generation_id, organization_id),
     )
     if found is None:
@@ -78,42 +79,7 @@ def get(connection: Connection, organization_id: str, generation_id: str) -> Gen
             "no such generation; one that is still running appears when it is settled",
             retry_after_s=1,
         )
-    return _row(found)
-
-
-def list_(
-    connection: Connection,
-    organization_id: str,
-    filters: dict[str, str | int],
-    *,
-    limit: int,
-    offset: int,
-    key_ids: Sequence[str] | None = None,
-) -> tuple[list[GenerationRow], int]:
-    """Newest first. `filters` names are those of GET /generations; `from` and `to` are microseconds.
-
-    `key_ids` limits the list to these keys: what a member may see.
-    """
-    clauses = ["organization_id = ?"]
-    values: list[str | int] = [organization_id]
-    for name, value in filters.items():
-        if name == "app":
-            clauses.append("(title = ? OR referer = ?)")
-            values += [value, value]
-        else:
-            clauses.append(_FILTERS[name])
-            values.append(value)
-    if key_ids is not None:
-        clauses.append(f"key_id IN ({', '.join('?' * len(key_ids))})")
-        values += key_ids
-    where = " AND ".join(clauses)
-    count = connection.row(f"SELECT COUNT(*) FROM generation WHERE {where}", tuple(values))  # noqa: S608
-    rows = connection.rows(
-        f"{_SELECT} WHERE {where} ORDER BY created_at DESC, id LIMIT ? OFFSET ?",
-        (*values, limit, offset),
-    )
-    assert count is not None
-    return [_row(row) for row in rows], int(count[0])
+    return row_of(found)
 
 
 class Traffic(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,11 +92,12 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def traffic(connection: Connection, since_us: int) -> Traffic:
-    """Of all organizations since a moment; one by one, because the index begins with the organization."""
-    counts = connection.row(_COUNTS, (since_us,))
+    """Of all organizations since a moment."""
+    first = _number_since(connection, since_us)
+    counts = connection.row(_COUNTS, (first, since_us))
     assert counts is not None
     requests, errors, refusals, timed = counts
-    middle = connection.row(_TTFT_AT, (since_us, timed // 2))
+    middle = connection.row(_TTFT_AT, (first, since_us, timed // 2))
     return Traffic(
         requests=requests,
         errors=errors,
@@ -146,7 +113,8 @@ def tagged(
     return [
         str(row[0])
         for row in connection.rows(
-            "SELECT id FROM generation WHERE organization_id = ? AND created_at < ?"
+            "SELECT id FROM generation INDEXED BY generation_by_organization"
+            " WHERE organization_id = ? AND created_at < ?"
             " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
             (organization_id, before_us, at_most),
         )
@@ -167,11 +135,24 @@ def admitted_since(connection: Connection, since_us: int) -> list[tuple[str, int
     return [
         (str(row[0]), int(row[1]))
         for row in connection.rows(
-            "SELECT family_id, created_at FROM generation WHERE created_at >= ?"
+            "SELECT family_id, created_at FROM generation WHERE rowid >= ? AND created_at >= ?"
             " AND (error_code IS NULL OR error_code <> 'rate_limit_exceeded') ORDER BY created_at",
-            (since_us,),
+            (_number_since(connection, since_us), since_us),
         )
     ]
+
+
+def _number_since(connection: Connection, since_us: int) -> int:
+    """A row number before which nothing ended since a moment, whatever the organization.
+
+    Each organization's times are in order, and all are one clock's but for what a clock that was set back left ahead.
+    """
+    first = None
+    for organization_id, last in connection.rows(_LAST_OF_EACH):
+        number = last and number_at(connection, organization_id, since_us - LOOK_US)
+        if number and number <= last and (first is None or number < first):
+            first = number
+    return _NONE if first is None else first
 
 
 def record(row: GenerationRow, key_name: str | None = None) -> Record:
@@ -190,6 +171,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         + row.cost_completion_nano
         + row.cost_reasoning_nano
         + row.cost_request_fee_nano
+        + row.cost_web_search_nano
     )
     return {
         "id": row.id,
@@ -237,6 +219,12 @@ def record(row: GenerationRow, key_name: str | None = None) -> Record:
         "usage_estimated": row.usage_estimated,
         "prompt_above_bound": row.prompt_above_bound,
         "price_version": row.price,
+        "price_modifiers": msgspec.json.decode(row.price_modifiers)
+        if row.price_modifiers
+        else None,
+        "service_tier": row.service_tier,
+        "web_searches": row.web_searches,
+        "web_search_cost": usd_json(row.cost_web_search_nano),
         "dropped_parameters": msgspec.json.decode(row.dropped_parameters)
         if row.dropped_parameters
         else [],
@@ -265,13 +253,5 @@ _UNKNOWN_HERE: Final = (
     "preset_id",
     "provider_responses",
     "router",
-    "service_tier",
     "web_search_engine",
 )
-
-
-def _row(values: tuple[Any, ...]) -> GenerationRow:
-    fields = dict(zip(_COLUMNS, values, strict=True))
-    for name in ("streamed", "usage_estimated", "prompt_above_bound", "insured", "byok"):
-        fields[name] = bool(fields[name])
-    return GenerationRow(**fields)

@@ -29,6 +29,7 @@ def key_limit(
 def budget_threshold(
     budget: dict[str, Any],
     *,
+    scope_name: str,
     percent: int,
     crossed: tuple[int, ...],
     limit_nano: int,
@@ -36,21 +37,21 @@ def budget_threshold(
     app_url: str,
 ) -> NewAlert:
     """A budget's spending reached a threshold; `budget` is its record."""
-    scope = f"{budget['scope']} {budget['scope_id']}"
+    scope = f"{budget['scope']} {scope_name}"
     end = "requests are refused" if budget["kind"] == "hard" else "requests go on"
     return NewAlert(
         category="budget_threshold",
         type="alert.budget_threshold",
         severity=severity,
         title=f"The {budget['interval']} budget of {scope} is at {percent} %",
-        message=f"{percent} % or more of the {budget['interval']} {budget['kind']} budget of"
-        f" {usd_text(limit_nano)} USD is used; at 100 % {end}.{_reset(budget['resets_at'])}",
+        message=f"{percent} % or more of the {budget['interval']} {budget['kind']} budget of {scope},"
+        f" {usd_text(limit_nano)} USD, is used; at 100 % {end}.{_reset(budget['resets_at'])}",
         url=f"{app_url}/budgets/{budget['id']}",
         data={
             "budget_id": budget["id"],
             "scope": budget["scope"],
             "scope_id": budget["scope_id"],
-            "scope_name": None,
+            "scope_name": scope_name,
             "interval": budget["interval"],
             "kind": budget["kind"],
             "threshold_percent": percent,
@@ -73,6 +74,7 @@ def low_balance(
     threshold_nano: int,
     severity: Level,
     topup_enabled: bool,
+    organization: str,
     app_url: str,
 ) -> NewAlert:
     """The balance fell below the threshold, or is used up."""
@@ -81,8 +83,9 @@ def low_balance(
         category="low_balance",
         type="alert.low_balance",
         severity=severity,
-        title=f"The balance {what}",
-        message=f"The balance is {usd_text(owned_nano)} USD. Add credits before requests are refused.",
+        title=f"The balance of {organization} {what}",
+        message=f"The balance of {organization} is {usd_text(owned_nano)} USD."
+        " Add credits before requests are refused.",
         url=f"{app_url}/settings/credits",
         data={
             "balance": usd_json(owned_nano),
@@ -102,6 +105,7 @@ def auto_topup_failed(
     attempt: int,
     reason: str,
     next_attempt_at: str | None,
+    organization: str,
     app_url: str,
 ) -> NewAlert:
     """The payment hook did not take a top-up."""
@@ -109,7 +113,7 @@ def auto_topup_failed(
         category="auto_topup",
         type="alert.auto_topup_failed",
         severity="critical",
-        title="An automatic top-up failed",
+        title=f"An automatic top-up of {organization} failed",
         message=f"The payment hook did not confirm {usd_text(amount_nano)} USD: {reason}",
         url=f"{app_url}/settings/credits",
         data={
@@ -117,6 +121,35 @@ def auto_topup_failed(
             "threshold": None if threshold_nano is None else usd_json(threshold_nano),
             "balance": usd_json(balance_nano),
             "attempt": attempt,
+            "reason": reason,
+            "next_attempt_at": next_attempt_at,
+        },
+    )
+
+
+def auto_topup_stopped(
+    *,
+    amount_nano: int,
+    threshold_nano: int,
+    balance_nano: int,
+    reason: str,
+    next_attempt_at: str,
+    organization: str,
+    app_url: str,
+) -> NewAlert:
+    """Credit is low, and the monthly cap leaves no room for a top-up: none was attempted."""
+    return NewAlert(
+        category="auto_topup",
+        type="alert.auto_topup_failed",
+        severity="critical",
+        title=f"The automatic top-up of {organization} is stopped by its monthly cap",
+        message=f"{usd_text(amount_nano)} USD are not bought: {reason}",
+        url=f"{app_url}/settings/credits",
+        data={
+            "amount": usd_json(amount_nano),
+            "threshold": usd_json(threshold_nano),
+            "balance": usd_json(balance_nano),
+            "attempt": 0,
             "reason": reason,
             "next_attempt_at": next_attempt_at,
         },

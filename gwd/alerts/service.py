@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 import msgspec
-import peewee
 
 from gwd.alerts.categories import AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
@@ -12,7 +11,7 @@ from gwd.core.clock import iso
 from gwd.core.ids import mint
 from gwd.orgs.members import emails_of_roles
 from gwd.orgs.settings import settings
-from gwd.store import Connection
+from gwd.store import Connection, walk
 
 Severity = Literal["info", "warning", "critical"]
 
@@ -129,8 +128,10 @@ def list_events(
     *,
     limit: int,
     offset: int,
-) -> tuple[list[Alert], int]:
-    """The history of raised alerts, newest first."""
+    after: str | None = None,
+    before: str | None = None,
+) -> tuple[list[Alert], int | None]:
+    """The history of raised alerts, newest first; on from an alert that is named without a count."""
     query = AlertTable.select().where(AlertTable.organization_id == organization_id)
     for name in ("category", "type", "severity"):
         value = getattr(wanted, name)
@@ -140,12 +141,20 @@ def list_events(
         query = query.where(AlertTable.created_at >= wanted.from_us)
     if wanted.to_us is not None:
         query = query.where(AlertTable.created_at < wanted.to_us)
-    query = query.order_by(AlertTable.created_at.desc(), peewee.SQL("rowid").desc())
-    rows = connection.run(query.limit(limit).offset(offset))
+    rows, total = walk.page(
+        connection,
+        query,
+        AlertTable,
+        organization_id,
+        limit=limit,
+        offset=offset,
+        after=after,
+        before=before,
+    )
     events = [
         Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__}) for row in rows
     ]
-    return events, connection.count(query)
+    return events, total
 
 
 def record(alert: Alert) -> dict[str, Any]:

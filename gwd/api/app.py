@@ -22,6 +22,7 @@ from gwd.api import headers as response_headers
 from gwd.api.arrivals import BodiesFull
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import too_large
+from gwd.api.front_page import add_front_page
 from gwd.api.headers import JSON
 from gwd.api.http_guard import BadHead, HeadTooLarge
 from gwd.api.node import Node
@@ -241,6 +242,7 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
     app.add_route(
         invited, "/invitations/accept", methods=["GET"], name="invited", error_format=ERRORS
     )
+    add_front_page(app, node)
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
         app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}", error_format=ERRORS)
     origins = node.settings.server.cors_origins

@@ -4,10 +4,13 @@ import json
 import zlib
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.inspect import DecimalType, StructType, UnionType, type_info
 
+from gwd.core import numbers
 from gwd.core.errors import (
     InvalidJson,
     InvalidRequest,
@@ -29,7 +32,7 @@ _Place = tuple[
     "_Place | None", str | int
 ]  # the field that holds a field, and its name or index there
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 def unpacked(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> bytes:
@@ -77,6 +80,9 @@ def strict(body: bytes, shape: type[T]) -> T:
         raise InvalidJson(f"the body is not valid JSON: {_reason(error)}") from None
     if not isinstance(value, dict):
         raise InvalidRequest("the body must be a JSON object")
+    for name in _number_fields(shape) & value.keys():
+        if isinstance(value[name], str):
+            value[name] = _number(value[name], name)
     try:
         return msgspec.convert(value, shape, strict=True)
     except msgspec.ValidationError as error:
@@ -124,6 +130,30 @@ def _decimal(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:  # an exponent of twenty digits
         return _NO_NUMBER
+
+
+@cache
+def _number_fields(shape: type[msgspec.Struct]) -> frozenset[str]:
+    """The fields that hold a number and take it as a text, too."""
+    found = type_info(shape)
+    if not isinstance(found, StructType):
+        return frozenset()
+    return frozenset(
+        field.encode_name
+        for field in found.fields
+        if any(
+            isinstance(kind, DecimalType)
+            for kind in (field.type.types if isinstance(field.type, UnionType) else (field.type,))
+        )
+    )
+
+
+def _number(text: str, name: str) -> Decimal:
+    number = numbers.read(text)
+    if number is None:
+        hint = numbers.hint(text) or "write a number such as 12.50"
+        raise InvalidValue(f"`{name}`: {text[:50]!r} is not a number; {hint}", param=name)
+    return number
 
 
 def _check(value: Any, place: _Place | None) -> None:

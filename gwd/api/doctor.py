@@ -26,6 +26,14 @@ TOO_LITTLE_BYTES: Final = GIB // 4
 MANY: Final = 200
 SHOWN: Final = 5
 
+SHOWN_TEXT: Final = 200
+# What an operator can do about a rest; the others pass by themselves.
+_REMEDIES: Final = {
+    "auth_invalid": "give the provider a key that its vendor takes: gwctl provider secret PROVIDER",
+    "quota_exhausted": "pay the vendor's account or raise its limit",
+    "model_access_denied": "check upstream_model and what the vendor's account may use",
+}
+
 State = Literal["ok", "warning", "failed"]
 
 
@@ -53,6 +61,7 @@ async def look(call: Call) -> Answer:
         _credentials(node, endpoints),
         _prices(endpoints),
         _models(endpoints),
+        rests(endpoints),
         counts(node.counters.prompts_above_bound),
     ]
     record: dict[str, Any] = {
@@ -287,6 +296,33 @@ def _models(endpoints: list[Record]) -> Check:
             do="enable one, or retire the model",
         )
     return Check(name="catalog", state="ok", message=f"{len(served)} models can be served")
+
+
+def rests(endpoints: list[Record]) -> Check:
+    """What is tried last or not at all after failures: why, until when, and what helps."""
+    found = [
+        (f"{each['model']} {each['tag']}", rest) for each in endpoints for rest in each["rests"]
+    ]
+    if not found:
+        return Check(name="rests", state="ok", message="no endpoint rests")
+    told = [
+        f"{name}: {rest['reason']} {_until(rest)} ({rest['message'][:SHOWN_TEXT]})"
+        for name, rest in found
+    ]
+    reasons = {rest["reason"] for _, rest in found}
+    remedies = [remedy for reason, remedy in _REMEDIES.items() if reason in reasons]
+    return Check(
+        name="rests",
+        state="warning",
+        message=_some(told),
+        do="; ".join(remedies) or "wait: what rests is tried again by itself",
+    )
+
+
+def _until(rest: Record) -> str:
+    if rest["until"] is None:
+        return "until its key is changed"
+    return f"until {rest['until']}"
 
 
 def _is_local(host: str) -> bool:

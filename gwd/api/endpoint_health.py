@@ -1,5 +1,6 @@
 """How each endpoint stands now, for the operator: the state of routing as records."""
 
+from math import isinf
 from typing import Any, Literal
 
 from gwd.api.node import Node
@@ -7,6 +8,8 @@ from gwd.catalog.snapshot import Endpoint
 from gwd.core.clock import US_PER_S, iso
 from gwd.credentials.service import VendorKey
 from gwd.pipeline.health import Health
+from gwd.pipeline.rests import Rest
+from gwd.pipeline.routing import is_usable
 
 Record = dict[str, Any]
 State = Literal["healthy", "cooling_down", "outage", "disabled", "no_price", "no_credential"]
@@ -26,11 +29,7 @@ async def endpoint_records(node: Node, now_us: int) -> list[Record]:
 
 def usable(keys: tuple[VendorKey, ...], now_us: int) -> list[VendorKey]:
     """Keys that could be opened and whose prepaid credit has not ended."""
-    return [
-        key
-        for key in keys
-        if key.secret is not None and (key.expires_at_us is None or key.expires_at_us > now_us)
-    ]
+    return [key for key in keys if is_usable(key, now_us)]
 
 
 def _record(
@@ -38,7 +37,19 @@ def _record(
 ) -> Record:
     attempts, failures = health.attempts(endpoint.id, now_s)
     ttft_s = health.median_ttft_s(endpoint.id, now_s)
-    status, reason, wait_s = _state(endpoint, keys, health, now_us, now_s)
+    speed = health.median_throughput(endpoint.id, now_s)
+    ready = usable(keys, now_us)
+    rests = [
+        (key.id, rest)
+        for key in ready
+        if endpoint.is_live and (rest := health.rest(endpoint.id, key.id, now_s)) is not None
+    ]
+    status, reason = _state(endpoint, keys, ready, len(rests), health, now_us, now_s)
+    until_s: float | None = None
+    if status == "cooling_down":
+        # The one that is tried first: what is closed comes last.
+        first = min((rest for _, rest in rests), key=lambda rest: (rest.is_closed, rest.until_s))
+        reason, until_s = first.reason, first.until_s
     return {
         "id": endpoint.id,
         "model": endpoint.model,
@@ -46,31 +57,53 @@ def _record(
         "tag": endpoint.tag,
         "status": status,
         "reason": reason,
-        "cooldown_until": None if wait_s is None else iso(now_us + int(wait_s * US_PER_S)),
+        "cooldown_until": _moment(until_s, now_us, now_s),
+        "rests": [_rest_record(key_id, rest, now_us, now_s) for key_id, rest in rests],
         "attempts": attempts,
         "failures": failures,
         "p50_ttft_ms": None if ttft_s is None else round(ttft_s * 1000),
+        "p50_tokens_per_second": None if speed is None else round(speed, 1),
     }
 
 
+def _rest_record(credential_id: str, rest: Rest, now_us: int, now_s: float) -> Record:
+    """Why and until when an endpoint rests with a credential; `tried` is whether a request may go there anyway."""
+    return {
+        "credential_id": credential_id,
+        "reason": rest.reason,
+        "status": rest.status,
+        "message": rest.message,
+        "since": _moment(rest.began_s, now_us, now_s),
+        "until": _moment(rest.until_s, now_us, now_s),
+        "tried": not rest.is_closed,
+    }
+
+
+def _moment(at_s: float | None, now_us: int, now_s: float) -> str | None:
+    """A moment of the monotonic clock as a time; None for one that only an edit brings."""
+    if at_s is None or isinf(at_s):
+        return None
+    return iso(now_us + int((at_s - now_s) * US_PER_S))
+
+
 def _state(
-    endpoint: Endpoint, keys: tuple[VendorKey, ...], health: Health, now_us: int, now_s: float
-) -> tuple[State, str | None, float | None]:
+    endpoint: Endpoint,
+    keys: tuple[VendorKey, ...],
+    ready: list[VendorKey],
+    resting: int,
+    health: Health,
+    now_us: int,
+    now_s: float,
+) -> tuple[State, str | None]:
     if not endpoint.is_live:
-        return "disabled", "the endpoint or its provider is disabled or draining", None
+        return "disabled", "the endpoint or its provider is disabled or draining"
     if endpoint.price_at(now_us) is None:
-        return "no_price", "it has no complete price, so nothing is sent to it", None
-    ready = usable(keys, now_us)
+        return "no_price", "it has no complete price, so nothing is sent to it"
     if not ready:
         problem = next((key.problem for key in keys if key.problem is not None), None)
-        return "no_credential", problem or "its provider has no usable credential", None
-    waits = [(health.cooling(endpoint.id, key.id, now_s), key.id) for key in ready]
-    soonest = min(
-        ((wait_s, key_id) for wait_s, key_id in waits if wait_s is not None), default=None
-    )
-    if soonest is not None and all(wait_s is not None for wait_s, _ in waits):
-        wait_s, key_id = soonest
-        return "cooling_down", health.cooling_reason(endpoint.id, key_id), wait_s
+        return "no_credential", problem or "its provider has no usable credential"
+    if resting == len(ready):
+        return "cooling_down", None
     if health.has_outage(endpoint.id, now_s):
-        return "outage", "many of its last calls failed; it is tried last", None
-    return "healthy", None, None
+        return "outage", "many of its last calls failed; it is tried last"
+    return "healthy", None

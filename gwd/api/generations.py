@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from gwd.activity import lists
 from gwd.activity import service as activity
 from gwd.activity.row import STATUSES, GenerationRow
-from gwd.api.management import Answer, Call, listed, one
+from gwd.api.management import Answer, Call, one, walked
 from gwd.core.caller import Caller
 from gwd.core.errors import GenerationNotFound, MissingParameter
 from gwd.keys import admission
@@ -33,7 +34,8 @@ def get(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    limit, offset = call.page()
+    """The last that ended first; `from` and `to` are the times between which they ended, as in the ledger."""
+    asked = call.walk()
     filters: dict[str, Any] = {name: call.query[name] for name in FILTERS if name in call.query}
     call.choice("status", STATUSES)
     for name in ("from", "to"):
@@ -46,11 +48,24 @@ def list_(connection: Connection, call: Call) -> Answer:
     own = None
     if reach == "own":
         own = keys.ids_of_user(connection, call.organization_id, call.caller.user_id or "")
-    rows, total = activity.list_(
-        connection, call.organization_id, filters, limit=limit, offset=offset, key_ids=own
+    rows, total = lists.list_(
+        connection,
+        call.organization_id,
+        filters,
+        limit=asked.size,
+        offset=asked.offset,
+        after=asked.after,
+        before=asked.before,
+        key_ids=own,
     )
-    names = {row.key_id: _key_name(connection, row.key_id) for row in rows}
-    return listed([activity.record(row, names[row.key_id]) for row in rows], total)
+    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in rows}}
+    return walked(
+        asked,
+        rows,
+        total,
+        lambda row: activity.record(row, names[row.key_id]),
+        lambda row: row.id,
+    )
 
 
 def _may_see(connection: Connection, caller: Caller, row: GenerationRow) -> bool:

@@ -25,7 +25,7 @@ HEAD_MAX_BYTES: Final = 8_192
 HEAD_MAX_LINES: Final = 100
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
-_START: Final = _TOKEN + rb"{1,32}+ /(?!/)[\x21-\x7e]{0,2047}+ HTTP/1\.[01]"
+_START: Final = _TOKEN + rb"{1,32}+ /(?!/)[\x21\x22\x24-\x7e]{0,2047}+ HTTP/1\.[01]"
 _FIELD: Final = _TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+"
 _HEAD: Final = re.compile(_START + rb"(?:\r\n" + _FIELD + rb")*+")
 _START_LINE: Final = re.compile(_START)
@@ -272,7 +272,8 @@ def _misshapen(head: bytes) -> BadHead:
     if _START_LINE.fullmatch(start) is None:
         return BadHead(
             "start_line",
-            "the first line must be METHOD /path HTTP/1.1, the path with one leading slash and at most 2,048 bytes",
+            "the first line must be METHOD /path HTTP/1.1, the path with one leading slash, without `#` (write %23)"
+            " and at most 2,048 bytes",
         )
     for field in fields:
         if _FIELD_LINE.fullmatch(field) is None:

@@ -1,6 +1,6 @@
 """/organization/invitations, and /invitations/accept by which an invited person becomes a member."""
 
-from gwd.api.management import Answer, Call, OpenCall, deleted, listed, one
+from gwd.api.management import Answer, Call, OpenCall, deleted, one, walked
 from gwd.management import invitations
 from gwd.management.invitations import AcceptInvitation, CreateInvitation
 from gwd.orgs import members
@@ -26,11 +26,22 @@ def create(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    limit, offset = call.page()
+    asked = call.walk()
     found, total = invitations.list_invitations(
-        connection, call.organization_id, limit=limit, offset=offset
+        connection,
+        call.organization_id,
+        limit=asked.size,
+        offset=asked.offset,
+        after=asked.after,
+        before=asked.before,
     )
-    return listed([invitations.record(one, now_us=call.now_us) for one in found], total)
+    return walked(
+        asked,
+        found,
+        total,
+        lambda one: invitations.record(one, now_us=call.now_us),
+        lambda one: one.id,
+    )
 
 
 def get(connection: Connection, call: Call) -> Answer:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gwd.api.management import Answer, Call, deleted, listed, one
-from gwd.keys import admission, record, service
+from gwd.api.management import Answer, Call, deleted, one, walked
+from gwd.keys import admission, endings, record, service
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
 from gwd.keys.rotation import RotateKey
 from gwd.keys.service import Key
@@ -14,8 +14,15 @@ from gwd.store import Connection
 
 
 def create(connection: Connection, call: Call) -> Answer:
-    """The plaintext is shown here, once; a replay of this request has `key: null`."""
+    """The plaintext is shown here, once; a replay of this request has `key: null`.
+
+    So has the answer of a key that `if_absent` found, with status 200 and `existed`.
+    """
     body: CreateKey = call.body
+    present = keys.find_present(connection, body, change=call.change)
+    if present is not None:
+        shown = key_record(connection, call, present)
+        return Answer(body={"key": None, "data": shown, "existed": True})
     issued = keys.create(connection, body, change=call.change, issuing=call.node.issuing)
     shown = key_record(connection, call, issued.key)
     return Answer(
@@ -43,7 +50,7 @@ def rotate(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    limit, offset = call.page(default=100)
+    asked = call.walk(default=100)
     found, total = service.list_keys(
         connection,
         call.organization_id,
@@ -54,11 +61,15 @@ def list_(connection: Connection, call: Call) -> Answer:
             name=call.query.get("name"),
         ),
         actor=call.caller,
-        limit=limit,
-        offset=offset,
+        limit=asked.size,
+        offset=asked.offset,
+        after=asked.after,
+        before=asked.before,
         now_us=call.now_us,
     )
-    return listed([key_record(connection, call, key) for key in found], total)
+    return walked(
+        asked, found, total, lambda key: key_record(connection, call, key), lambda key: key.id
+    )
 
 
 def get(connection: Connection, call: Call) -> Answer:
@@ -85,8 +96,14 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    key = keys.delete(connection, call.path["key"], change=call.change)
-    return deleted(None, key.id)
+    """Names the keys of its rotation that live on."""
+    gone = keys.delete(connection, call.path["key"], change=call.change)
+    lives_on = [
+        {**endings.named(key), "is": what}
+        for what, key in (("predecessor", gone.predecessor), ("successor", gone.successor))
+        if key is not None
+    ]
+    return deleted(None, gone.key.id, keys_left=lives_on)
 
 
 def key_record(connection: Connection, call: Call, key: Key) -> dict[str, Any]:

@@ -5,7 +5,7 @@ the loop instead: it looks at the running node or calls out.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.management.change import Change
 from gwd.store import Connection
+
+R = TypeVar("R")
 
 MAX_LIMIT: Final = 100
 DEFAULT_LIMIT: Final = 50
@@ -48,6 +50,18 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         if not 1 <= limit <= MAX_LIMIT:
             raise InvalidValue(f"`limit` must be from 1 to {MAX_LIMIT}", param="limit")
         return limit, offset
+
+    def walk(self, *, default: int = DEFAULT_LIMIT) -> "Walk":
+        """The stretch of a list that grows at its head: by offset, or on from a place of an earlier answer."""
+        limit, offset = self.page(default=default)
+        after, before = self.query.get("after"), self.query.get("before")
+        named = [name for name in ("after", "before", "offset") if name in self.query]
+        if (after is not None or before is not None) and len(named) > 1:
+            raise InvalidValue(
+                f"`{named[0]}` and `{named[1]}` exclude each other: give one of them",
+                param=named[0],
+            )
+        return Walk(limit=limit, offset=offset, after=after, before=before)
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter, false when absent."""
@@ -82,12 +96,32 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return int(text)
 
 
+class Walk(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a list that grows at its head: `limit` rows from an offset, or next to a place."""
+
+    limit: int
+    offset: int
+    after: str | None
+    before: str | None
+
+    @property
+    def size(self) -> int:
+        """How many rows to read: one more than the page tells whether the list goes on."""
+        return self.limit + 1
+
+    def cut(self, rows: list[R]) -> tuple[list[R], bool]:
+        """The page of `size` rows that were read, and whether the list goes on behind it."""
+        if self.before is not None:
+            return rows[-self.limit :], bool(rows)
+        return rows[: self.limit], len(rows) > self.limit
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a handler gives back. `subject` (type, id) and `details` go into the audit line of a write.
 
     Without a subject the use case has written the line itself. `organization_id` is whose line it is, if not the
     caller's. `replay` is the body that a repetition with the same Idempotency-Key gets, where it differs: secrets are
-    not kept.
+    not kept. `replayed`: this is a repetition already, and nothing was changed.
     """
 
     body: Any
@@ -96,6 +130,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     details: Mapping[str, Any] = {}
     organization_id: str | None = None
     replay: Any = None
+    replayed: bool = False
 
 
 Handler = Callable[[Connection, Call], Answer]
@@ -124,9 +159,35 @@ def listed(records: list[Any], total: int) -> Answer:
     return Answer(body={"data": records, "total_count": total})
 
 
-def deleted(kind: str | None, identifier: str | None) -> Answer:
-    """The reply of a DELETE; without a kind the use case has written the audit line."""
+def walked(
+    walk: Walk,
+    rows: list[R],
+    total: int | None,
+    record: Callable[[R], Any],
+    place: Callable[[R], str],
+) -> Answer:
+    """A page of a list that grows at its head, with the places from which to go on.
+
+    `next` (as `after`) leads to older rows and is null at the end; `previous` (as `before`) to what was added since.
+    """
+    page, goes_on = walk.cut(rows)
     return Answer(
-        body={"deleted": True, "id": identifier},
+        body={
+            "data": [record(row) for row in page],
+            "total_count": total,
+            "next": place(page[-1]) if page and goes_on else None,
+            "previous": place(page[0]) if page else walk.before,
+        }
+    )
+
+
+def deleted(kind: str | None, identifier: str | None, **left: Any) -> Answer:
+    """The reply of a DELETE; without a kind the use case has written the audit line.
+
+    `left` is what became of things that hung on it, where there were any: what ended with it and what lives on.
+    """
+    named = {name: value for name, value in left.items() if value}
+    return Answer(
+        body={"deleted": True, "id": identifier, **named},
         subject=None if kind is None else (kind, identifier),
     )

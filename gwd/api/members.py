@@ -1,6 +1,7 @@
 """/organization/members: who belongs to the organization, and with which role."""
 
 from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.keys import endings
 from gwd.management import people
 from gwd.orgs import members
 from gwd.orgs.members import PatchMember
@@ -27,6 +28,18 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    """The person leaves; their management keys stop at once."""
-    member = people.remove(connection, call.path["user"], change=call.change)
-    return deleted(None, member.id)
+    """The person leaves and their keys stop at once; with `keep_keys` their inference keys live on.
+
+    The answer names them, and the keys of others that the person made and may know.
+    """
+    gone = people.remove(
+        connection, call.path["user"], change=call.change, keep_keys=call.flag("keep_keys")
+    )
+    return deleted(
+        None,
+        gone.member.id,
+        keys_disabled=[endings.named(key) for key in gone.keys.disabled],
+        keys_kept=[endings.named(key) for key in gone.keys.kept],
+        keys_made_for_others=[endings.named(key) for key in gone.keys.made],
+        invitations_revoked=gone.invitations_revoked,
+    )

@@ -196,6 +196,11 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
         "provider",
         counters.prompts_above_bound,
     )
+    yield _counter(
+        "gwd_unpriced_extras",
+        "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
+        counters.unpriced_extras,
+    )
 
 
 def _by_route(

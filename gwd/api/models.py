@@ -14,6 +14,7 @@ from gwd.core.cost import Price
 from gwd.core.errors import InvalidValue, ModelNotFound, Unauthenticated
 from gwd.core.request import EFFORTS
 from gwd.keys.models import allows
+from gwd.pipeline.routing import can_serve
 
 Record = dict[str, Any]
 MAX_LIMIT: Final = 1_000
@@ -31,11 +32,11 @@ async def list_models(
     now_us = node.clock.now_us()
     may_use = await _limits(node, headers, address)
     records = [
-        model_record(model, catalog, node.base_url, now_us)
+        model_record(model, catalog, node, now_us)
         for model in catalog.models.values()
         if model.life.state(now_us) != "retired"
     ]
-    records += _alias_records(catalog, node.base_url, now_us)
+    records += _alias_records(catalog, node, now_us)
     records = [record for record in records if _is_allowed(record, catalog, may_use, now_us)]
     records = [record for record in records if _wanted(record, query)]
     total = len(records)
@@ -69,7 +70,7 @@ async def get_model(node: Node, raw_name: str) -> bytes:
             param="model",
             metadata={"requested_model": slug[:100], "suggestions": []},
         )
-    record = model_record(model, catalog, node.base_url, now_us)
+    record = model_record(model, catalog, node, now_us)
     if wants_endpoints:
         return msgspec.json.encode({"data": _endpoints_record(model, record, node, now_us)})
     beside = ("id", "object", "created", "owned_by", "type", "display_name", "created_at")
@@ -102,7 +103,7 @@ def _is_allowed(
     return all(allows(patterns, model.id, names) for patterns in may_use)
 
 
-def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> Record:
+def model_record(model: Model, catalog: Catalog, node: Node, now_us: int) -> Record:
     """The record of the spec with what other clients' models need beside it."""
     live = _priced(model.live_endpoints, now_us)
     best = min(live, key=lambda pair: pair[1].prompt_pico + pair[1].completion_pico, default=None)
@@ -141,11 +142,11 @@ def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> 
             "is_moderated": model.is_moderated,
         },
         "supported_parameters": parameters or list(model.supported_parameters),
-        "endpoints_available": len(live),
+        "endpoints_available": _available(model, node, now_us),
         "per_request_limits": None,
         "default_parameters": None,
         "supported_voices": None,
-        "links": {"details": f"{base_url}/models/{model.id}/endpoints"},
+        "links": {"details": f"{node.base_url}/models/{model.id}/endpoints"},
         "expiration_date": _day(model.life.retired_at_us),
         "lifecycle": model.life.state(now_us),
         "deprecated_at": _iso(model.life.deprecated_at_us),
@@ -158,13 +159,22 @@ def model_record(model: Model, catalog: Catalog, base_url: str, now_us: int) -> 
     return record
 
 
-def _alias_records(catalog: Catalog, base_url: str, now_us: int) -> list[Record]:
+def _available(model: Model, node: Node, now_us: int) -> int:
+    """How many endpoints a request could be sent to now."""
+    keys, health, now_s = node.state.vendor_keys, node.state.health, node.clock.monotonic_s()
+    return sum(
+        can_serve(endpoint, keys.get(endpoint.provider, ()), health, now_us=now_us, now_s=now_s)
+        for endpoint in model.endpoints
+    )
+
+
+def _alias_records(catalog: Catalog, node: Node, now_us: int) -> list[Record]:
     names = [*catalog.aliases, *catalog.families]
     records = []
     for name in names:
         model = catalog.resolve(name, now_us)
         if model is not None and model.life.state(now_us) != "retired":
-            record = model_record(model, catalog, base_url, now_us)
+            record = model_record(model, catalog, node, now_us)
             records.append(
                 {**record, "id": name, "alias_target": {"slug": model.id, "name": model.name}}
             )

@@ -1,17 +1,17 @@
 """/credits and /ledger: the balance, what moved it, adding and refunding credit, checking the books."""
 
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from gwd import ledger
-from gwd.api.management import Answer, Call, listed, one
-from gwd.core.clock import TimeError, us_from_iso
+from gwd.api.management import Answer, Call, one, walked
+from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
 from gwd.core.money import MoneyError, nano_from_usd
-from gwd.ledger import LedgerFilter, NewCredit
-from gwd.orgs import rights
+from gwd.ledger import Entry, LedgerFilter, LotKind, NewCredit
+from gwd.orgs import organizations, rights
 from gwd.pipeline import crossings
 from gwd.store import Connection
 
@@ -19,7 +19,10 @@ MAX_NOTE = 500
 
 
 class GrantInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /credits/grants (operator): credit of any kind, for the key's organization unless another is named."""
+    """POST /credits/grants (operator): credit of any kind, for the key's organization unless another is named.
+
+    `reference` is the caller's own name of the grant: it makes it count once.
+    """
 
     kind: Literal["promotional", "granted", "purchased"]
     amount: Decimal
@@ -39,8 +42,25 @@ class PurchaseInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RefundInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """POST /credits/refunds: purchased credit that was paid back; its reference makes it count once."""
+
     amount: Decimal
     note: str
+    reference: str | None = None
+    organization_id: str | None = None
+
+
+class AdjustmentInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """POST /credits/adjustments (operator): a booking that was wrong is put right by one more, never edited.
+
+    A negative amount takes credit back: of `kind`, or in the order in which it pays. A positive one gives credit of
+    `kind`, granted when absent.
+    """
+
+    amount: Decimal
+    reason: str
+    kind: LotKind | None = None
+    reference: str | None = None
     organization_id: str | None = None
 
 
@@ -58,7 +78,7 @@ def balance(connection: Connection, call: Call) -> Answer:
 
 
 def list_entries(connection: Connection, call: Call) -> Answer:
-    limit, offset = call.page()
+    asked = call.walk()
     entries, total = ledger.list_entries(
         connection,
         call.organization_id,
@@ -69,10 +89,12 @@ def list_entries(connection: Connection, call: Call) -> Answer:
             generation_id=call.query.get("generation_id"),
             workspace_id=call.caller.workspace_id,
         ),
-        limit=limit,
-        offset=offset,
+        limit=asked.size,
+        offset=asked.offset,
+        after=asked.after,
+        before=asked.before,
     )
-    return listed([ledger.entry_record(entry) for entry in entries], total)
+    return walked(asked, entries, total, ledger.entry_record, ledger.place)
 
 
 def grant(connection: Connection, call: Call) -> Answer:
@@ -82,7 +104,7 @@ def grant(connection: Connection, call: Call) -> Answer:
         type="purchase" if body.kind == "purchased" else "grant",
         amount_nano=_amount(body.amount),
         expires_at_us=_moment(body.expires_at),
-        reference=_text(body.reference, "reference"),
+        reference=_reference(body.reference),
         note=_text(body.note, "note"),
         actor=call.caller.key_id,
     )
@@ -96,7 +118,7 @@ def purchase(connection: Connection, call: Call) -> Answer:
         kind="purchased",
         type="purchase",
         amount_nano=_amount(body.amount),
-        reference=_text(body.reference, "reference"),
+        reference=_reference(body.reference),
         note=_text(body.note, "note"),
         actor=call.caller.key_id,
     )
@@ -107,21 +129,53 @@ def refund(connection: Connection, call: Call) -> Answer:
     body: RefundInput = call.body
     require_self_service(call)
     organization_id = _organization(call, body.organization_id)
+    reference = _reference(body.reference)
+    first = ledger.booked(connection, organization_id, "refund", reference)
     entries = ledger.refund(
         connection,
         organization_id,
         amount_nano=_amount(body.amount),
+        reference=reference,
         note=_text(body.note, "note"),
         actor=call.caller.key_id,
         now_us=call.now_us,
     )
-    return Answer(
-        status=201,
-        body={"data": ledger.refund_record(entries)},
-        subject=("credit", entries[-1].id),
-        details={"amount_nano": -sum(entry.signed_nano for entry in entries)},
-        organization_id=organization_id,
-    )
+    details = {"reference": reference} if reference is not None else {}
+    return _booked(organization_id, entries, details, again=bool(first))
+
+
+def adjust(connection: Connection, call: Call) -> Answer:
+    """Give or take credit with a reason; what is taken has to be free, neither spent nor reserved."""
+    body: AdjustmentInput = call.body
+    organization_id = _organization(call, body.organization_id)
+    reference = _reference(body.reference)
+    reason = _text(body.reason.strip(), "reason")
+    assert reason is not None
+    first = ledger.booked(connection, organization_id, "adjustment", reference)
+    if body.amount < 0:
+        entries = ledger.adjust_down(
+            connection,
+            organization_id,
+            amount_nano=_amount(-body.amount),
+            kind=body.kind,
+            reference=reference,
+            note=reason,
+            actor=call.caller.key_id,
+            now_us=call.now_us,
+        )
+    else:
+        credit = NewCredit(
+            kind=body.kind or "granted",
+            type="adjustment",
+            amount_nano=_amount(body.amount),
+            reference=reference,
+            note=reason,
+            actor=call.caller.key_id,
+        )
+        entries = (ledger.add_credit(connection, organization_id, credit, now_us=call.now_us),)
+        crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
+    details = {"reason": reason, "kind": body.kind, "reference": reference}
+    return _booked(organization_id, entries, details, again=bool(first))
 
 
 def verify(connection: Connection, call: Call) -> Answer:
@@ -144,17 +198,38 @@ def require_self_service(call: Call) -> None:
 
 
 def _add(connection: Connection, call: Call, organization_id: str, credit: NewCredit) -> Answer:
+    organizations.get(connection, organization_id)  # nobody could spend what a deleted one is given
+    first = ledger.booked(connection, organization_id, credit.type, credit.reference)
     entry = ledger.add_credit(connection, organization_id, credit, now_us=call.now_us)
     crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
+    details = {"kind": credit.kind, "reference": credit.reference}
+    return _booked(organization_id, (entry,), details, again=bool(first))
+
+
+def _booked(
+    organization_id: str, entries: tuple[Entry, ...], details: dict[str, Any], *, again: bool
+) -> Answer:
+    """The entry, with its line in the audit trail; a repetition says when it was booked and moves nothing.
+
+    That is one with a reference that is known, or with the Idempotency-Key of the first request.
+    """
+    shown = {"data": ledger.taken_record(entries)}
+    booked_at = iso(entries[0].created_at)
+    repeated = {
+        **shown,
+        "already_booked_at": booked_at,
+        "message": f"already booked on {booked_at}; nothing was booked now",
+    }
+    if again:
+        return Answer(body=repeated, replayed=True)
+    moved_nano = sum(entry.signed_nano for entry in entries)
+    amount_nano = moved_nano if entries[0].type == "adjustment" else abs(moved_nano)
     return Answer(
         status=201,
-        body={"data": ledger.entry_record(entry)},
-        subject=("credit", entry.id),
-        details={
-            "kind": credit.kind,
-            "amount_nano": credit.amount_nano,
-            "reference": credit.reference,
-        },
+        body=shown,
+        replay=repeated,
+        subject=("credit", entries[-1].id),
+        details={**details, "amount_nano": amount_nano},
         organization_id=organization_id,
     )
 
@@ -181,6 +256,11 @@ def _moment(text: str | None) -> int | None:
         return None if text is None else us_from_iso(text)
     except TimeError as error:
         raise InvalidValue(f"`expires_at` {error}", param="expires_at") from None
+
+
+def _reference(text: str | None) -> str | None:
+    """Blanks around it do not make it another one."""
+    return _text(None if text is None else text.strip(), "reference")
 
 
 def _text(text: str | None, field: str) -> str | None:

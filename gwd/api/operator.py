@@ -30,7 +30,7 @@ async def status(call: Call) -> Answer:
     node = call.node
     glance = await node.store.read(_glance, call.organization_id, call.now_us)
     traffic = glance.traffic
-    error_rate = traffic.errors / traffic.requests if traffic.requests else 0.0
+    error_rate = round(traffic.errors / traffic.requests, 6) if traffic.requests else None
     endpoints = await endpoint_records(node, call.now_us)
     return one(
         {
@@ -43,7 +43,7 @@ async def status(call: Call) -> Answer:
             "requests": {
                 "last_hour": traffic.requests,
                 "errors": traffic.errors,
-                "error_rate": round(error_rate, 6),
+                "error_rate": error_rate,
                 "refusals": traffic.refusals,
                 "p50_ttft_ms": traffic.p50_ttft_ms,
                 "in_flight": len(node.line.live),

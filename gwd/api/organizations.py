@@ -3,6 +3,7 @@
 from typing import Any
 
 from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.core.money import usd_json
 from gwd.management import organizations as use_cases
 from gwd.orgs import organizations
 from gwd.orgs import settings as settings_room
@@ -27,15 +28,30 @@ def settings(connection: Connection, call: Call) -> Answer:
 
 
 def patch_settings(connection: Connection, call: Call) -> Answer:
+    return _patch_settings(connection, call, call.organization_id)
+
+
+def settings_of(connection: Connection, call: Call) -> Answer:
+    """The settings of any organization, for the operator."""
+    return one(_settings(call, settings_room.settings(connection, call.path["organization"])))
+
+
+def patch_settings_of(connection: Connection, call: Call) -> Answer:
+    """Change the settings of any organization, those included that only the operator sets."""
+    return _patch_settings(connection, call, call.path["organization"])
+
+
+def _patch_settings(connection: Connection, call: Call, organization_id: str) -> Answer:
     body: PatchSettings = call.body
     state = use_cases.change_settings(
         connection,
         body,
         change=call.change,
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
+        organization_id=organization_id,
     )
     # A threshold that was lowered may be told about again: the balance stands above it once more.
-    crossings.rearm_low_balance(connection, call.organization_id, now_us=call.now_us)
+    crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     return one(_settings(call, state))
 
 
@@ -69,8 +85,14 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
+    """Says how many keys ended with it and what credit is left in its books, to be refunded."""
     gone = use_cases.delete(connection, call.path["organization"], change=call.change)
-    return deleted(None, gone.id)
+    return deleted(
+        None,
+        gone.organization.id,
+        keys_ended=gone.keys_ended,
+        balance=usd_json(gone.balance_nano) if gone.balance_nano else None,
+    )
 
 
 def _settings(call: Call, state: OrganizationState) -> dict[str, Any]:

@@ -136,7 +136,9 @@ def _note(connection: Connection, call: Call, action: str, answer: Answer) -> No
 
 
 def _reply(answer: Answer) -> Reply:
-    return Reply(status=answer.status, body=msgspec.json.encode(answer.body))
+    return Reply(
+        status=answer.status, body=msgspec.json.encode(answer.body), replayed=answer.replayed
+    )
 
 
 def _forget(node: Node) -> None:

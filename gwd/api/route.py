@@ -12,6 +12,7 @@ from gwd.api.access import PUBLIC, Access
 from gwd.api.management import Handler, LiveHandler, OpenHandler
 
 PAGING: Final = ("limit", "offset")
+WALKING: Final = (*PAGING, "after", "before")
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,11 @@ def list_(path: str, access: Access, handler: Handler, *query: str) -> Route:
     return get(path, access, handler, *PAGING, *query)
 
 
+def walk(path: str, access: Access, handler: Handler, *query: str) -> Route:
+    """A GET of many that grow at their head: in pages, or on from a place that an answer named."""
+    return get(path, access, handler, *WALKING, *query)
+
+
 def post(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
     return Route(
         method="POST", path=path, access=access, handler=handler, shape=shape, action=action
@@ -87,5 +93,7 @@ def patch(path: str, access: Access, handler: Handler, shape: type, action: str)
     )
 
 
-def delete(path: str, access: Access, handler: Handler, action: str) -> Route:
-    return Route(method="DELETE", path=path, access=access, handler=handler, action=action)
+def delete(path: str, access: Access, handler: Handler, action: str, *query: str) -> Route:
+    return Route(
+        method="DELETE", path=path, access=access, handler=handler, action=action, query=query
+    )

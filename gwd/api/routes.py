@@ -11,30 +11,28 @@ from gwd.api import (
     budgets,
     catalog,
     doctor,
-    generations,
     invitations,
     keys,
     members,
-    money,
     operator,
     organizations,
     provider_probe,
-    topup,
     workspaces,
 )
-from gwd.api.access import ANY_KEY, any_key_with, manage
+from gwd.api.access import ANY_KEY, manage
+from gwd.api.money_routes import MONEY_ROUTES
 from gwd.api.route import (
     LiveRoute,
     Nothing,
     OpenRoute,
     Route,
-    ask,
     delete,
     get,
     list_,
     patch,
     post,
     put,
+    walk,
 )
 from gwd.budgets import NewBudget, PatchBudget, PutWorkspaceBudget
 from gwd.catalog.inputs import (
@@ -54,15 +52,15 @@ from gwd.orgs.members import PatchMember
 from gwd.orgs.organizations import CreateOrganization, PatchAnyOrganization, PatchOrganization
 from gwd.orgs.settings import PatchSettings
 from gwd.orgs.workspaces import PatchWorkspace
-from gwd.topup import PatchTopUp
 
 MODEL_ID: Final = "<model:path>"
 
 ROUTES: Final[tuple[Route, ...]] = (
+    *MONEY_ROUTES,
     get("/auth/key", ANY_KEY, auth_key.show),
     get("/key", ANY_KEY, auth_key.show),
     # keys
-    list_(
+    walk(
         "/keys",
         manage("keys.read"),
         keys.list_,
@@ -100,9 +98,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         "member.patch",
     ),
     delete(
-        "/organization/members/<user>", manage("members.write"), members.delete, "member.remove"
+        "/organization/members/<user>",
+        manage("members.write"),
+        members.delete,
+        "member.remove",
+        "keep_keys",
     ),
-    list_("/organization/invitations", manage("invitations.read"), invitations.list_),
+    walk("/organization/invitations", manage("invitations.read"), invitations.list_),
     post(
         "/organization/invitations",
         manage("invitations.write"),
@@ -181,7 +183,19 @@ ROUTES: Final[tuple[Route, ...]] = (
         organizations.delete,
         "organization.delete",
     ),
-    list_("/audit", manage("audit.read"), audit.list_, *audit.FILTERS, "from", "to"),
+    get(
+        "/organizations/<organization>/settings",
+        manage("organizations.manage"),
+        organizations.settings_of,
+    ),
+    patch(
+        "/organizations/<organization>/settings",
+        manage("organizations.manage"),
+        organizations.patch_settings_of,
+        PatchSettings,
+        "settings.patch",
+    ),
+    walk("/audit", manage("audit.read"), audit.list_, *audit.FILTERS, "from", "to"),
     # budgets
     list_(
         "/budgets",
@@ -211,52 +225,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         manage("budgets.write"),
         budgets.delete_of_workspace,
         "budget.delete",
-    ),
-    # money
-    get("/credits", any_key_with("credits.read"), money.balance),
-    list_(
-        "/credits/ledger",
-        manage("ledger.read"),
-        money.list_entries,
-        *("from", "to", "type", "generation_id"),
-    ),
-    post(
-        "/credits/grants",
-        manage("credits.grant"),
-        money.grant,
-        money.GrantInput,
-        "credit.grant",
-    ),
-    post(
-        "/credits/purchases",
-        manage("credits.write"),
-        money.purchase,
-        money.PurchaseInput,
-        "credit.purchase",
-    ),
-    post(
-        "/credits/refunds",
-        manage("credits.write"),
-        money.refund,
-        money.RefundInput,
-        "credit.refund",
-    ),
-    ask("/ledger/verify", manage("ledger.verify"), money.verify, money.VerifyInput),
-    get("/credits/auto-topup", manage("credits.read"), topup.get),
-    patch(
-        "/credits/auto-topup",
-        manage("credits.write"),
-        topup.patch,
-        PatchTopUp,
-        "auto_topup.patch",
-    ),
-    # activity
-    get("/generation", any_key_with("activity.read"), generations.get, "id"),
-    list_(
-        "/generations",
-        manage("activity.read"),
-        generations.list_,
-        *(*generations.FILTERS, "from", "to"),
     ),
     # catalog
     list_("/catalog/providers", manage("catalog.read"), catalog.list_providers),

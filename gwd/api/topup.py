@@ -9,6 +9,7 @@ from gwd.api.management import Answer, Call, one
 from gwd.api.money import require_self_service
 from gwd.core.errors import InvalidValue
 from gwd.management import topup as use_cases
+from gwd.pipeline import crossings
 from gwd.store import Connection
 
 
@@ -32,7 +33,11 @@ def patch(connection: Connection, call: Call) -> Answer:
         rules=call.node.outbound,
         now_us=call.now_us,
     )
-    shown: dict[str, Any] = {"data": topup.record(patched.settings)}
+    # Credit that is low already is bought soon; where the cap leaves no room, that is told, and is the last attempt.
+    crossings.consider_topup(
+        connection, call.organization_id, app_url=call.node.app_url, now_us=call.now_us
+    )
+    shown: dict[str, Any] = {"data": topup.record(topup.get(connection, call.organization_id))}
     if patched.signing_secret is not None:
         shown["signing_secret"] = patched.signing_secret
     settings = patched.settings

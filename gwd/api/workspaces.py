@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.keys import endings
 from gwd.management import teams
 from gwd.management.teams import CreateTeam
 from gwd.orgs import workspaces
@@ -59,9 +60,9 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    """Refused while live keys are in it."""
+    """Refused while live keys are in it; expired ones in it are named, they are refused for good."""
     gone = teams.delete(connection, call.path["workspace"], change=call.change)
-    return deleted(None, gone.id)
+    return deleted(None, gone.workspace.id, keys_ended=[endings.named(key) for key in gone.ended])
 
 
 def list_members(connection: Connection, call: Call) -> Answer:
@@ -92,8 +93,12 @@ def add_members(connection: Connection, call: Call) -> Answer:
 
 
 def remove_members(connection: Connection, call: Call) -> Answer:
-    body: RemoveMembers = call.body
+    """Names the keys of theirs that still work in the workspace."""
+    asked: RemoveMembers = call.body
     removed = teams.remove_members(
-        connection, call.path["workspace"], body.user_ids, change=call.change
+        connection, call.path["workspace"], asked.user_ids, change=call.change
     )
-    return Answer(body={"removed_count": len(removed)})
+    body: dict[str, Any] = {"removed_count": len(removed.user_ids)}
+    if removed.keys_left:
+        body["keys_left"] = [endings.named(key) for key in removed.keys_left]
+    return Answer(body=body)

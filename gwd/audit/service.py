@@ -3,13 +3,12 @@
 from typing import Any
 
 import msgspec
-import peewee
 
 from gwd.audit.tables import AuditTable
 from gwd.core.caller import Caller
 from gwd.core.clock import iso
 from gwd.core.ids import mint
-from gwd.store import Connection
+from gwd.store import Connection, walk
 
 Details = dict[str, Any]
 
@@ -95,8 +94,10 @@ def list_lines(
     *,
     limit: int,
     offset: int,
-) -> tuple[list[AuditLine], int]:
-    """The organization's lines that match, newest first."""
+    after: str | None = None,
+    before: str | None = None,
+) -> tuple[list[AuditLine], int | None]:
+    """The organization's lines that match, newest first; on from a line that is named without a count."""
     query = AuditTable.select().where(AuditTable.organization_id == organization_id)
     for name in ("subject_type", "subject_id", "actor_key_id", "actor_user_id"):
         value = getattr(wanted, name)
@@ -118,13 +119,21 @@ def list_lines(
         query = query.where(AuditTable.created_at >= wanted.from_us)
     if wanted.to_us is not None:
         query = query.where(AuditTable.created_at < wanted.to_us)
-    query = query.order_by(AuditTable.created_at.desc(), peewee.SQL("rowid").desc())
-    rows = connection.run(query.limit(limit).offset(offset))
+    rows, total = walk.page(
+        connection,
+        query,
+        AuditTable,
+        organization_id,
+        limit=limit,
+        offset=offset,
+        after=after,
+        before=before,
+    )
     lines = [
         AuditLine(**{name: getattr(row, name) for name in AuditLine.__struct_fields__})
         for row in rows
     ]
-    return lines, connection.count(query)
+    return lines, total
 
 
 def line_record(line: AuditLine) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def create(connection: Connection, body: EndpointInput, *, allow_http: bool, now
         endpoint_id=row_id,
         pricing=body.pricing,
         tiers=body.pricing_tiers,
+        accept=body.accept,
         now_us=now_us,
     )
     raise_revision(connection)
@@ -117,6 +118,7 @@ def patch(
         endpoint_id=endpoint_id,
         pricing=body.pricing,
         tiers=body.pricing_tiers,
+        accept=body.accept,
         effective_at_us=inputs.effective_at(body.effective_at),
         now_us=now_us,
     )

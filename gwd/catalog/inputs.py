@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from gwd.catalog.prices import Pricing, PricingTier
+from gwd.catalog.price_body import Pricing, PricingTier
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.core.secret_looks import looks_like_a_credential
@@ -82,10 +82,14 @@ class ModelInput(_Input, frozen=True):
     deprecated_at: str | None = None
     retired_at: str | None = None
     successor: str | None = None
+    accept: bool = False
 
 
 class ModelPatch(_Input, frozen=True):
-    """`pricing` and `pricing_tiers` append a version that takes effect at `effective_at` (default: now)."""
+    """`pricing` and `pricing_tiers` append a version that takes effect at `effective_at` (default: now).
+
+    A price that looks like a slip (more than tenfold, above 0.001 USD a token) is taken only with `accept`.
+    """
 
     name: str | UnsetType = UNSET
     vendor: str | UnsetType = UNSET
@@ -106,6 +110,7 @@ class ModelPatch(_Input, frozen=True):
     deprecated_at: str | UnsetType | None = UNSET
     retired_at: str | UnsetType | None = UNSET
     successor: str | UnsetType | None = UNSET
+    accept: bool = False
 
 
 class EndpointInput(_Input, frozen=True):
@@ -122,6 +127,7 @@ class EndpointInput(_Input, frozen=True):
     flags: dict[str, Any] = {}
     weight: Decimal = Decimal(1)
     disabled: bool = False
+    accept: bool = False
 
 
 class EndpointPatch(_Input, frozen=True):
@@ -139,6 +145,7 @@ class EndpointPatch(_Input, frozen=True):
     flags: dict[str, Any] | UnsetType | None = UNSET
     weight: Decimal | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
+    accept: bool = False
 
 
 def check_slug(value: str) -> str:

@@ -56,6 +56,7 @@ def create(connection: Connection, body: ModelInput, *, now_us: int) -> Record:
         endpoint_id=None,
         pricing=body.pricing,
         tiers=body.pricing_tiers,
+        accept=body.accept,
         now_us=now_us,
     )
     raise_revision(connection)
@@ -113,6 +114,7 @@ def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: in
         endpoint_id=None,
         pricing=body.pricing,
         tiers=body.pricing_tiers,
+        accept=body.accept,
         effective_at_us=inputs.effective_at(body.effective_at),
         now_us=now_us,
     )

@@ -1,51 +1,30 @@
 """Dated prices: what a `pricing` object means, which version holds at a moment, what a complete price is."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import peewee
 from msgspec import UNSET, UnsetType
 
+from gwd.catalog import jumps
+from gwd.catalog.price_body import (
+    PriceBody,
+    Pricing,
+    PricingTier,
+    check,
+    modifiers,
+    rates,
+    resolved,
+    whole_nano,
+)
 from gwd.catalog.tables import PriceTable
 from gwd.core.clock import iso
 from gwd.core.cost import Price, PriceTier
 from gwd.core.errors import InvalidValue
 from gwd.core.ids import mint
-from gwd.core.money import PICO_PER_NANO, MoneyError, pico_from_price, price_text
+from gwd.core.money import PICO_PER_NANO, factor_text, price_text
 from gwd.store import Connection
-
-MAX_WHOLE_PRICE_USD: Final = 1
-
-
-class Pricing(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """Decimal strings in USD per token (`request` and `image`: USD each), as catalogs and model records write them."""
-
-    prompt: str | UnsetType = UNSET
-    completion: str | UnsetType = UNSET
-    input_cache_read: str | UnsetType = UNSET
-    input_cache_write: str | UnsetType = UNSET
-    input_cache_write_1h: str | UnsetType = UNSET
-    internal_reasoning: str | UnsetType = UNSET
-    request: str | UnsetType = UNSET
-    image: str | UnsetType = UNSET
-
-
-class PricingTier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Prices of the whole request once its prompt is longer than `above_prompt_tokens`."""
-
-    above_prompt_tokens: int
-    pricing: Pricing
-
-
-class PriceBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is stored for one version. An endpoint that `inherits` goes back to its model's price."""
-
-    pricing: Pricing
-    tiers: tuple[PricingTier, ...] = ()
-    inherits: bool = False
 
 
 class PriceVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,11 +44,17 @@ def begin(
     endpoint_id: str | None,
     pricing: Pricing | None,
     tiers: list[PricingTier],
+    accept: bool,
     now_us: int,
 ) -> None:
-    """The price of a new model or endpoint, if one was given. Raises InvalidValue for tiers without a price."""
+    """The price of a new model or endpoint, if one was given. Raises InvalidValue for tiers without a price.
+
+    Raises PriceNotAccepted for one that looks like a slip, unless the caller says that it is meant.
+    """
     if pricing is not None:
         body = PriceBody(pricing=pricing, tiers=tuple(tiers))
+        if not accept:
+            jumps.check(None, body)
         _append(connection, model, endpoint_id, body, effective_at_us=now_us, now_us=now_us)
     elif tiers:
         raise _needs_pricing()
@@ -83,12 +68,13 @@ def change(
     pricing: Pricing | UnsetType | None,
     tiers: list[PricingTier] | UnsetType | None,
     effective_at_us: int | None,
+    accept: bool,
     now_us: int,
 ) -> None:
     """Write the version that a patch describes; what it leaves out stays as it is at the moment it takes effect.
 
     A moment that has passed means now. `pricing` of None sends an endpoint back to its model's price. Earlier
-    versions stay. Raises InvalidValue naming the field.
+    versions stay. Raises InvalidValue naming the field, PriceNotAccepted as `begin` does.
     """
     if pricing is UNSET and tiers is UNSET:
         if effective_at_us is not None:
@@ -107,6 +93,11 @@ def change(
             pricing = before.body.pricing
         kept = (before.body.tiers if before else ()) if tiers is UNSET else tuple(tiers or ())
         body = PriceBody(pricing=pricing, tiers=kept)
+    if not accept:
+        of_model = in_force(of(connection, model, None), at_us)
+        was = of_model if before is None or before.body.inherits else before
+        then = body if not body.inherits or of_model is None else of_model.body
+        jumps.check(None if was is None else was.body, then)
     _append(connection, model, endpoint_id, body, effective_at_us=at_us, now_us=now_us)
 
 
@@ -139,7 +130,7 @@ def _append(
     body = msgspec.structs.replace(
         body, tiers=tuple(sorted(body.tiers, key=lambda t: t.above_prompt_tokens))
     )
-    _check(body)
+    check(body)
     connection.run(
         PriceTable.insert(
             id=mint("prc_"),
@@ -150,26 +141,6 @@ def _append(
             created_at=now_us,
         )
     )
-
-
-def _check(body: PriceBody) -> None:
-    _rates(body.pricing, "pricing")
-    for name in ("request", "image"):
-        _whole_nano(getattr(body.pricing, name), name)
-    seen = set()
-    for tier in body.tiers:
-        _rates(tier.pricing, "pricing_tiers")
-        if tier.above_prompt_tokens <= 0 or tier.above_prompt_tokens in seen:
-            raise InvalidValue(
-                "`above_prompt_tokens` must be positive, and each only once", param="pricing_tiers"
-            )
-        seen.add(tier.above_prompt_tokens)
-        if tier.pricing.request is not UNSET or tier.pricing.image is not UNSET:
-            raise InvalidValue(
-                "`pricing_tiers`: `request` and `image` do not depend on the length of the prompt;"
-                " give them in `pricing`",
-                param="pricing_tiers",
-            )
 
 
 def versions(connection: Connection, model: str | None = None) -> list[PriceVersion]:
@@ -247,14 +218,14 @@ def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price |
     Complete is prompt and completion, for embeddings prompt. Missing cache prices fall back to prompt, the one-hour
     write to the five-minute one, reasoning to completion.
     """
-    rates = _rates(body.pricing, "pricing")
-    prompt, completion = rates.get("prompt"), rates.get("completion")
+    named = rates(body.pricing, "pricing")
+    prompt, completion = named.get("prompt"), named.get("completion")
     if is_embedding and completion is None:
         completion = 0
     if prompt is None or completion is None:
         return None
-    base = {"prompt": prompt, "completion": completion} | rates
-    reads = _resolved(base)
+    base = {"prompt": prompt, "completion": completion} | named
+    reads = resolved(base)
     return Price(
         version=version_id,
         prompt_pico=reads["prompt"],
@@ -263,10 +234,14 @@ def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price |
         cache_write_5m_pico=reads["input_cache_write"],
         cache_write_1h_pico=reads["input_cache_write_1h"],
         reasoning_pico=reads["internal_reasoning"],
-        reasoning_is_separate="internal_reasoning" in rates,
-        request_nano=_whole_nano(body.pricing.request, "request"),
-        image_nano=_whole_nano(body.pricing.image, "image"),
+        reasoning_is_separate="internal_reasoning" in named,
+        request_nano=whole_nano(body.pricing.request, "request"),
+        image_nano=whole_nano(body.pricing.image, "image"),
         tiers=tuple(_tier(tier, base) for tier in body.tiers),
+        modifiers=modifiers(body.pricing),
+        web_search_nano=None
+        if body.pricing.web_search is UNSET
+        else whole_nano(body.pricing.web_search, "web_search"),
     )
 
 
@@ -276,7 +251,7 @@ def is_complete(version: PriceVersion, *, is_embedding: bool) -> bool:
 
 
 def _tier(tier: PricingTier, base: dict[str, int]) -> PriceTier:
-    reads = _resolved(base | _rates(tier.pricing, "pricing_tiers"))
+    reads = resolved(base | rates(tier.pricing, "pricing_tiers"))
     return PriceTier(
         above_prompt_tokens=tier.above_prompt_tokens,
         prompt_pico=reads["prompt"],
@@ -288,58 +263,11 @@ def _tier(tier: PricingTier, base: dict[str, int]) -> PriceTier:
     )
 
 
-def _resolved(rates: dict[str, int]) -> dict[str, int]:
-    write = rates.get("input_cache_write", rates["prompt"])
-    return {
-        "prompt": rates["prompt"],
-        "completion": rates["completion"],
-        "input_cache_read": rates.get("input_cache_read", rates["prompt"]),
-        "input_cache_write": write,
-        "input_cache_write_1h": rates.get("input_cache_write_1h", write),
-        "internal_reasoning": rates.get("internal_reasoning", rates["completion"]),
-    }
-
-
-def _rates(pricing: Pricing, where: str) -> dict[str, int]:
-    rates = {}
-    for name in (
-        "prompt",
-        "completion",
-        "input_cache_read",
-        "input_cache_write",
-        "input_cache_write_1h",
-        "internal_reasoning",
-    ):
-        text = getattr(pricing, name)
-        if text is not UNSET:
-            rates[name] = _pico(text, f"{where}.{name}")
-    return rates
-
-
-def _whole_nano(text: str | UnsetType, name: str) -> int:
-    if text is UNSET:
-        return 0
-    # A price per request or image is written in USD like a price per token, but charged as a whole amount.
-    pico = _pico(str(text), f"pricing.{name}")
-    if pico % PICO_PER_NANO:
-        raise InvalidValue(
-            f"`pricing.{name}` must have at most 9 decimals", param=f"pricing.{name}"
-        )
-    return pico // PICO_PER_NANO
-
-
-def _pico(text: str, field: str) -> int:
-    try:
-        return pico_from_price(text)
-    except MoneyError as error:
-        raise InvalidValue(f"`{field}` {error}", param=field) from None
-
-
 def pricing_record(price: Price | None) -> dict[str, str]:
     """The `pricing` object of a model record: decimal strings, USD per token."""
     if price is None:
         return {}
-    record = {
+    record: dict[str, Any] = {
         "prompt": price_text(price.prompt_pico),
         "completion": price_text(price.completion_pico),
         "input_cache_read": price_text(price.cache_read_pico),
@@ -350,4 +278,11 @@ def pricing_record(price: Price | None) -> dict[str, str]:
     }
     if price.reasoning_is_separate:
         record["internal_reasoning"] = price_text(price.reasoning_pico)
+    if price.web_search_nano is not None:
+        record["web_search"] = price_text(price.web_search_nano * PICO_PER_NANO)
+    if price.modifiers:
+        record["price_modifiers"] = {
+            field: {value: factor_text(factor) for value, factor in factors.items()}
+            for field, factors in price.modifiers.items()
+        }
     return record

@@ -18,6 +18,9 @@ class PriceTier(msgspec.Struct, frozen=True, kw_only=True):
 class Price(msgspec.Struct, frozen=True, kw_only=True):
     """One version of an endpoint's official price; every fallback is already resolved.
 
+    `modifiers` are factors, in millionths, per field and value of what makes a call dearer (core/extras.py): they
+    multiply the price of every class of tokens, in every tier. `web_search_nano` is the amount per search that the
+    vendor runs, None where none is sold; factors leave it, requests and images alone.
     `reasoning_is_separate` tells whether the vendor lists its own rate for reasoning tokens
     (receipts show null otherwise). `request_nano` and `image_nano` are whole amounts per request and per input image.
     """
@@ -33,13 +36,15 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     request_nano: int = 0
     image_nano: int = 0
     tiers: tuple[PriceTier, ...] = ()
+    modifiers: dict[str, dict[str, int]] = {}
+    web_search_nano: int | None = None
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Cost of one generation by class, nano-USD.
 
     `total_nano` is what the balance is charged. For a request on the platform's key it is the sum of the
-    seven classes, and 0 when insured; on the owner's own key only `platform_fee_nano` is charged and the
+    eight classes, and 0 when insured; on the owner's own key only `platform_fee_nano` is charged and the
     token classes show the official price for information.
     """
 
@@ -49,6 +54,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     completion_nano: int = 0
     reasoning_nano: int = 0
     request_fee_nano: int = 0
+    web_search_nano: int = 0
     platform_fee_nano: int = 0
     total_nano: int = 0
     insured: bool = False
@@ -56,7 +62,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def list_price_nano(self) -> int:
-        """The official price of the tokens and the request, whoever pays the vendor."""
+        """The official price of the tokens, the request and its searches, whoever pays the vendor."""
         return (
             self.prompt_nano
             + self.cache_read_nano
@@ -64,4 +70,5 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             + self.completion_nano
             + self.reasoning_nano
             + self.request_fee_nano
+            + self.web_search_nano
         )

@@ -45,7 +45,8 @@ class Counters:
     requests          (method, route, first digit of the status) → answers
     refusals          code → inference requests that were refused before an upstream was called
     auth_failures     code → requests whose credential was missing, wrong, spent or of the wrong kind
-    attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`
+    attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`, of one whose answer
+                      the vendor ended with an error `error_finish`
     prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
     heads_refused     reason → requests that were no strict HTTP
     connections       open ones
@@ -65,6 +66,7 @@ class Counters:
         "refusals",
         "requests",
         "settlement",
+        "unpriced_extras",
         "usage_estimated",
         "usage_rejected",
     )
@@ -80,6 +82,7 @@ class Counters:
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.connections = 0
+        self.unpriced_extras = 0
         self.usage_estimated = 0
         self.usage_rejected = 0
         self.estimates_exceeded = 0

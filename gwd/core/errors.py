@@ -206,6 +206,12 @@ class AlreadyExists(Conflict):
     code = "already_exists"
 
 
+class PriceNotAccepted(Conflict):
+    """A price that looks like a slip of the hand: the same body with `accept: true` is taken."""
+
+    code = "price_not_accepted"
+
+
 class AlreadyRotated(Conflict):
     code = "already_rotated"
 
@@ -298,7 +304,16 @@ FaultReason = Literal[
     "auth_invalid",
     "bad_request",
 ]
-FaultDetail = Literal["context_length", "content_policy", "invalid_signature"]
+FaultDetail = Literal[
+    "context_length",
+    "content_policy",
+    "invalid_signature",
+    "reasoning_refused",
+    "reasoning_missing",
+    "elsewhere",
+    "this_request",
+    "by_words",
+]
 
 _RETRYABLE: Final = frozenset(
     (
@@ -318,7 +333,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why one upstream attempt failed: the spec's eight reasons, and `bad_request` for the caller's own fault.
 
     `status` is the vendor's HTTP status (None before one arrived), `code` its own error code, `message` its text with
-    anything that looks like a credential removed, `retry_after_s` its hint. `detail` refines a bad_request.
+    anything that looks like a credential removed, `retry_after_s` its hint, for `quota_exhausted` as long as was said.
+    `detail` refines the reason: what a bad_request names or is worth trying again without or with, `elsewhere` where
+    another endpoint may take it; `this_request` for a throttle that holds for one request alone; `by_words` for a
+    refused key of which only a sentence tells.
     """
 
     reason: FaultReason

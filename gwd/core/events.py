@@ -11,6 +11,7 @@ import msgspec
 
 from gwd.core.cost import Cost
 from gwd.core.errors import Fault, GatewayError
+from gwd.core.extras import Given
 from gwd.core.request import (
     ReasoningPart,
     RefusalPart,
@@ -78,6 +79,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
     `reason` None is a blank finish. `upstream_reason` is the vendor's own word, `stop_sequence` the stop string that
     matched where the vendor says so, `explanation` its words on a refusal. `usage` None: nothing believable reported.
+    `given` is what the vendor says of the priced extras.
     `extras` holds fields of its last event; those beside the choice of a chat answer are in `envelope`.
     """
 
@@ -87,6 +89,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     stop_sequence: str | None = None
     explanation: str | None = None
     extras: dict[str, Any] | None = None
+    given: Given | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):

@@ -3,10 +3,12 @@
 One rounding rule (design decision 1): a class of cost is rounded once, half up, to a nano; percentage fees round down.
 """
 
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Context, Decimal, Inexact
 from typing import Final
 
 import msgspec
+
+from gwd.core import numbers
 
 NANO_PER_USD: Final = 1_000_000_000
 PICO_PER_NANO: Final = 1_000
@@ -14,6 +16,8 @@ PICO_PER_USD: Final = 1_000_000_000_000
 MAX_NANO: Final = 9_000_000_000_000_000_000
 MAX_INPUT_USD: Final = 1_000_000
 MAX_PRICE_PER_TOKEN_USD: Final = 1
+MILLIONTHS: Final = 1_000_000
+MAX_FACTOR: Final = 1_000
 BPS_PER_WHOLE: Final = 10_000
 _EXACT: Final = Context(prec=40, traps=[Inexact])
 """Far more digits than an amount in range can have: what has to be rounded here is too fine."""
@@ -23,9 +27,10 @@ class MoneyError(ValueError):
     """An amount or a price that cannot be taken; the text says why, without naming a field."""
 
 
-def cost_of_tokens_nano(tokens: int, price_pico: int) -> int:
-    """What `tokens` cost at `price_pico` a token, rounded once, half up, to a nano."""
-    return (tokens * price_pico + PICO_PER_NANO // 2) // PICO_PER_NANO
+def nano_from_pico(pico: int, *, above: int = 1, below: int = 1) -> int:
+    """Pico-USD times a factor `above / below` as nano-USD, rounded once, half up."""
+    unit = PICO_PER_NANO * below
+    return (2 * pico * above + unit) // (2 * unit)
 
 
 def fee_nano(amount_nano: int, fee_bps: int) -> int:
@@ -41,15 +46,37 @@ def nano_from_usd(amount: Decimal | int) -> int:
     return _scaled(amount, NANO_PER_USD, 9, MAX_INPUT_USD, "USD")
 
 
+def millionths_from_factor(factor: Decimal | str) -> int:
+    """A factor (a decimal string in catalogs) to whole millionths; above 0 to 1000, at most six decimals.
+
+    Raises MoneyError for anything else.
+    """
+    value = factor if isinstance(factor, Decimal) else numbers.read(factor)
+    if value is None:
+        hint = numbers.hint(factor) if isinstance(factor, str) else ""
+        what = "must be a factor as a decimal string, for example 1.1"
+        raise MoneyError(f"{what}; {hint}" if hint else what)
+    millionths = _scaled(value, MILLIONTHS, 6, MAX_FACTOR, "times the list price")
+    if not millionths:
+        raise MoneyError("must be above 0: what is free has the factor 1 of a price of 0")
+    return millionths
+
+
+def factor_text(millionths: int) -> str:
+    """A factor as a plain decimal string."""
+    return _plain(millionths, 6)
+
+
 def pico_from_price(price: Decimal | str) -> int:
     """USD per token (a decimal string in catalogs) to pico-USD per token; 0 to 1 USD, at most twelve decimals.
 
     Raises MoneyError for anything else.
     """
-    try:
-        value = Decimal(price)
-    except InvalidOperation:
-        raise MoneyError("must be a decimal string in USD per token") from None
+    value = price if isinstance(price, Decimal) else numbers.read(price)
+    if value is None:
+        hint = numbers.hint(price) if isinstance(price, str) else ""
+        what = "must be a decimal string in USD per token, such as 0.0000025"
+        raise MoneyError(f"{what}; {hint}" if hint else what)
     return _scaled(value, PICO_PER_USD, 12, MAX_PRICE_PER_TOKEN_USD, "USD per token")
 
 

@@ -1,6 +1,6 @@
 """Items that only one vendor format knows (compaction …): they travel whole between its clients and its vendors.
 
-Inside they are an empty text, to everyone else nothing: its extras hold the item under `item`.
+Inside they are a text whose extras hold the item under `item`; the text is what everyone else is told of it.
 """
 
 from typing import Final

@@ -121,6 +121,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     A `custom` tool takes free text instead: it is offered as a function with one string property `input`, and its
     calls carry `{"input": "…"}` in the internal form whatever the vendor speaks. `grammar` is its input format.
+    A `deferred` tool is one the model has yet to search for: only a vendor that defers tools itself is sent it.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     strict: bool | None = None
     custom: bool = False
     grammar: dict[str, Any] | None = None
+    deferred: bool = False
     cache: CacheTtl | None = None
     extras: Extras | None = None
 
@@ -185,6 +187,11 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
     logprobs: int | None = None
     max_output_tokens: int | None = None
 
+    @property
+    def tools_in_sight(self) -> tuple[Tool, ...]:
+        """The tools for a vendor that cannot defer any."""
+        return tuple(tool for tool in self.tools if not tool.deferred)
+
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):
     """Texts or token lists to embed, in the client's order."""
@@ -221,7 +228,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `models` holds the primary model first, then the fallbacks, each as the client wrote it (suffix included).
     `sent_parameters` are the words of `supported_parameters` that the client's body really used.
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
+    `hosted_tools` are the tools that the client wants its vendor to run, where they stand apart from its own, and
+    `dropped_tools` their types: what is recorded unless an endpoint runs them.
     `body_bytes` is the size of the client's body after unpacking: the ceiling of any token count.
+    `replay_reasoning` is what a vendor said of readable reasoning of earlier turns when it refused a call: it wants
+    all of it, or none; None before anything was refused.
     """
 
     dialect: DialectName
@@ -234,7 +245,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     include_receipt: bool = False
     tags: Tags = Tags()
     sent_parameters: frozenset[str] = frozenset()
+    hosted_tools: tuple[Extras, ...] = ()
     dropped_tools: tuple[str, ...] = ()
     vendor_headers: dict[str, str] = {}
     extras: Extras | None = None
     body_bytes: int = 0
+    replay_reasoning: bool | None = None

@@ -4,6 +4,7 @@ Lines end in LF, CRLF or CR only; bytes are cut before they are decoded, so a ch
 stays whole. Comments and unknown fields are ignored, multi-line data is joined with LF.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ COMMENT: Final = b": GW PROCESSING\n\n"
 DONE: Final = b"data: [DONE]\n\n"
 
 BOM: Final = b"\xef\xbb\xbf"
+_BOMS: Final = re.compile(rb"(?:\xef\xbb\xbf)+")
 
 
 class SseError(ValueError):
@@ -38,10 +40,11 @@ class SseSplitter:
         """Events completed by `data`. Raises SseError when an unfinished event grows past the limits."""
         buffer = self._rest + data if self._rest else data
         if self._at_start:
-            if len(buffer) < len(BOM) and BOM.startswith(buffer):
+            marks = _BOMS.match(buffer)
+            buffer = buffer[marks.end() :] if marks is not None else buffer
+            if BOM.startswith(buffer):
                 self._rest = buffer
                 return []
-            buffer = buffer.removeprefix(BOM)
             self._at_start = False
         if b"\r" in buffer:
             # A CR at the very end may be half of a CRLF: it waits for the next bytes.
@@ -79,6 +82,8 @@ def _frame(block: bytes) -> Frame | None:
     for line in block.split(b"\n"):
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
+        if name.startswith(BOM):
+            name = name.lstrip(BOM)  # servers that mark the beginning of every event
         if name == b"data":
             data = value if data is None else data + b"\n" + value
         elif name == b"event":

@@ -5,6 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from gwd.core.cost import Price
+from gwd.core.extras import Sold
 from gwd.core.request import Effort
 
 _FEW_HAVE: Final = frozenset(
@@ -26,6 +27,8 @@ NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
 # The smallest cap on output that a vendor format takes; a client's lower one is raised to it (api.md 3.6).
 LEAST_OUTPUT: Final[dict[str, int]] = {"openai_responses": 16}
 
+Replay = Literal["none", "open_loop", "tool_turns"]
+
 
 class Flags(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
@@ -45,6 +48,10 @@ class Flags(
     takes_image_urls           takes https image URLs (else only bytes are eligible)
     takes_file_urls            takes https file URLs
     developer_role             knows the role `developer` (OpenAI's own reasoning models)
+    reasoning_replay           which turns' reasoning an OpenAI-format server wants back: `none`, `open_loop` (the tool
+                               calls since the last question), `tool_turns` (every turn with a call); unset:
+                               tool_turns where the model reasons, none where `developer_role` is set
+    reasoning_field            the field it travels in; unset: reasoning_content
     reasoning_excluded         reports reasoning tokens outside completion_tokens
     usage_unreliable           bill the smaller of reported and estimated prompt tokens
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
@@ -66,6 +73,8 @@ class Flags(
     takes_image_urls: bool | None = None
     takes_file_urls: bool | None = None
     developer_role: bool | None = None
+    reasoning_replay: Replay | None = None
+    reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_details"] | None = None
     reasoning_excluded: bool = False
     usage_unreliable: bool = False
     cache_breakpoints: bool = False
@@ -87,7 +96,10 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """An endpoint with the credential chosen for this request: all that build, dispatch and settle need to know."""
+    """An endpoint with the credential chosen for this request: all that build, dispatch and settle need to know.
+
+    `sold` is what it is sent of the request's priced extras.
+    """
 
     endpoint_id: str
     model: str
@@ -106,6 +118,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     flags: Flags
     price: Price
     credential: Credential
+    sold: Sold = Sold()
+    input_modalities: frozenset[str] = frozenset(("text", "image", "file"))
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,6 +84,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bom: bool = False
     space: bool = True
     multi_line: bool = False
+    odd_json: bool = False
 
     # What the answer says.
     malformed: Malformed | None = None
@@ -139,6 +140,7 @@ FLAGS: Final[dict[str, dict[str, object]]] = {
     "bom": {"bom": True},
     "no_space": {"space": False},
     "multi_line": {"multi_line": True},
+    "odd_json": {"odd_json": True},
     "bad_json": {"malformed": "bad_json"},
     "html": {"malformed": "html"},
     "json_for_stream": {"malformed": "json_for_stream"},

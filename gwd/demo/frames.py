@@ -8,6 +8,8 @@ from gwd.demo.wire import Json, encode
 _COMMENT = b": keep-alive\n\n"
 _ENDINGS = {"lf": b"\n", "crlf": b"\r\n", "cr": b"\r"}
 _BIG = 2 * 1024 * 1024
+# What some servers write beside their answer, and no strict reader takes: no number, half a character, no UTF-8.
+_ODD = b'{"odd":[NaN,-Infinity,1e999],"half":"\\ud83d","raw":"\xf0\x9f",'
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +30,8 @@ def to_bytes(frame: Frame, behaviour: Behaviour, *, number: int) -> bytes:
             data = b'["not", "an", "event"]'
         elif behaviour.malformed == "big_line":
             data = encode({"padding": "x" * _BIG})
+    if behaviour.odd_json and data[:2] == b'{"':
+        data = _ODD + data[1:]
     lines = [b"event: " + frame.event.encode()] if frame.event else []
     prefix = b"data: " if behaviour.space else b"data:"
     if behaviour.multi_line and data[:1] == b"{" and b"," in data:

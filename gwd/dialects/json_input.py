@@ -60,6 +60,19 @@ def typed(value: object, shape: type[T]) -> T:
         raise InvalidRequest("the body is nested too deeply") from None
 
 
+def typed_at(path: str, value: object, shape: type[T]) -> T:
+    """`value` as `shape`. Raises what `typed` raises, with `path` in front of the field's own."""
+    try:
+        return typed(value, shape)
+    except InvalidRequest as error:
+        if error.param:
+            raise type(error)(
+                error.message.replace(f"`{error.param}`", f"`{path}.{error.param}`", 1),
+                param=f"{path}.{error.param}",
+            ) from None
+        raise type(error)(f"`{path}`: {error.message}", param=path) from None
+
+
 def extras(value: dict[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
     """The fields that the typed shape does not know, or None."""
     if value.keys() <= known:

@@ -34,7 +34,9 @@ DEFAULT_RATE_LIMIT: Final = 600
 _LIVE: Final = (
     "SELECT id, organization_id, workspace_id, family_id, kind, role, user_id, name, hash, digest, disabled,"
     " limit_nano, limit_reset, include_byok_in_limit, strict, in_flight_cap, rate_limit_per_minute,"
-    " allowed_models, alert_thresholds, expires_at FROM api_key WHERE deleted_at IS NULL AND "
+    " allowed_models, alert_thresholds, expires_at,"
+    " EXISTS (SELECT 1 FROM workspace WHERE id = api_key.workspace_id AND deleted_at IS NOT NULL)"
+    " FROM api_key WHERE deleted_at IS NULL AND "
 )
 _BY_DIGEST: Final = _LIVE + "digest = ?"
 _BY_ID: Final = _LIVE + "id = ?"
@@ -43,7 +45,10 @@ _numbers: Final = msgspec.json.Decoder(list[int])
 
 
 class KeyState(msgspec.Struct, frozen=True, kw_only=True):
-    """A live key as its row is now. `limit_window` is lifetime for a limit without reset."""
+    """A live key as its row is now. `limit_window` is lifetime for a limit without reset.
+
+    One whose workspace was deleted is refused, whatever is done to it.
+    """
 
     id: str
     organization_id: str
@@ -64,6 +69,7 @@ class KeyState(msgspec.Struct, frozen=True, kw_only=True):
     allowed_models: list[str] | None
     alert_thresholds: list[int]
     expires_at_us: int | None
+    workspace_deleted: bool
 
 
 class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,9 +116,7 @@ def find_by_digest(
 
 def require_usable(key: KeyRow, *, now_us: int) -> None:
     """Refuse a key that authentication found but that may not act now; its holder may know why."""
-    _require_live(
-        disabled=key.caller.disabled, expires_at_us=key.caller.expires_at_us, now_us=now_us
-    )
+    _require_live(key.state, disabled=key.caller.disabled, now_us=now_us)
     if key.organization_suspended and key.caller.role != "operator":
         raise OrganizationSuspended(
             "The organization of this key is suspended; ask the operator of this gateway."
@@ -131,7 +135,7 @@ def require_live_key(connection: Connection, key_id: str, *, now_us: int) -> Key
     key = state(connection, key_id)
     if key is None:
         raise unknown_key()
-    _require_live(disabled=key.disabled, expires_at_us=key.expires_at_us, now_us=now_us)
+    _require_live(key, disabled=key.disabled, now_us=now_us)
     return key
 
 
@@ -179,6 +183,12 @@ def state(connection: Connection, key_id: str) -> KeyState | None:
     return connection.recall(("key", key_id), _find, key_id)
 
 
+def name_of(connection: Connection, key_id: str) -> str | None:
+    """What a key is called, or was before it was deleted."""
+    row = connection.row("SELECT name FROM api_key WHERE id = ?", (key_id,))
+    return None if row is None else row[0]
+
+
 def standing(connection: Connection, key_id: str, *, at_us: int) -> tuple[KeyState, int] | None:
     """The live key and what counts against its limit in the current window."""
     key = state(connection, key_id)
@@ -201,11 +211,13 @@ def _find(connection: Connection, key_id: str) -> KeyState | None:
     return None if row is None else _state(row)
 
 
-def _require_live(*, disabled: bool, expires_at_us: int | None, now_us: int) -> None:
+def _require_live(key: KeyState, *, disabled: bool, now_us: int) -> None:
+    if key.workspace_deleted:
+        raise KeyDisabled("The workspace of this API key was deleted. Use a key of another one.")
     if disabled:
         raise KeyDisabled("This API key is disabled. Enable it, or use another key.")
-    if expires_at_us is not None and expires_at_us <= now_us:
-        raise KeyExpired(f"This API key expired at {iso(expires_at_us)}. Use another key.")
+    if key.expires_at_us is not None and key.expires_at_us <= now_us:
+        raise KeyExpired(f"This API key expired at {iso(key.expires_at_us)}. Use another key.")
 
 
 def _role(connection: Connection, key: KeyState) -> tuple[Role | None, bool]:
@@ -274,4 +286,5 @@ def _state(row: Row) -> KeyState:
         allowed_models=None if allowed_models is None else _names.decode(allowed_models),
         alert_thresholds=_numbers.decode(row[18]),
         expires_at_us=row[19],
+        workspace_deleted=bool(row[20]),
     )

@@ -24,7 +24,7 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The body of POST /keys.
 
     `role` is for management keys: admin, or the caller's own if lower, when absent. `user_id` is the caller's member
-    when absent.
+    when absent. With `if_absent` a live key of this name is left as it is and answered instead.
     """
 
     name: str
@@ -42,6 +42,7 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     alert_thresholds: list[int] | None = None
     expires_at: str | None = None
     external_user: str | None = None
+    if_absent: bool = False
 
 
 class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ from gwd.core.caller import Caller
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import AlreadyRotated, Conflict
 from gwd.core.ids import mint
-from gwd.keys.service import IssuedKey, Issuing, Key, get, issue
+from gwd.keys.service import IssuedKey, Issuing, Key, get, issue, require_workspace
 from gwd.keys.tables import KeyTable
 from gwd.store import Connection
 
@@ -51,6 +51,7 @@ def rotate(
 ) -> RotatedKey:
     """Issue a successor; the old key works for the overlap, never longer than it would have."""
     old = get(connection, organization_id, ref, actor=actor, right="keys.write")
+    require_workspace(connection, old)
     if old.rotated_to is not None:
         raise AlreadyRotated("This key has been rotated already; rotate its successor.")
     if old.disabled:

@@ -1,4 +1,4 @@
-"""Keys as management sees them: create, get, list, patch, delete.
+"""Keys as management sees them: create, get, list, patch; how they end is in `endings`.
 
 What a management key reaches is checked here for each key: members their own, a lead those of one workspace, the
 rest all of the organization. A key out of reach is the same NotFound as one that is not there.
@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from gwd.core.caller import Caller, KeyKind, Role
 from gwd.core.clock import US_PER_S
-from gwd.core.errors import Forbidden, InvalidValue, NotFound
+from gwd.core.errors import Conflict, Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
 from gwd.keys import secret
 from gwd.keys.fields import CreateKey as CreateKey
@@ -22,7 +22,7 @@ from gwd.keys.tables import KeyTable
 from gwd.orgs import members, workspaces
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
 from gwd.orgs.rights import Right, allowed, rank, require, require_grant
-from gwd.store import Connection
+from gwd.store import Connection, walk
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ def issue(
         )
     )
     written = connection.first(KeyTable.select().where(KeyTable.id == row["id"]))
-    return IssuedKey(key=_key(written), plaintext=plaintext)
+    return IssuedKey(key=key_of(written), plaintext=plaintext)
 
 
 def get(
@@ -179,11 +179,11 @@ def get(
 ) -> Key:
     """One live key by id or public hash, if `right` of the actor reaches it."""
     row = connection.first(
-        _reached(organization_id, actor, right).where((KeyTable.id == ref) | (KeyTable.hash == ref))
+        reached(organization_id, actor, right).where((KeyTable.id == ref) | (KeyTable.hash == ref))
     )
     if row is None:
         raise NotFound("No such key.")
-    key = _key(row)
+    key = key_of(row)
     if right == "keys.write":
         require_not_above(actor, key)
     return key
@@ -191,10 +191,10 @@ def get(
 
 def own(connection: Connection, organization_id: str, key_id: str) -> Key:
     """The key that a request was made with; everybody may read that one."""
-    row = connection.first(_live(organization_id).where(KeyTable.id == key_id))
+    row = connection.first(live(organization_id).where(KeyTable.id == key_id))
     if row is None:
         raise NotFound("No such key.")
-    return _key(row)
+    return key_of(row)
 
 
 def workspace_of(connection: Connection, organization_id: str, key_id: str) -> str | None:
@@ -223,10 +223,12 @@ def list_keys(
     actor: Caller,
     limit: int,
     offset: int,
+    after: str | None = None,
+    before: str | None = None,
     now_us: int,
-) -> tuple[list[Key], int]:
+) -> tuple[list[Key], int | None]:
     """The live keys in reach, newest first, of all workspaces unless one is named."""
-    query = _reached(organization_id, actor, "keys.read")
+    query = reached(organization_id, actor, "keys.read")
     if not wanted.include_disabled:
         query = query.where(KeyTable.disabled == False)  # noqa: E712 - peewee builds SQL from it
     if not wanted.include_expired:
@@ -236,9 +238,17 @@ def list_keys(
         query = query.where(KeyTable.workspace_id == workspace.id)
     if wanted.name is not None:
         query = query.where(KeyTable.name == wanted.name)
-    query = query.order_by(KeyTable.created_at.desc(), KeyTable.id)
-    rows = connection.run(query.limit(limit).offset(offset))
-    return [_key(row) for row in rows], connection.count(query)
+    rows, total = walk.page(
+        connection,
+        query,
+        KeyTable,
+        organization_id,
+        limit=limit,
+        offset=offset,
+        after=after,
+        before=before,
+    )
+    return [key_of(row) for row in rows], total
 
 
 def patch(
@@ -253,6 +263,7 @@ def patch(
 ) -> Key:
     """Change what is named. The end of a rotated key can only be brought forward."""
     key = get(connection, organization_id, ref, actor=actor, right="keys.write")
+    require_workspace(connection, key)
     named = {
         name: value
         for name in changes.__struct_fields__
@@ -271,69 +282,14 @@ def patch(
     return get(connection, organization_id, key.id, actor=actor)
 
 
-def delete(
-    connection: Connection, organization_id: str, ref: str, *, actor: Caller, now_us: int
-) -> Key:
-    """Delete a key: its secret dies at once, its history stays. Gives back what was deleted."""
-    key = get(connection, organization_id, ref, actor=actor, right="keys.write")
-    connection.run(
-        KeyTable.update(deleted_at=now_us, updated_at=now_us).where(KeyTable.id == key.id)
-    )
-    return key
-
-
 def count_live(
     connection: Connection, organization_id: str, *, workspace_id: str, now_us: int
 ) -> int:
     """How many keys of a workspace could still be used, disabled ones included."""
     return connection.count(
-        _live(organization_id).where(
+        live(organization_id).where(
             (KeyTable.workspace_id == workspace_id)
             & (KeyTable.expires_at.is_null() | (KeyTable.expires_at > now_us))
-        )
-    )
-
-
-def disable_management_keys(
-    connection: Connection, organization_id: str, user_id: str, *, now_us: int
-) -> int:
-    """Disable every management key of a person who leaves; gives back how many there were."""
-    return int(
-        connection.run(
-            KeyTable.update(disabled=True, updated_at=now_us).where(
-                (KeyTable.organization_id == organization_id)
-                & (KeyTable.user_id == user_id)
-                & (KeyTable.kind == "management")
-                & KeyTable.deleted_at.is_null()
-                & (KeyTable.disabled == False)  # noqa: E712 - peewee builds SQL from it
-            )
-        )
-    )
-
-
-def lower_roles(
-    connection: Connection,
-    organization_id: str,
-    user_id: str,
-    role: Role,
-    *,
-    but_in: list[str],
-    now_us: int,
-) -> None:
-    """Lower a person's management keys to the role they have now; none is raised.
-
-    `but_in` are the workspaces the person leads: keys bound to those keep what a lead has.
-    """
-    above = [
-        higher for higher in ("member", "billing", "admin", "owner") if rank(higher) > rank(role)
-    ]
-    connection.run(
-        KeyTable.update(role=role, updated_at=now_us).where(
-            (KeyTable.organization_id == organization_id)
-            & (KeyTable.user_id == user_id)
-            & (KeyTable.kind == "management")
-            & KeyTable.role.in_(above)
-            & (KeyTable.workspace_id.is_null() | KeyTable.workspace_id.not_in(but_in))
         )
     )
 
@@ -358,14 +314,24 @@ def require_not_above(actor: Caller, key: Key) -> None:
         )
 
 
-def _live(organization_id: str) -> Any:
+def require_workspace(connection: Connection, key: Key) -> None:
+    """A key whose workspace was deleted is refused for good: nothing brings it back."""
+    if workspaces.is_deleted(connection, key.workspace_id):
+        raise Conflict(
+            "The workspace of this key was deleted, and the key is refused with it; create a key in another workspace."
+        )
+
+
+def live(organization_id: str) -> Any:
+    """A select of the keys of an organization that were not deleted."""
     return KeyTable.select().where(
         (KeyTable.organization_id == organization_id) & KeyTable.deleted_at.is_null()
     )
 
 
-def _reached(organization_id: str, actor: Caller, right: Right) -> Any:
-    query = _live(organization_id)
+def reached(organization_id: str, actor: Caller, right: Right) -> Any:
+    """The same as far as `right` of the actor goes."""
+    query = live(organization_id)
     if require(actor, right) == "own":
         query = query.where(KeyTable.user_id == actor.user_id)
     if actor.workspace_id is not None:
@@ -447,5 +413,6 @@ def _workspace(
     return workspace.id
 
 
-def _key(row: KeyTable) -> Key:
+def key_of(row: KeyTable) -> Key:
+    """A key from its row."""
     return Key(**{name: getattr(row, name) for name in Key.__struct_fields__})

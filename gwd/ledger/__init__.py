@@ -17,6 +17,7 @@ from gwd.ledger.burn import LotKind
 from gwd.ledger.credit import (
     NewCredit,
     add_credit,
+    adjust_down,
     expire,
     free_nano,
     ledger_time_us,
@@ -24,6 +25,7 @@ from gwd.ledger.credit import (
     organizations_with_due_credit,
     refund,
 )
+from gwd.ledger.references import booked
 from gwd.ledger.reports import (
     Balance,
     LedgerFilter,
@@ -33,7 +35,8 @@ from gwd.ledger.reports import (
     entry_record,
     list_entries,
     open_holds,
-    refund_record,
+    place,
+    taken_record,
 )
 from gwd.ledger.service import (
     NewReservation,
@@ -64,8 +67,10 @@ __all__ = [
     "Settlement",
     "Verification",
     "add_credit",
+    "adjust_down",
     "balance",
     "balance_record",
+    "booked",
     "checkpoint",
     "entry_record",
     "expire",
@@ -81,10 +86,11 @@ __all__ = [
     "open_reservation",
     "open_reservations",
     "organizations_with_due_credit",
+    "place",
     "refund",
-    "refund_record",
     "release",
     "reserve",
     "settle",
+    "taken_record",
     "verify",
 ]

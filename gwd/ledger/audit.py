@@ -31,7 +31,7 @@ _CHARGES_BY_DAY: Final = """
 _BYOK_BY_DAY: Final = """
     SELECT workspace_id, family_id, settled_at / 86400000000,
         SUM(cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
-            + cost_reasoning_nano + cost_request_fee_nano)
+            + cost_reasoning_nano + cost_request_fee_nano + cost_web_search_nano)
     FROM generation WHERE organization_id = ? AND byok = 1 GROUP BY 1, 2, 3"""
 _SPEND: Final = """
     SELECT scope_id, day, charged_nano, byok_nano FROM spend WHERE scope_id = ?1
@@ -42,7 +42,7 @@ _SPEND: Final = """
 _GENERATIONS: Final = """
     SELECT id, status, cost_total_nano, cost_platform_fee_nano, insured, byok,
         cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
-            + cost_reasoning_nano + cost_request_fee_nano + cost_platform_fee_nano
+            + cost_reasoning_nano + cost_request_fee_nano + cost_web_search_nano + cost_platform_fee_nano
     FROM generation WHERE organization_id = ?"""
 
 _CACHES: Final = """

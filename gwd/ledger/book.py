@@ -24,6 +24,7 @@ EntryType = Literal[
     "settlement",
     "charge",
     "expiry",
+    "adjustment",
 ]
 
 
@@ -56,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return -self.amount_nano if self.from_account == "pool" else 0
 
 
-# An entry of each type moves its amount from the first account to the second.
+# An entry of each type moves its amount from the first account to the second; one of `BOTH_WAYS` may go back, too.
 ROUTES: Final[dict[str, tuple[Account, Account]]] = {
     "purchase": ("funding", "pool"),
     "grant": ("funding", "pool"),
@@ -66,7 +67,9 @@ ROUTES: Final[dict[str, tuple[Account, Account]]] = {
     "settlement": ("held", "pool"),
     "charge": ("pool", "spent"),
     "expiry": ("pool", "expired"),
+    "adjustment": ("funding", "pool"),
 }
+BOTH_WAYS: Final[frozenset[str]] = frozenset(("adjustment",))
 _SAVE: Final = (
     "UPDATE account SET funding_nano = ?, pool_nano = ?, held_nano = ?, spent_nano = ?, expired_nano = ?,"
     " debt_nano = ?, last_seq = ?, last_hash = ?, last_at = ?, next_expiry_at = ?"
@@ -138,6 +141,7 @@ class Book:
         entry_type: EntryType,
         amount_nano: int,
         *,
+        back: bool = False,
         bucket: str | None = None,
         lot_id: str | None = None,
         generation_id: str | None = None,
@@ -147,8 +151,11 @@ class Book:
         note: str | None = None,
         actor: str | None = None,
     ) -> None:
-        """Append one entry and move its amount between the two accounts that its type names."""
+        """Append one entry and move its amount between the two accounts that its type names, or `back`."""
         origin, target = ROUTES[entry_type]
+        if back:
+            assert entry_type in BOTH_WAYS
+            origin, target = target, origin
         self.balances[origin] -= amount_nano
         self.balances[target] += amount_nano
         self._seq += 1

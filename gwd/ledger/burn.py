@@ -65,10 +65,9 @@ def due(lots: Sequence[Lot], free_nano: int, at_us: int) -> list[Part]:
     return parts
 
 
-def refundable_nano(lots: Sequence[Lot], free_nano: int) -> int:
-    """How much may be paid back: purchased credit that no hold needs."""
-    purchased = sum(lot.remaining_nano for lot in lots if lot.kind == "purchased")
-    return max(0, min(purchased, free_nano))
+def takeable_nano(lots: Sequence[Lot], free_nano: int) -> int:
+    """How much of these lots may be taken back: credit that no hold needs."""
+    return max(0, min(sum(lot.remaining_nano for lot in lots), free_nano))
 
 
 def next_expiry_us(lots: Sequence[Lot]) -> int | None:

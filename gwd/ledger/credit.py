@@ -4,20 +4,20 @@ from typing import Final, Literal
 
 import msgspec
 
-from gwd.core.errors import Conflict, InvalidValue
+from gwd.core.errors import InvalidValue
 from gwd.core.ids import mint
 from gwd.core.money import usd_text
-from gwd.ledger import account
-from gwd.ledger.book import Book, Entry, entry_of
-from gwd.ledger.burn import LotKind, burn, due, next_expiry_us, refundable_nano
+from gwd.ledger import account, references
+from gwd.ledger.book import Book, Entry
+from gwd.ledger.burn import LotKind, burn, due, next_expiry_us, takeable_nano
 from gwd.store.connection import Connection
 
 
 class NewCredit(msgspec.Struct, frozen=True, kw_only=True):
-    """A lot to add. `reference` of a purchase is the payment's own id: the same one never counts twice."""
+    """A lot to add. `reference` is the caller's own name of the booking: the same one never counts twice."""
 
     kind: LotKind
-    type: Literal["purchase", "grant"]
+    type: Literal["purchase", "grant", "adjustment"]
     amount_nano: int
     expires_at_us: int | None = None
     reference: str | None = None
@@ -30,11 +30,6 @@ _ADD_LOT: Final = (
     " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SET_EXPIRY: Final = "UPDATE account SET next_expiry_at = ? WHERE organization_id = ?"
-_PURCHASE: Final = (
-    "SELECT organization_id, seq, id, type, from_account, to_account, amount_nano, bucket, lot_id, generation_id,"
-    " key_id, workspace_id, reference, note, actor, balance_after_nano, created_at"
-    " FROM entry WHERE organization_id = ? AND type = 'purchase' AND reference = ?"
-)
 
 
 def open_account(connection: Connection, organization_id: str, *, now_us: int) -> None:
@@ -47,14 +42,16 @@ def open_account(connection: Connection, organization_id: str, *, now_us: int) -
 def add_credit(
     connection: Connection, organization_id: str, credit: NewCredit, *, now_us: int
 ) -> Entry:
-    """Add a lot; debt is paid from it first. A purchase whose reference is known gives back the first entry.
+    """Add a lot; debt is paid from it first. A booking whose reference is known gives back the first entry.
 
-    Raises Conflict when that reference came with another amount, InvalidValue for no amount or a past expiry.
+    Raises Conflict when that reference came with another amount or kind, InvalidValue for no amount or a past expiry.
     """
-    if credit.type == "purchase" and credit.reference is not None:
-        row = connection.row(_PURCHASE, (organization_id, credit.reference))
-        if row is not None:
-            return _same_purchase(entry_of(row), credit)
+    first = references.booked(connection, organization_id, credit.type, credit.reference)
+    if first:
+        references.require_same(
+            first, credit.reference, signed_nano=credit.amount_nano, bucket=credit.kind
+        )
+        return first[0]
     if credit.amount_nano <= 0:
         raise InvalidValue("amount must be more than 0 USD", param="amount")
     book = Book(connection, organization_id, now_us)
@@ -80,6 +77,7 @@ def add_credit(
         actor=credit.actor,
     )
     book.save(connection)
+    references.claim(connection, book, credit.type, credit.reference)
     connection.execute(
         _ADD_LOT,
         (
@@ -107,28 +105,87 @@ def refund(
     actor: str | None = None,
     now_us: int,
 ) -> tuple[Entry, ...]:
-    """Pay back purchased credit, one entry for each lot it comes from.
+    """Pay back purchased credit, one entry for each lot it comes from. A known reference gives back what it booked.
 
     Raises InvalidValue when more is asked than purchased credit that is free.
     """
+    return _take_back(
+        connection,
+        organization_id,
+        "refund",
+        amount_nano,
+        kind="purchased",
+        reference=reference,
+        note=note,
+        actor=actor,
+        now_us=now_us,
+    )
+
+
+def adjust_down(
+    connection: Connection,
+    organization_id: str,
+    *,
+    amount_nano: int,
+    kind: LotKind | None = None,
+    reference: str | None = None,
+    note: str,
+    actor: str | None = None,
+    now_us: int,
+) -> tuple[Entry, ...]:
+    """Take credit back to correct a booking, of one kind or in the order in which lots pay; one entry for each lot.
+
+    Raises InvalidValue when more is asked than is free.
+    """
+    return _take_back(
+        connection,
+        organization_id,
+        "adjustment",
+        amount_nano,
+        kind=kind,
+        reference=reference,
+        note=note,
+        actor=actor,
+        now_us=now_us,
+    )
+
+
+def _take_back(
+    connection: Connection,
+    organization_id: str,
+    entry_type: Literal["refund", "adjustment"],
+    amount_nano: int,
+    *,
+    kind: LotKind | None,
+    reference: str | None,
+    note: str | None,
+    actor: str | None,
+    now_us: int,
+) -> tuple[Entry, ...]:
+    first = references.booked(connection, organization_id, entry_type, reference)
+    if first:
+        references.require_same(first, reference, signed_nano=-amount_nano, bucket=kind)
+        return first
     if amount_nano <= 0:
         raise InvalidValue("amount must be more than 0 USD", param="amount")
     expire(connection, organization_id, now_us=now_us)
     book = Book(connection, organization_id, now_us)
     lots = account.lots_with_credit(connection, organization_id)
-    most_nano = refundable_nano(lots, book.free_nano)
+    takeable = [lot for lot in lots if kind is None or lot.kind == kind]
+    most_nano = takeable_nano(takeable, book.free_nano)
     if amount_nano > most_nano:
         raise InvalidValue(
-            f"amount can be at most {usd_text(most_nano)} USD: only purchased credit that is neither spent nor"
-            " reserved can be refunded",
+            f"amount can be at most {usd_text(most_nano)} USD: only {_named(kind)}credit that is neither spent nor"
+            f" reserved can be {'refunded' if entry_type == 'refund' else 'taken back'}",
             param="amount",
             metadata={"refundable": usd_text(most_nano)},
         )
-    parts, _ = burn([lot for lot in lots if lot.kind == "purchased"], amount_nano)
+    parts, _ = burn(takeable, amount_nano)
     for lot, part_nano in parts:
         book.move(
-            "refund",
+            entry_type,
             part_nano,
+            back=entry_type == "adjustment",
             bucket=lot.kind,
             lot_id=lot.id,
             reference=reference,
@@ -137,7 +194,12 @@ def refund(
         )
     account.take(connection, organization_id, lots, parts)
     book.save(connection)
+    references.claim(connection, book, entry_type, reference)
     return book.entries()
+
+
+def _named(kind: LotKind | None) -> str:
+    return "" if kind is None else f"{kind} "
 
 
 def expire(connection: Connection, organization_id: str, *, now_us: int) -> tuple[Entry, ...]:
@@ -190,13 +252,3 @@ def free_nano(connection: Connection, organization_id: str, *, now_us: int) -> i
         return stored.pool_nano
     lots = account.lots_with_credit(connection, organization_id)
     return stored.pool_nano - sum(part for _, part in due(lots, stored.pool_nano, at_us))
-
-
-def _same_purchase(first: Entry, credit: NewCredit) -> Entry:
-    if first.amount_nano != credit.amount_nano:
-        raise Conflict(
-            f"reference {credit.reference} was already used for {usd_text(first.amount_nano)} USD;"
-            " use the reference of this payment",
-            param="reference",
-        )
-    return first

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from gwd.ledger.book import ROUTES, Account
+from gwd.ledger.book import BOTH_WAYS, ROUTES, Account
 from gwd.ledger.burn import Lot, in_order
 from gwd.ledger.chain import START, link
 from gwd.store.connection import Connection, Row
@@ -71,7 +71,8 @@ class Replay:
         if created_at < self.at_us:
             self._wrong("I12", f"entry {seq} is older than the one before it")
         self.seq, self.at_us = seq, created_at
-        if ROUTES.get(kind) != (origin, target):
+        back = kind in BOTH_WAYS and origin == "pool"
+        if ROUTES.get(kind) != ((target, origin) if back else (origin, target)):
             self._wrong("I1", f"entry {seq} of type {kind} moves from {origin} to {target}")
             return
         if generation_id is None or generation_id != self._group:
@@ -83,7 +84,9 @@ class Replay:
                 self._add(seq, lot_id, bucket, amount_nano)
             case "charge":
                 self._charge(seq, lot_id, bucket, amount_nano, generation_id)
-            case "refund" | "expiry":
+            case "adjustment" if not back:
+                self._add(seq, lot_id, bucket, amount_nano)
+            case "refund" | "expiry" | "adjustment":
                 self._take(seq, kind, lot_id, bucket, amount_nano)
             case _:
                 self._hold(seq, kind, generation_id, amount_nano)

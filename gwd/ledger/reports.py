@@ -3,6 +3,7 @@
 from typing import Any, Final, get_args
 
 import msgspec
+import peewee
 
 from gwd.core.clock import iso
 from gwd.core.errors import InvalidValue
@@ -12,8 +13,15 @@ from gwd.ledger.book import Entry, EntryType, entry_of
 from gwd.ledger.burn import LOT_KINDS, due
 from gwd.ledger.tables import EntryRow
 from gwd.store.connection import Connection
+from gwd.store.walk import unknown_place
 
 ENTRY_TYPES: Final[tuple[str, ...]] = get_args(EntryType)
+CREDIT_TYPES: Final = ("purchase", "grant", "refund", "expiry", "adjustment")
+_OF_CREDIT: Final = peewee.SQL(f"type IN ({', '.join(map(repr, CREDIT_TYPES))})")
+_TIME_OF: Final = (
+    "SELECT created_at FROM entry WHERE organization_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
+)
+_PLACE: Final = "entry-"
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,26 +110,71 @@ def list_entries(
     *,
     limit: int,
     offset: int,
-) -> tuple[list[Entry], int]:
-    """Entries, newest first, and how many there are in all. Raises InvalidValue for an unknown type."""
+    after: str | None = None,
+    before: str | None = None,
+) -> tuple[list[Entry], int | None]:
+    """Entries, newest first, and how many there are in all; on from an entry that is named without a count.
+
+    Raises InvalidValue for an unknown type.
+    """
     if wanted.type is not None and wanted.type not in ENTRY_TYPES:
         raise InvalidValue(f"type must be one of {', '.join(ENTRY_TYPES)}", param="type")
-    query = EntryRow.select(*(getattr(EntryRow, name) for name in Entry.__struct_fields__)).where(
-        EntryRow.organization_id == organization_id
-    )
-    if wanted.from_us is not None:
-        query = query.where(EntryRow.created_at >= wanted.from_us)
+    last_seq = account.stored(connection, organization_id).last_seq
+    # Numbers have no gaps and ledger time never goes back: a stretch of time is a stretch of numbers.
+    first = 1 if wanted.from_us is None else _seq_at(connection, organization_id, wanted.from_us)
+    end = last_seq + 1
     if wanted.to_us is not None:
-        query = query.where(EntryRow.created_at < wanted.to_us)
+        end = _seq_at(connection, organization_id, wanted.to_us)
+    query = EntryRow.select(*(getattr(EntryRow, name) for name in Entry.__struct_fields__)).where(
+        (EntryRow.organization_id == organization_id) & (EntryRow.seq >= first)
+    )
+    query = query.where(EntryRow.seq < end)
     if wanted.type is not None:
         query = query.where(EntryRow.type == wanted.type)
+        if wanted.type in CREDIT_TYPES:
+            query = query.where(_OF_CREDIT)  # as the index of these few entries says it
     if wanted.generation_id is not None:
         opened, ended, last = _seqs(connection, organization_id, wanted.generation_id)
         query = query.where((EntryRow.seq == opened) | EntryRow.seq.between(ended, last))
     if wanted.workspace_id is not None:
         query = query.where(EntryRow.workspace_id == wanted.workspace_id)
-    page = query.order_by(EntryRow.seq.desc()).limit(limit).offset(offset).tuples()
-    return [entry_of(row) for row in connection.run(page)], connection.count(query)
+    if before is not None:
+        newer = query.where(EntryRow.seq > _place(before, last_seq, "before"))
+        return _entries(connection, newer.order_by(EntryRow.seq).limit(limit))[::-1], None
+    if after is not None:
+        older = query.where(EntryRow.seq < _place(after, last_seq, "after"))
+        return _entries(connection, older.order_by(EntryRow.seq.desc()).limit(limit)), None
+    entries = _entries(connection, query.order_by(EntryRow.seq.desc()).limit(limit).offset(offset))
+    is_whole = wanted.type is wanted.generation_id is wanted.workspace_id is None
+    return entries, max(0, end - first) if is_whole else connection.count(query)
+
+
+def place(entry: Entry) -> str:
+    """Where an entry is in the list, for `after` and `before`."""
+    return f"{_PLACE}{entry.seq}"
+
+
+def _place(text: str, last_seq: int, param: str) -> int:
+    number = text.removeprefix(_PLACE)
+    if not (number.isascii() and number.isdigit()) or len(number) > 18 or number == text:
+        raise unknown_place(param)
+    if not 1 <= int(number) <= last_seq:
+        raise unknown_place(param)
+    return int(number)
+
+
+def _seq_at(connection: Connection, organization_id: str, at_us: int) -> int:
+    """The number of the first entry of this time or later, one more than the last where there is none."""
+    low, high = 1, account.stored(connection, organization_id).last_seq + 1
+    while low < high:
+        middle = (low + high) // 2
+        row = connection.row(_TIME_OF, (organization_id, middle))
+        low, high = (low, middle) if row is None or row[0] >= at_us else (middle + 1, high)
+    return low
+
+
+def _entries(connection: Connection, query: Any) -> list[Entry]:
+    return [entry_of(row) for row in connection.run(query.tuples())]
 
 
 def _seqs(connection: Connection, organization_id: str, generation_id: str) -> tuple[int, int, int]:
@@ -151,8 +204,10 @@ def entry_record(entry: Entry) -> dict[str, Any]:
     }
 
 
-def refund_record(entries: tuple[Entry, ...]) -> dict[str, Any]:
-    """One refund as one line, whatever number of lots it came from: the last entry with the whole amount."""
+def taken_record(entries: tuple[Entry, ...]) -> dict[str, Any]:
+    """One booking as one line, whatever number of lots it came from: the last entry with the whole amount."""
     record = entry_record(entries[-1])
     record["amount"] = usd_json(sum(entry.signed_nano for entry in entries))
+    if len({entry.bucket for entry in entries}) > 1:
+        record["bucket"] = None
     return record

@@ -21,7 +21,8 @@ from gwd.management.tables import InvitationTable
 from gwd.orgs import checks, members, workspaces
 from gwd.orgs.members import Member, MemberRole, NewMember
 from gwd.orgs.rights import rank, require, require_grant
-from gwd.store import Connection
+from gwd.orgs.settings import is_deleted
+from gwd.store import Connection, walk
 
 LIFE_US: Final = 7 * US_PER_DAY
 TOKEN_LENGTH: Final = 43
@@ -146,16 +147,26 @@ def get(connection: Connection, organization_id: str, invitation_id: str) -> Inv
 
 
 def list_invitations(
-    connection: Connection, organization_id: str, *, limit: int, offset: int
-) -> tuple[list[Invitation], int]:
-    """All invitations whatever became of them, newest first."""
-    query = (
-        InvitationTable.select()
-        .where(InvitationTable.organization_id == organization_id)
-        .order_by(InvitationTable.created_at.desc(), InvitationTable.id)
+    connection: Connection,
+    organization_id: str,
+    *,
+    limit: int,
+    offset: int,
+    after: str | None = None,
+    before: str | None = None,
+) -> tuple[list[Invitation], int | None]:
+    """All invitations whatever became of them, newest first; on from one that is named without a count."""
+    rows, total = walk.page(
+        connection,
+        InvitationTable.select().where(InvitationTable.organization_id == organization_id),
+        InvitationTable,
+        organization_id,
+        limit=limit,
+        offset=offset,
+        after=after,
+        before=before,
     )
-    rows = connection.run(query.limit(limit).offset(offset))
-    return [_invitation(row) for row in rows], connection.count(query)
+    return [_invitation(row) for row in rows], total
 
 
 def revoke(connection: Connection, invitation_id: str, *, change: Change) -> Invitation:
@@ -183,14 +194,14 @@ def accept(
     now_us: int,
     origin: Origin | None = None,
 ) -> AcceptedInvitation:
-    """Join by token. Unknown, used, revoked and expired tokens are the same NotFound."""
+    """Join by token. Unknown, used, revoked and expired tokens are the same NotFound, and those of what was deleted."""
     digest = _digest(accepted.token, issuing.pepper)
     claimed = connection.row(
         "UPDATE invitation SET accepted_at = ? WHERE token_digest = ? AND accepted_at IS NULL"
         " AND revoked_at IS NULL AND expires_at > ? RETURNING id, organization_id",
         (now_us, digest, now_us),
     )
-    if claimed is None:
+    if claimed is None or is_deleted(connection, claimed[1]):
         raise NotFound("This invitation does not exist, was used, was revoked, or has expired.")
     invitation = get(connection, claimed[1], claimed[0])
     organization_id = invitation.organization_id

@@ -1,11 +1,21 @@
 """Keys under management, each change with its line in the audit trail."""
 
-from gwd.keys import rotation, service
+from gwd.keys import endings, rotation, service
+from gwd.keys.endings import DeletedKey
 from gwd.keys.fields import CreateKey, PatchKey
 from gwd.keys.rotation import RotatedKey, RotateKey
 from gwd.keys.service import IssuedKey, Issuing, Key
 from gwd.management.change import Change, named, note
 from gwd.store import Connection
+
+
+def find_present(connection: Connection, new: CreateKey, *, change: Change) -> Key | None:
+    """The key that is there already where one was asked for `if_absent`, in the transaction that would create it."""
+    if not new.if_absent:
+        return None
+    return endings.existing(
+        connection, change.organization_id, new, actor=change.actor, now_us=change.now_us
+    )
 
 
 def create(
@@ -50,14 +60,15 @@ def patch(
     return key
 
 
-def delete(connection: Connection, ref: str, *, change: Change) -> Key:
+def delete(connection: Connection, ref: str, *, change: Change) -> DeletedKey:
     """Delete a key; its secret dies at once."""
-    key = service.delete(
+    gone = endings.delete(
         connection, change.organization_id, ref, actor=change.actor, now_us=change.now_us
     )
+    key = gone.key
     details = {"name": key.name, "type": key.kind, "label": key.label}
     note(connection, change, "key.delete", ("key", key.id), details)
-    return key
+    return gone
 
 
 def rotate(

@@ -6,6 +6,7 @@ import msgspec
 
 from gwd import ledger
 from gwd.core.errors import Conflict
+from gwd.keys import endings
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
 from gwd.management.change import Change, named, note
 from gwd.orgs import organizations
@@ -60,31 +61,57 @@ def patch_any(
     return _patch(connection, organization_id, changes, change)
 
 
-def delete(connection: Connection, organization_id: str, *, change: Change) -> Organization:
+class DissolvedOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """An organization that is gone: how many working keys ended with it, and the credit that is left in its books."""
+
+    organization: Organization
+    keys_ended: int
+    balance_nano: int
+
+
+def delete(
+    connection: Connection, organization_id: str, *, change: Change
+) -> DissolvedOrganization:
     """Delete an organization other than the operator's own; its ledger and records stay."""
     require(change.actor, "organizations.manage")
     if organization_id == change.organization_id:
         raise Conflict("The operator's own organization cannot be deleted.")
+    held = endings.count_usable(connection, organization_id, now_us=change.now_us)
     organization = organizations.delete(connection, organization_id, now_us=change.now_us)
-    details = {"name": organization.name, "slug": organization.slug}
+    left_nano = ledger.balance(connection, organization_id, now_us=change.now_us).owned_nano
+    details = {
+        "name": organization.name,
+        "slug": organization.slug,
+        "keys_ended": held,
+        "balance_nano": left_nano,
+    }
     _note(connection, change, "organization.delete", organization_id, details)
-    return organization
+    return DissolvedOrganization(organization=organization, keys_ended=held, balance_nano=left_nano)
 
 
 def change_settings(
-    connection: Connection, changes: PatchSettings, *, change: Change, rate_limit_ceiling: int
+    connection: Connection,
+    changes: PatchSettings,
+    *,
+    change: Change,
+    rate_limit_ceiling: int,
+    organization_id: str | None = None,
 ) -> OrganizationState:
-    """Change the settings of the caller's organization."""
+    """Change the settings of the caller's organization, or for the operator of the one that is named."""
     require(change.actor, "settings.write")
+    if organization_id is None:
+        organization_id = change.organization_id
+    elif organization_id != change.organization_id:
+        require(change.actor, "organizations.manage")
     state = patch_settings(
         connection,
-        change.organization_id,
+        organization_id,
         changes,
         actor=change.actor,
         rate_limit_ceiling=rate_limit_ceiling,
         now_us=change.now_us,
     )
-    _note(connection, change, "settings.patch", change.organization_id, named(changes))
+    _note(connection, change, "settings.patch", organization_id, named(changes))
     return state
 
 

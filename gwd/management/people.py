@@ -1,6 +1,12 @@
-"""Members of an organization: a new role or a departure, with everything that hangs on it."""
+"""Members of an organization: a new role or a departure, with everything that hangs on it.
 
-from gwd.keys import service as keys
+Neither reaches past a key that the caller could not change: the operator is not ended by way of his member.
+"""
+
+import msgspec
+
+from gwd.keys import endings
+from gwd.keys.endings import EndedKeys
 from gwd.management import invitations
 from gwd.management.change import Change, note
 from gwd.orgs import members
@@ -17,26 +23,51 @@ def patch(connection: Connection, user_id: str, changes: PatchMember, *, change:
     member = members.change_role(
         connection, organization_id, user_id, changes.role, actor=change.actor
     )
+    _require_keys_within(connection, user_id, change)
     led = members.workspaces_led(connection, user_id)
-    keys.lower_roles(connection, organization_id, user_id, member.role, but_in=led, now_us=now_us)
+    endings.lower_roles(
+        connection, organization_id, user_id, member.role, but_in=led, now_us=now_us
+    )
     invitations.end_those_above(connection, organization_id, user_id, member.role, now_us=now_us)
     details = {"role": member.role, "was": before.role}
     note(connection, change, "member.patch", ("member", user_id), details)
     return member
 
 
-def remove(connection: Connection, user_id: str, *, change: Change) -> Member:
-    """Remove a member: their management keys stop at once, their open invitations are revoked."""
+class Departure(msgspec.Struct, frozen=True, kw_only=True):
+    """A member who left, what became of their keys, and how many of their open invitations were revoked."""
+
+    member: Member
+    keys: EndedKeys
+    invitations_revoked: int
+
+
+def remove(
+    connection: Connection, user_id: str, *, change: Change, keep_keys: bool = False
+) -> Departure:
+    """Remove a member: their keys stop at once, with `keep_keys` all but their inference keys.
+
+    Their open invitations are revoked.
+    """
     require(change.actor, "members.write")
     organization_id, now_us = change.organization_id, change.now_us
     member = members.remove(connection, organization_id, user_id, actor=change.actor, now_us=now_us)
-    disabled = keys.disable_management_keys(connection, organization_id, user_id, now_us=now_us)
+    _require_keys_within(connection, user_id, change)
+    ended = endings.end_with_member(
+        connection, organization_id, user_id, keep=keep_keys, now_us=now_us
+    )
     revoked = invitations.end_those_above(connection, organization_id, user_id, None, now_us=now_us)
     details = {
         "email": member.email,
         "role": member.role,
-        "keys_disabled": disabled,
+        "keys_disabled": len(ended.disabled),
+        "keys_kept": [key.id for key in ended.kept],
         "invitations_revoked": revoked,
     }
     note(connection, change, "member.remove", ("member", user_id), details)
-    return member
+    return Departure(member=member, keys=ended, invitations_revoked=revoked)
+
+
+def _require_keys_within(connection: Connection, user_id: str, change: Change) -> None:
+    held = endings.of_member(connection, change.organization_id, user_id)
+    endings.require_none_above(change.actor, held, whose="This member")

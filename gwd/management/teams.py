@@ -3,8 +3,9 @@
 import msgspec
 
 from gwd.core.errors import NotFound
+from gwd.keys import endings
 from gwd.keys import service as keys
-from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
+from gwd.keys.service import IssuedKey, Issuing, Key, ManagementKey, issue_management_key
 from gwd.management.change import Change, named, note
 from gwd.orgs import members, workspaces
 from gwd.orgs.rights import require
@@ -73,16 +74,29 @@ def patch(
     return workspace
 
 
-def delete(connection: Connection, ref: str, *, change: Change) -> Workspace:
-    """Delete a workspace in which no key lives."""
+class DeletedTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """A workspace that is gone; `ended` are its keys that no longer worked and now never will."""
+
+    workspace: Workspace
+    ended: list[Key]
+
+
+def delete(connection: Connection, ref: str, *, change: Change) -> DeletedTeam:
+    """Delete a workspace in which no key lives; those that expired in it stay refused."""
     require(change.actor, "workspaces.create")
     organization_id, now_us = change.organization_id, change.now_us
     workspace = workspaces.get(connection, organization_id, ref)
+    held = endings.in_workspace(connection, organization_id, workspace.id)
+    endings.require_none_above(change.actor, held, whose="This workspace")
     live = keys.count_live(connection, organization_id, workspace_id=workspace.id, now_us=now_us)
     workspaces.delete(connection, organization_id, workspace.id, live_keys=live, now_us=now_us)
-    details = {"name": workspace.name, "slug": workspace.slug}
+    details = {
+        "name": workspace.name,
+        "slug": workspace.slug,
+        "keys_ended": [key.id for key in held],
+    }
     note(connection, change, "workspace.delete", ("workspace", workspace.id), details)
-    return workspace
+    return DeletedTeam(workspace=workspace, ended=held)
 
 
 def add_members(
@@ -110,15 +124,26 @@ def add_members(
     return added
 
 
+class RemovedFromTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """Who was taken out of a workspace, and their keys there that still work."""
+
+    user_ids: list[str]
+    keys_left: list[Key]
+
+
 def remove_members(
     connection: Connection, ref: str, user_ids: list[str], *, change: Change
-) -> list[str]:
+) -> RemovedFromTeam:
     """Take members out of a workspace; a lead's key bound to it has the member's own role from then on."""
     require(change.actor, "workspaces.write")
-    workspace = workspaces.get(connection, change.organization_id, ref)
+    organization_id = change.organization_id
+    workspace = workspaces.get(connection, organization_id, ref)
     removed = workspaces.remove_members(
-        connection, change.organization_id, workspace.id, user_ids, actor=change.actor
+        connection, organization_id, workspace.id, user_ids, actor=change.actor
+    )
+    left = endings.usable_in_workspace(
+        connection, organization_id, workspace.id, removed, now_us=change.now_us
     )
     details = {"user_ids": removed}
     note(connection, change, "workspace.remove_members", ("workspace", workspace.id), details)
-    return removed
+    return RemovedFromTeam(user_ids=removed, keys_left=left)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gwd.catalog.inputs import EndpointInput, ModelInput, ProviderInput
-from gwd.catalog.prices import Pricing
+from gwd.catalog.price_body import Pricing
 from gwd.credentials.service import CredentialInput
 from gwd.demo import SimulatedVendor
 from gwd.node import price_book

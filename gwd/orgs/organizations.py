@@ -98,6 +98,12 @@ def get(connection: Connection, organization_id: str) -> Organization:
     return _organization(connection, row)
 
 
+def name_of(connection: Connection, organization_id: str) -> str | None:
+    """What an organization is called, or was before it was deleted. Plain SQL: settlement asks."""
+    row = connection.row("SELECT name FROM organization WHERE id = ?", (organization_id,))
+    return None if row is None else row[0]
+
+
 def list_organizations(
     connection: Connection, *, limit: int, offset: int
 ) -> tuple[list[Organization], int]:

@@ -181,6 +181,20 @@ def delete(
     return workspace
 
 
+def name_of(connection: Connection, workspace_id: str) -> str | None:
+    """What a workspace is called, or was before it was deleted. Plain SQL: settlement asks."""
+    row = connection.row("SELECT name FROM workspace WHERE id = ?", (workspace_id,))
+    return None if row is None else row[0]
+
+
+def is_deleted(connection: Connection, workspace_id: str | None) -> bool:
+    """Whether a workspace that was there is gone."""
+    row = connection.row(
+        "SELECT 1 FROM workspace WHERE id = ? AND deleted_at IS NOT NULL", (workspace_id,)
+    )
+    return row is not None
+
+
 def list_members(
     connection: Connection, organization_id: str, ref: str, *, limit: int, offset: int
 ) -> tuple[list[WorkspaceMember], int]:

@@ -60,7 +60,7 @@ def admit(
     *,
     boot_id: str,
     in_flight_cap: int,
-    top_up_url: str,
+    app_url: str,
     now_us: int,
 ) -> Admitted | Refused | Stale:
     """Decide on one generation. `in_flight_cap` is the node's default cap per key, 0 for none."""
@@ -87,12 +87,14 @@ def admit(
         if isinstance(planned, Refusal):
             raise planned.error
         within = _within_strict_limit(connection, planned, key, ledger_us)
-        return _hold(connection, within, ticket, boot_id, top_up_url, now_us)
+        return _hold(connection, within, ticket, boot_id, app_url, now_us)
     except GatewayError as error:
         activity.write(connection, refused_row(ticket, error, now_us))
         if isinstance(error, InsufficientCredits):
             # No charge will come that could begin a top-up: credit that expired or was refunded is bought here.
-            crossings.consider_topup(connection, ticket.organization_id, now_us=now_us)
+            crossings.consider_topup(
+                connection, ticket.organization_id, app_url=app_url, now_us=now_us
+            )
         return Refused(error=error)
 
 
@@ -124,14 +126,14 @@ def _hold(
     plan: Plan,
     ticket: Ticket,
     boot_id: str,
-    top_up_url: str,
+    app_url: str,
     now_us: int,
 ) -> Admitted:
     """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
     free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us)
     targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
     if not targets:
-        raise _insufficient(plan, free_nano, top_up_url)
+        raise _insufficient(plan, free_nano, app_url)
     amount_nano = max(p.hold_nano for p in targets)
     held = ledger.reserve(
         connection,
@@ -151,14 +153,14 @@ def _hold(
     return Admitted(targets=targets, hold_nano=amount_nano)
 
 
-def _insufficient(plan: Plan, free_nano: int, top_up_url: str) -> InsufficientCredits:
+def _insufficient(plan: Plan, free_nano: int, app_url: str) -> InsufficientCredits:
     cheapest = min(plan.targets, key=lambda p: p.hold_nano)
     available = max(0, free_nano)
     metadata: dict[str, Any] = {
         "required": usd_json(cheapest.hold_nano),
         "available": usd_json(available),
         "affordable_completion_tokens": _affordable(cheapest, plan.demand, available),
-        "top_up_url": top_up_url,
+        "top_up_url": f"{app_url}/settings/credits",
     }
     return InsufficientCredits(
         f"the balance of {usd_text(free_nano)} USD does not cover this request, which may cost up to"

@@ -6,15 +6,18 @@ import msgspec
 
 from gwd.activity.row import Status
 from gwd.core.cost import Cost
+from gwd.core.extras import Applied
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
 from gwd.pricing.cost import cost
+from gwd.pricing.extras import applied
 from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
 from gwd.pricing.usage_check import check_usage, cut_answer, limits_of
 
 _FREE: Final = Cost()
+_LIST_PRICE: Final = Applied()
 _NOTHING: Final = Usage()
 
 
@@ -26,6 +29,7 @@ class Bill(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
     cost: Cost
     charged: bool
+    applied: Applied = _LIST_PRICE
 
 
 def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
@@ -34,7 +38,7 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
     Finished answers are billed by the vendor's counts where they can be believed; a stream that broke off or whose
     client left is billed for what was received; a failure before any output is free.
     """
-    served = outcome.serving
+    served, demand = outcome.serving, outcome.demand or demand
     if served is None:
         status: Status = "cancelled" if outcome.client_left else "failed"
         return Bill(status=status, finish_reason=None, usage=_NOTHING, cost=_FREE, charged=False)
@@ -51,24 +55,44 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
         and (finished is None or finished.reason in (None, "error"))
     )
     credential = served.target.credential
+    extras = applied_of(outcome, served.target)
     charged = cost(
         usage,
         served.target.price,
         byok_fee_bps=credential.fee_bps if credential.byok else None,
         insured=insured,
+        applied=extras,
     )
     if finished is None:
         status = "cancelled" if outcome.client_left else "incomplete"
         reason = None if outcome.client_left else "error"
-        return Bill(status=status, finish_reason=reason, usage=usage, cost=charged, charged=True)
-    status = "incomplete" if finished.reason == "error" and not insured else "succeeded"
+        return Bill(
+            status=status,
+            finish_reason=reason,
+            usage=usage,
+            cost=charged,
+            charged=True,
+            applied=extras,
+        )
+    status = "incomplete" if finished.reason == "error" else "succeeded"
     return Bill(
-        status=status, finish_reason=finished.reason, usage=usage, cost=charged, charged=True
+        status=status,
+        finish_reason=finished.reason,
+        usage=usage,
+        cost=charged,
+        charged=True,
+        applied=extras,
     )
 
 
-def opening_usage(reported: Usage | None, demand: Demand, target: Target) -> Usage:
+def applied_of(outcome: Outcome, target: Target) -> Applied:
+    """What the answer so far is billed beside the list price of its tokens."""
+    return applied(outcome.given, target.price, target.adapter, target.sold)
+
+
+def opening_usage(outcome: Outcome, demand: Demand, target: Target) -> Usage:
     """The prompt as it is told before the answer: by the vendor's counts if it opened with some, else estimated."""
+    demand, reported = outcome.demand or demand, outcome.reported
     limits = limits_of(demand, target, output_cap=None)
     if reported is not None and not reported.input_total:  # a placeholder
         reported = None

@@ -5,7 +5,7 @@ import msgspec
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import Clock
 from gwd.core.cost import Cost
-from gwd.core.errors import GatewayError
+from gwd.core.errors import GatewayError, InternalError
 from gwd.core.events import Settled
 from gwd.core.request import Embed, Request
 from gwd.pipeline.attempt import Outcome
@@ -39,7 +39,7 @@ def books_of(
     bill = bill_of(outcome, demand, inputs=inputs)
     timing = timing_of(outcome, clock.monotonic_s())
     receipt = None
-    if request.include_receipt or outcome.failures:
+    if request.include_receipt or outcome.failures or outcome.passed_over:
         receipt = receipt_json(
             generation_id=ticket.generation_id,
             requested_model=request.models[0],
@@ -48,6 +48,7 @@ def books_of(
             cost=bill.cost,
             prompt_tokens=bill.usage.input_total,
             timing=timing,
+            applied=bill.applied,
         )
     row = row_of(
         ticket,
@@ -72,18 +73,29 @@ def explain(
     clock: Clock,
 ) -> None:
     """Add the receipt, if one was asked for, to a refusal because no target can be tried now."""
-    if not (isinstance(planned, Refusal) and planned.error is error and planned.resting):
+    if not (isinstance(planned, Refusal) and planned.error is error and planned.closed):
         return
     if request.include_receipt:
         receipt = receipt_json(
             generation_id=ticket.generation_id,
             requested_model=request.models[0],
-            primary=planned.resting,
+            primary=planned.closed,
             outcome=outcome,
             cost=Cost(),
             prompt_tokens=0,
             timing=timing_of(outcome, clock.monotonic_s()),
         )
+        error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
+
+
+def show(receipt: msgspec.Raw | None, error: GatewayError | None, outcome: Outcome) -> None:
+    """Put a receipt that was asked for on the error: whatever became of an attempt, it tells how it was routed.
+
+    Mistakes of ours tell nothing.
+    """
+    if receipt is None or error is None:
+        return
+    if error.status != InternalError.status and (outcome.attempts > 0 or error.status >= 429):
         error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
 
 

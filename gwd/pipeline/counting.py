@@ -7,6 +7,7 @@ from gwd.core.counters import Counters
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
 from gwd.pipeline.ticket import Ticket
+from gwd.pricing.extras import unpriced
 from gwd.pricing.hold import Demand
 
 log = logging.getLogger(__name__)
@@ -16,8 +17,9 @@ def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock
     """Its waits and its cancelled call; it has just been settled."""
     if outcome.first_output_s is not None and ticket.stream:
         counters.first_token.observe(outcome.first_output_s - outcome.started_s)
-    if ticket.dropped_tools:
-        counters.hosted_tools_dropped += len(ticket.dropped_tools)
+    shown = outcome.serving or outcome.trying
+    if shown is not None:
+        counters.hosted_tools_dropped += len(shown.target.sold.refused_tools)
     if outcome.finished is not None and outcome.last_output_s is not None:
         counters.settlement.observe(max(0.0, clock.monotonic_s() - outcome.last_output_s))
     elif outcome.client_left and outcome.trying is not None:
@@ -28,7 +30,7 @@ def count_bill(
     counters: Counters, outcome: Outcome, bill: Bill, demand: Demand, hold_nano: int
 ) -> None:
     """Whose counts were billed, and whether the hold was a bound (reliability I7)."""
-    usage = bill.usage
+    usage, demand = bill.usage, outcome.demand or demand
     if usage.refused:
         counters.usage_rejected += 1
     elif usage.estimated:
@@ -42,5 +44,10 @@ def count_bill(
                 "%s counted %d prompt tokens where the request has at most %d; billed as reported (%d such so far)",
                 provider, usage.input_total, demand.prompt_bound, seen,
             )  # fmt: skip
+    if outcome.serving is not None:
+        target = outcome.serving.target
+        counters.unpriced_extras += unpriced(
+            outcome.given, target.price, target.adapter, target.sold
+        )
     if bill.cost.total_nano > hold_nano:
         counters.estimates_exceeded += 1

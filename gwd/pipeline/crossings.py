@@ -18,6 +18,7 @@ from gwd.keys import admission as keys
 from gwd.keys import thresholds as key_thresholds
 from gwd.ledger import low_balance
 from gwd.ledger.service import Settlement
+from gwd.orgs import organizations, workspaces
 from gwd.orgs.settings import is_deleted, settings
 from gwd.spend import thresholds
 from gwd.store import Connection
@@ -130,6 +131,7 @@ def raise_budget(
         budget.organization_id,
         notices.budget_threshold(
             budgets.record(found.status),
+            scope_name=_scope_name(connection, budget.scope, budget.scope_id),
             percent=percent,
             crossed=found.crossing.thresholds_crossed,
             limit_nano=budget.limit_nano,
@@ -149,12 +151,17 @@ def rearm_low_balance(connection: Connection, organization_id: str, *, now_us: i
         alerts.clear(connection, low_balance.mark_name(organization_id))
 
 
-def consider_topup(connection: Connection, organization_id: str, *, now_us: int) -> None:
-    """Begin a top-up if the balance as it stands asks for one."""
+def consider_topup(
+    connection: Connection, organization_id: str, *, app_url: str, now_us: int
+) -> None:
+    """Begin a top-up if the balance as it stands asks for one, or tell what stops it."""
     if is_deleted(connection, organization_id):
         return
     owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
-    topup.consider(connection, organization_id, owned_nano, now_us=now_us)
+    for telling in _topup_tellings(
+        connection, organization_id, owned_nano, app_url=app_url, now_us=now_us
+    ):
+        connection.apart("beginning a top-up", telling)
 
 
 def report_failed_topup(
@@ -174,6 +181,7 @@ def report_failed_topup(
             attempt=failed.tries,
             reason=failed.reason,
             next_attempt_at=None if next_us is None else iso(next_us),
+            organization=_organization_name(connection, failed.organization_id),
             app_url=app_url,
         ),
         now_us=now_us,
@@ -182,12 +190,47 @@ def report_failed_topup(
 
 
 def _top_up(connection: Connection, charge: Charge) -> list[Telling]:
-    organization_id, now_us = charge.settled.organization_id, charge.now_us
-    owned_nano = charge.settled.owned_after_nano
-    amount_nano = topup.due(connection, organization_id, owned_nano, now_us=now_us)
-    if amount_nano is None:
+    return _topup_tellings(
+        connection,
+        charge.settled.organization_id,
+        charge.settled.owned_after_nano,
+        app_url=charge.app_url,
+        now_us=charge.now_us,
+    )
+
+
+def _topup_tellings(
+    connection: Connection, organization_id: str, owned_nano: int, *, app_url: str, now_us: int
+) -> list[Telling]:
+    wanted = topup.due(connection, organization_id, owned_nano, now_us=now_us)
+    if wanted is None:
         return []
-    return [partial(topup.begin, connection, organization_id, amount_nano, now_us=now_us)]
+    if isinstance(wanted, int):
+        return [partial(topup.begin, connection, organization_id, wanted, now_us=now_us)]
+    if alerts.is_told(connection, alerts.Mark(name=wanted.mark)):
+        return []
+    return [partial(_raise_capped, connection, wanted, owned_nano, app_url, now_us)]
+
+
+def _raise_capped(
+    connection: Connection, capped: topup.CappedTopUp, owned_nano: int, app_url: str, now_us: int
+) -> None:
+    topup.note_capped(connection, capped, now_us=now_us)
+    alerts.raise_(
+        connection,
+        capped.organization_id,
+        notices.auto_topup_stopped(
+            amount_nano=capped.amount_nano,
+            threshold_nano=capped.threshold_nano,
+            balance_nano=owned_nano,
+            reason=capped.reason,
+            next_attempt_at=iso(capped.ends_us),
+            organization=_organization_name(connection, capped.organization_id),
+            app_url=app_url,
+        ),
+        now_us=now_us,
+        once=alerts.Mark(name=capped.mark),
+    )
 
 
 def _low_balance(connection: Connection, charge: Charge) -> list[Telling]:
@@ -219,11 +262,26 @@ def _raise_low_balance(
             threshold_nano=threshold_nano,
             severity=low_balance.SEVERITY[level],
             topup_enabled=topup.get(connection, settled.organization_id).enabled,
+            organization=_organization_name(connection, settled.organization_id),
             app_url=charge.app_url,
         ),
         now_us=charge.now_us,
         once=mark,
     )
+
+
+def _organization_name(connection: Connection, organization_id: str) -> str:
+    return organizations.name_of(connection, organization_id) or organization_id
+
+
+def _scope_name(connection: Connection, scope: str, scope_id: str) -> str:
+    """What people call the organization, workspace or key that a budget is for."""
+    name_of = {
+        "organization": organizations.name_of,
+        "workspace": workspaces.name_of,
+        "key": keys.name_of,
+    }[scope]
+    return name_of(connection, scope_id) or scope_id
 
 
 _CAUSES: Final[tuple[tuple[str, Callable[[Connection, Charge], list[Telling]]], ...]] = (

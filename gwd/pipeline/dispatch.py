@@ -7,8 +7,6 @@ gone to the sink, a failure leads to the next target (api.md 6.4); afterwards it
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-import msgspec
-
 from gwd.core.clock import Clock
 from gwd.core.errors import Fault, InvalidRequest
 from gwd.core.events import (
@@ -20,29 +18,27 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
+from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Request
 from gwd.core.sse import Frame, SseError, SseSplitter
 from gwd.core.target import Target, UpstreamCall
-from gwd.core.unread import refuse_unread_question
-from gwd.pipeline.attempt import FailedAttempt, Outcome
+from gwd.pipeline.attempt import Outcome, output_tokens
 from gwd.pipeline.failures import final_error, in_band_error
 from gwd.pipeline.health import Health
-from gwd.pipeline.lessons import Lessons
+from gwd.pipeline.lessons import SECOND_TRY, Lessons, for_second_try
+from gwd.pipeline.rests import opens_again_s
 from gwd.pipeline.routing import Planned
+from gwd.pipeline.sale import build
 from gwd.pipeline.secrecy import body_without_secrets, without_secrets
 from gwd.pipeline.unpacking import unpacked
+from gwd.pipeline.unseen import prepared
 from gwd.pipeline.upstream import Timeouts, Upstream, UpstreamFault, UpstreamReply
+from gwd.pricing.hold import measure
 from gwd.vendors.base import Adapter, Signatures, StreamDecoder, UndecodableError
 
 MAX_ATTEMPTS: Final = 6
 _EVENT_STREAM: Final = "text/event-stream"
-_UNDECODABLE: Final = (
-    UndecodableError,
-    SseError,
-    msgspec.DecodeError,
-    UnicodeDecodeError,
-    RecursionError,
-)
+_UNDECODABLE: Final = (UndecodableError, SseError, *UNREADABLE)
 
 
 class Sink(Protocol):
@@ -97,19 +93,14 @@ class Dispatcher:
                 continue
             try:
                 adapter = self._adapters[planned.target.adapter]
-                refuse_unread_question(request, adapter.family)
-                call = adapter.build(request, planned.target)
+                sent, call = prepared(adapter, request, planned.target)
             except InvalidRequest as error:
                 unbuildable = error
                 continue
-            except RecursionError:
-                unbuildable = InvalidRequest("the request is nested too deeply")
-                continue
-            fault = await self._attempt(request, planned, call, outcome, sink, deadline_s)
-            if fault is not None and fault.detail == "invalid_signature":
-                fault = await self._without_signatures(
-                    request, planned, call, fault, outcome, sink, deadline_s
-                )
+            outcome.demand = None if sent is request else measure(sent)
+            fault = await self._attempt(sent, planned, call, outcome, sink, deadline_s)
+            if fault is not None and fault.detail in SECOND_TRY:
+                fault = await self._once_more(sent, planned, call, fault, outcome, sink, deadline_s)
             if fault is None or outcome.serving is not None:
                 return
             if lessons.is_final(planned, fault):
@@ -118,7 +109,9 @@ class Dispatcher:
             outcome.error = unbuildable
         else:
             allows_fallbacks = request.preferences.allow_fallbacks
-            outcome.error = final_error(outcome.failures, allows_fallbacks=allows_fallbacks)
+            outcome.error = final_error(
+                outcome, allows_fallbacks=allows_fallbacks, now_s=self._clock.monotonic_s()
+            )
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
@@ -139,7 +132,7 @@ class Dispatcher:
                     return event.fault
         except UpstreamFault as broken:
             return broken.fault
-        except (UndecodableError, msgspec.DecodeError, RecursionError) as error:
+        except _UNDECODABLE as error:
             return Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
@@ -155,7 +148,7 @@ class Dispatcher:
         found = [self._adapters[name].signatures for name in names if name in self._adapters]
         return [signatures for signatures in found if signatures is not None]
 
-    async def _without_signatures(
+    async def _once_more(
         self,
         request: Request,
         planned: Planned,
@@ -165,21 +158,21 @@ class Dispatcher:
         sink: Sink,
         deadline_s: float,
     ) -> Fault | None:
-        """The same endpoint once more, without the reasoning whose signature the vendor refused (api.md 5.9).
+        """The same endpoint once more, with the reasoning of earlier turns sent as the vendor's refusal asks.
 
-        Not if the call held none, or if nothing is left of the request without it.
+        Not if the call would be the same, or if nothing is left of the request without it.
         """
         if outcome.serving is not None:
             return fault
         adapter = self._adapters[planned.target.adapter]
-        stripped = adapter.without_signatures(request)
+        changed = for_second_try(request, fault, adapter)
         try:
-            call = adapter.build(stripped, planned.target)
+            call = build(adapter, changed, planned.target)
         except InvalidRequest:
             return fault
         if call.body == refused.body:
             return fault
-        return await self._attempt(stripped, planned, call, outcome, sink, deadline_s)
+        return await self._attempt(changed, planned, call, outcome, sink, deadline_s)
 
     async def _attempt(
         self,
@@ -196,7 +189,8 @@ class Dispatcher:
             outcome.first_call_s = began_s
         outcome.attempts += 1
         outcome.trying = planned
-        outcome.reported, outcome.output_cap = None, call.output_cap
+        outcome.reported = outcome.given = None
+        outcome.output_cap = call.output_cap
         outcome.texts, outcome.reasonings = [], []
         attempt = _Attempt(
             request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock
@@ -210,15 +204,15 @@ class Dispatcher:
             )
             await self._receive(reply, call, attempt, first_event_s, deadline_s)
         except UpstreamFault as broken:
-            return self._failed(planned, broken.fault, began_s, outcome)
+            return self._failed(planned, call, broken.fault, began_s, outcome)
         except _Broken as broken:
-            return self._failed(planned, broken.fault, began_s, outcome)
+            return self._failed(planned, call, broken.fault, began_s, outcome)
         except _UNDECODABLE as error:
             fault = Fault(
                 reason="upstream_error",
                 message=f"the vendor's answer was not of its format: {error}",
             )
-            return self._failed(planned, fault, began_s, outcome)
+            return self._failed(planned, call, fault, began_s, outcome)
         finally:
             if reply is not None:
                 reply.close()
@@ -226,9 +220,11 @@ class Dispatcher:
         self._health.succeeded(
             planned.target,
             self._clock.monotonic_s(),
-            ttft_s=(outcome.first_output_s or began_s) - began_s,
-            tokens=outcome.reported.output_total if outcome.reported else 0,
-            generation_s=(outcome.last_output_s or 0.0) - (outcome.first_output_s or 0.0),
+            began_s=began_s,
+            first_s=outcome.first_output_s,
+            last_s=outcome.last_output_s,
+            tokens=output_tokens(outcome),
+            ended_in_error=outcome.finished is not None and outcome.finished.reason == "error",
         )
         return None
 
@@ -271,7 +267,9 @@ class Dispatcher:
             except UpstreamFault as cut:
                 # Some vendors cut the connection behind their last word: what is complete is complete.
                 events, _ = _decoded(decoder, splitter.close(), is_last=True)
-                if cut.fault.reason != "network" or not _has_end(events):
+                if cut.fault.reason != "network" or not isinstance(
+                    events[-1] if events else None, Finished
+                ):
                     raise
                 await attempt.take(events, decoder)
                 return
@@ -295,16 +293,17 @@ class Dispatcher:
                 # Comments keep a connection alive, but they are no answer.
                 raise UpstreamFault("timeout", "the vendor sent no event of its answer in time")
 
-    def _failed(self, planned: Planned, fault: Fault, began_s: float, outcome: Outcome) -> Fault:
+    def _failed(
+        self, planned: Planned, call: UpstreamCall, fault: Fault, began_s: float, outcome: Outcome
+    ) -> Fault:
         now_s = self._clock.monotonic_s()
         fault = without_secrets(fault, planned.target)
-        self._health.failed(planned.target, fault, now_s)
+        rest = self._health.failed(planned.target, fault, now_s, asked=hash(call.body))
         if outcome.serving is not None:
             outcome.error = in_band_error(fault)
         else:
-            outcome.failures.append(
-                FailedAttempt(planned=planned, fault=fault, duration_s=now_s - began_s)
-            )
+            opens_s = opens_again_s(fault, rest, now_s)
+            outcome.note_failure(planned, fault, duration_s=now_s - began_s, opens_s=opens_s)
         return fault
 
 
@@ -351,6 +350,8 @@ class _Attempt:
             raise _Broken(failed.fault)  # a whole answer that failed gave the client nothing
         if decoder is not None and decoder.usage is not None:
             self._outcome.reported = decoder.usage
+        if decoder is not None and decoder.given is not None:
+            self._outcome.given = decoder.given
         if failed is not None:
             events = [event for event in events if not isinstance(event, Failed)]
         if not self.has_output:
@@ -387,6 +388,8 @@ class _Attempt:
                 outcome.finished = event
                 if event.usage is not None:
                     outcome.reported = event.usage
+                if event.given is not None:
+                    outcome.given = event.given
                 self.ended = True
             elif type(event) is Failed:
                 return event
@@ -409,7 +412,3 @@ def _decoded(
     except _UNDECODABLE as error:
         return events, error
     return events, None
-
-
-def _has_end(events: list[Event]) -> bool:
-    return any(isinstance(event, Finished) for event in events)

@@ -1,7 +1,7 @@
 """Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
 
 from collections.abc import Iterable, Sequence
-from math import ceil
+from math import isinf
 from typing import Final
 
 import msgspec
@@ -14,7 +14,9 @@ from gwd.core.errors import (
     NoAvailableEndpoint,
     NoEligibleEndpoints,
     UnsupportedContent,
+    UnsupportedTool,
 )
+from gwd.core.extras import hosted_tools, tool_kind
 from gwd.core.request import (
     Embed,
     FilePart,
@@ -28,9 +30,18 @@ from gwd.core.request import (
 from gwd.core.target import NO_FIELD_FOR
 from gwd.pipeline.resolution import Wanted
 from gwd.pipeline.situation import Situation
+from gwd.pipeline.unseen import question_begins, takes_address
+from gwd.pipeline.waiting import until
+from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
 _VENDOR_FILE: Final = "vendor_file"
+_NO_TOOL: Final = "unsupported_tool"
+_MODALITY: Final = "modality"
+# Beside these an endpoint that was left out says nothing against the content being what stands in the way.
+_CHOSEN: Final = frozenset(
+    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "price")
+)
 _SOFT: Final = ("tools", "response_format", "verbosity")
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
 _SAME: Final = {
@@ -41,73 +52,78 @@ _SAME: Final = {
     "include_reasoning": ("reasoning", "include_reasoning"),
     "logprobs": ("logprobs", "top_logprobs"),
 }
-_URL_IMAGES: Final = frozenset(("openai_chat", "openai_responses", "anthropic_messages"))
-_URL_FILES: Final = frozenset(("openai_responses", "anthropic_messages"))
 
 
 class Exclusions:
-    """Why endpoints were left out, collected over all models. `resting` is the first that only lacks a usable key."""
+    """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
+
+    `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    `unseen` tells per model what of the question it cannot take.
+    """
 
     def __init__(self) -> None:
         self.reasons: set[str] = set()
         self.unsupported: set[str] = set()
+        self.unsold: set[str] = set()
+        self.unseen: dict[str, str] = {}
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
-        self.cooling_for: set[str | None] = set()
-        self.resting: tuple[Wanted, Endpoint] | None = None
+        self.closed_for: set[str] = set()
+        self.closed: tuple[Wanted, Endpoint] | None = None
 
-    def cooling(self, wait_s: float, reason: str | None) -> None:
+    def close(self, wait_s: float, reason: str) -> None:
         self.unavailable = True
-        self.cooling_for.add(reason)
-        if reason == "auth_invalid":
-            return  # until somebody edits the key: there is no time to wait for
+        self.closed_for.add(reason)
+        if isinf(wait_s):
+            return  # until somebody edits the key
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
 
 
-class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the request's content asks of an endpoint."""
+class Media(msgspec.Struct, kw_only=True):
+    """Which kinds of pictures and files stand somewhere in a request."""
 
-    images: bool
-    image_urls: bool
-    files: bool
-    file_urls: bool
-    vendor_files: bool
+    images: bool = False
+    image_urls: bool = False
+    files: bool = False
+    file_urls: bool = False
+    vendor_files: bool = False
+
+    def add(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            if isinstance(part, ImagePart):
+                self.images = True
+                self.image_urls = self.image_urls or isinstance(part.source, UrlSource)
+            elif isinstance(part, FilePart):
+                self.files = True
+                self.file_urls = self.file_urls or isinstance(part.source, UrlSource)
+            else:
+                continue
+            self.vendor_files = self.vendor_files or isinstance(part.source, VendorFileSource)
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the request's content asks of an endpoint: what the question holds it must take, the rest it had better."""
+
+    question: Media
+    earlier: Media
     json_schema: bool
 
 
 def needs_of(request: Request) -> Needs:
-    images = image_urls = files = file_urls = vendor_files = False
-    for part in _all_parts(request):
-        if isinstance(part, ImagePart):
-            images = True
-            image_urls = image_urls or isinstance(part.source, UrlSource)
-        elif isinstance(part, FilePart):
-            files = True
-            file_urls = file_urls or isinstance(part.source, UrlSource)
-        else:
-            continue
-        vendor_files = vendor_files or isinstance(part.source, VendorFileSource)
-    output = None if isinstance(request.body, Embed) else request.body.output
-    return Needs(
-        images=images,
-        image_urls=image_urls,
-        files=files,
-        file_urls=file_urls,
-        vendor_files=vendor_files,
-        json_schema=output is not None and output.kind == "json_schema",
-    )
-
-
-def _all_parts(request: Request) -> Iterable[Part]:
-    if isinstance(request.body, Embed):
-        return
-    for message in request.body.messages:
+    question, earlier = Media(), Media()
+    body = request.body
+    if isinstance(body, Embed):
+        return Needs(question=question, earlier=earlier, json_schema=False)
+    begins = question_begins(body.messages)
+    for place, message in enumerate(body.messages):
+        (question if place >= begins else earlier).add(message.parts)
         for part in message.parts:
-            yield part
             if isinstance(part, ToolResultPart):
-                yield from part.parts
+                earlier.add(part.parts)
+    json_schema = body.output is not None and body.output.kind == "json_schema"
+    return Needs(question=question, earlier=earlier, json_schema=json_schema)
 
 
 def candidates(
@@ -133,6 +149,15 @@ def candidates(
             excluded.context_length = max(excluded.context_length, endpoint.context_length)
         if reason == "require_parameters":
             excluded.unsupported |= _unsupported(request, endpoint)
+            price = endpoint.price_at(situation.now_us)
+            assert price is not None
+            excluded.unsold |= set(sell(request, endpoint.adapter, price).refused)
+        if reason == _MODALITY:
+            excluded.unseen.setdefault(
+                entry.model.id, _unseen(endpoint, entry.model, needs.question)
+            )
+    seeing = [e for e in fitting if _sees(e, entry.model, request, needs.earlier)]
+    fitting = seeing or fitting
     for word in _SOFT:
         if word in request.sent_parameters:
             supporting = [e for e in fitting if word in e.supported_parameters]
@@ -149,7 +174,8 @@ def _excluded_by(
     situation: Situation,
 ) -> str | None:
     preferences, settings = request.preferences, situation.organization.settings
-    if endpoint.price_at(situation.now_us) is None:
+    price = endpoint.price_at(situation.now_us)
+    if price is None:
         return "price"
     if settings.allowed_providers is not None and not is_named(
         endpoint, settings.allowed_providers
@@ -159,13 +185,16 @@ def _excluded_by(
         return "allowed_providers"
     if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
         return "ignored_providers"
-    if needs.vendor_files and endpoint.adapter != request.family:
+    if needs.question.vendor_files and endpoint.adapter != request.family:
         return _VENDOR_FILE
-    if not _carries(endpoint, model, needs):
-        return "modality"
+    if _unseen(endpoint, model, needs.question):
+        return _MODALITY
     if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
         return "structured_outputs"
-    if preferences.require_parameters and _unsupported(request, endpoint):
+    sold = sell(request, endpoint.adapter, price)
+    if leaves_no_tool(request, sold):
+        return _NO_TOOL
+    if preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
         return "require_parameters"
     if demand.generates:
         output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
@@ -176,17 +205,22 @@ def _excluded_by(
     return None
 
 
-def _carries(endpoint: Endpoint, model: Model, needs: Needs) -> bool:
-    if needs.images and "image" not in model.input_modalities:
-        return False
-    if needs.files and "file" not in model.input_modalities:
-        return False
-    flags, adapter = endpoint.flags, endpoint.adapter
-    urls = adapter in _URL_IMAGES if flags.takes_image_urls is None else flags.takes_image_urls
-    if needs.image_urls and not urls:
-        return False
-    urls = adapter in _URL_FILES if flags.takes_file_urls is None else flags.takes_file_urls
-    return urls or not needs.file_urls
+def _unseen(endpoint: Endpoint, model: Model, media: Media) -> str:
+    """What of these pictures and files an endpoint cannot take, in plain words; empty where it takes all."""
+    if media.images and "image" not in model.input_modalities:
+        return "pictures"
+    if media.files and "file" not in model.input_modalities:
+        return "files"
+    if media.image_urls and not takes_address(endpoint.adapter, endpoint.flags, "image"):
+        return "pictures by their address"
+    if media.file_urls and not takes_address(endpoint.adapter, endpoint.flags, "file"):
+        return "files by their address"
+    return ""
+
+
+def _sees(endpoint: Endpoint, model: Model, request: Request, media: Media) -> bool:
+    foreign = media.vendor_files and endpoint.adapter != request.family
+    return not foreign and not _unseen(endpoint, model, media)
 
 
 def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
@@ -209,6 +243,26 @@ def matches(endpoint: Endpoint, name: str) -> bool:
     return wanted in (endpoint.tag, endpoint.provider, endpoint.provider_name.lower())
 
 
+def _refused_tools(request: Request, excluded: Exclusions) -> UnsupportedTool | None:
+    """The refusal where nothing but tools that no endpoint runs stands in the way."""
+    kinds = dict.fromkeys(tool_kind(str(tool.get("type"))) for tool in hosted_tools(request))
+    model = request.models[0]
+    if excluded.reasons == {_NO_TOOL}:
+        return UnsupportedTool(
+            f"no endpoint of `{model}` runs the tools of this request ({', '.join(kinds)}), and without them it would"
+            " be answered from nothing: declare a tool of your own, or name another model",
+            param="tools",
+        )
+    is_strict = excluded.reasons == {"require_parameters"} and not excluded.unsupported
+    if is_strict and excluded.unsold and excluded.unsold <= kinds.keys():
+        return UnsupportedTool(
+            f"no endpoint of `{model}` runs {', '.join(sorted(excluded.unsold))}: leave it out, or do without"
+            " provider.require_parameters",
+            param="tools",
+        )
+    return None
+
+
 def none_left(request: Request, demand: Demand, excluded: Exclusions) -> GatewayError:
     if excluded.reasons == {"context_length"}:
         return ContextLengthExceeded(
@@ -226,30 +280,51 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             f"a `file_id` names a file that another vendor keeps, which `{request.models[0]}` cannot read:"
             " send the file's bytes or its URL"
         )
+    refused = _refused_tools(request, excluded)
+    if refused is not None:
+        return refused
+    if excluded.unseen and not excluded.unavailable and excluded.reasons <= _CHOSEN:
+        return _unseen_content(request, excluded)
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
         why = ", ".join(sorted(excluded.reasons))
-        if excluded.unsupported:
-            metadata["unsupported_parameters"] = sorted(excluded.unsupported)
-            why += f" (unsupported: {', '.join(sorted(excluded.unsupported))})"
+        if unsupported := sorted(excluded.unsupported | excluded.unsold):
+            metadata["unsupported_parameters"] = unsupported
+            why += f" (unsupported: {', '.join(unsupported)})"
         return NoEligibleEndpoints(
             f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
             metadata=metadata,
         )
-    wait_s = excluded.retry_after_s
-    retry_after_s = None if wait_s is None else min(60, max(1, ceil(wait_s)))
-    left_out: dict[str, object] | None = None
+    left_out: dict[str, object] = {}
     if excluded.reasons:
-        left_out = {"excluded_by": sorted(excluded.reasons)}
-    if excluded.cooling_for == {"rate_limited"}:
-        # Spec 7: every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
-        return EndpointsThrottled(
-            f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
-            retry_after_s=retry_after_s,
-            metadata=left_out,
+        left_out["excluded_by"] = sorted(excluded.reasons)
+    wait_s = excluded.retry_after_s
+    if excluded.closed_for == {"rate_limited"}:
+        # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
+        return until(
+            wait_s,
+            EndpointsThrottled(
+                f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
+                metadata=left_out or None,
+            ),
         )
-    return NoAvailableEndpoint(
-        f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
-        retry_after_s=retry_after_s,
-        metadata=left_out,
+    return until(
+        wait_s,
+        NoAvailableEndpoint(
+            f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
+            metadata=left_out or None,
+        ),
+    )
+
+
+def _unseen_content(request: Request, excluded: Exclusions) -> UnsupportedContent:
+    """A 400 in plain words: agents show it, and take a 404 for a missing model."""
+    told = "; ".join(f"`{model}` cannot take {what}" for model, what in excluded.unseen.items())
+    by_address = any(what.endswith("address") for what in excluded.unseen.values())
+    remedy = "send the bytes as a data URL" if by_address else "leave it out"
+    what = "picture" if any("pictures" in each for each in excluded.unseen.values()) else "file"
+    return UnsupportedContent(
+        f"the last message holds a {what}: {told}. Please {remedy}, or use a model that takes it",
+        param="input" if request.dialect == "responses" else "messages",
+        metadata={"excluded_by": sorted(excluded.reasons)},
     )

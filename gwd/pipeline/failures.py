@@ -1,6 +1,5 @@
 """What the client is told when attempts failed (the table of api.md 6.5), before and inside an answer."""
 
-from math import ceil
 from typing import Any, Final
 
 from gwd.core.errors import (
@@ -15,21 +14,21 @@ from gwd.core.errors import (
     UpstreamFailed,
     UpstreamRefused,
 )
-from gwd.pipeline.attempt import FailedAttempt
+from gwd.pipeline.attempt import Outcome
+from gwd.pipeline.waiting import until
 
 _UNREACHABLE: Final = frozenset(("network", "timeout", "overloaded", "rate_limited"))
 _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_access_denied"))
-MAX_RETRY_AFTER_S: Final = 60
 
 
-def final_error(failures: list[FailedAttempt], *, allows_fallbacks: bool) -> GatewayError:
+def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> GatewayError:
     """The error when no attempt gave output; `metadata.previous_errors` lists them all.
 
     A client that allowed no fallbacks asked for the vendor's own answer, so it is told of a 529 as such.
     """
+    failures = outcome.failures
     if not failures:
         return InternalError("the request could not be sent to any endpoint")
-    faults = [failure.fault for failure in failures]
     metadata: dict[str, Any] = {
         "previous_errors": [
             {
@@ -40,25 +39,29 @@ def final_error(failures: list[FailedAttempt], *, allows_fallbacks: bool) -> Gat
             for failure in failures
         ]
     }
-    last = faults[-1]
-    if last.reason == "bad_request":
-        return _refused(last, metadata)
-    reasons = {fault.reason for fault in faults}
+    last = failures[-1].fault
+    refused = [f.fault for f in failures if f.fault.reason == "bad_request"]
+    reasons = {failure.fault.reason for failure in failures} - {"bad_request"}
+    if last.reason == "bad_request" or (refused and reasons <= _OUR_ACCOUNT):
+        return _refused(refused[-1], metadata)
     if reasons == {"rate_limited"}:
-        return EndpointsThrottled(
-            "every endpoint of this model is throttled; wait and try again",
-            retry_after_s=_retry_after(faults),
-            metadata=metadata,
+        return until(
+            _wait_s(outcome, now_s) or 1,
+            EndpointsThrottled(
+                "every endpoint of this model is throttled; wait and try again", metadata=metadata
+            ),
         )
     if not allows_fallbacks and last.status == 529:
         error = Overloaded("the vendor is overloaded; try again", metadata=metadata)
         error.status = 529
-        return error
+        return until(_wait_s(outcome, now_s), error)
     if reasons <= _UNREACHABLE:
-        return Unavailable(
-            "no endpoint of this model could be reached or is free; try again",
-            retry_after_s=_retry_after(faults) if "rate_limited" in reasons else None,
-            metadata=metadata,
+        return until(
+            _wait_s(outcome, now_s),
+            Unavailable(
+                "no endpoint of this model could be reached or is free; try again",
+                metadata=metadata,
+            ),
         )
     if reasons <= _OUR_ACCOUNT:
         return UpstreamFailed(
@@ -97,6 +100,8 @@ def _refused(fault: Fault, metadata: dict[str, Any]) -> GatewayError:
     return UpstreamRefused(fault.message, status=fault.status or 400, metadata=metadata)
 
 
-def _retry_after(faults: list[Fault]) -> int:
-    hints = [fault.retry_after_s for fault in faults if fault.retry_after_s is not None]
-    return min(MAX_RETRY_AFTER_S, max(1, ceil(min(hints)))) if hints else 1
+def _wait_s(outcome: Outcome, now_s: float) -> float | None:
+    """The soonest of the times that vendors named, or that we keep for those that named none."""
+    times = [outcome.opens_s, *(failure.opens_s for failure in outcome.failures)]
+    known = [opens_s for opens_s in times if opens_s is not None]
+    return max(0.0, min(known) - now_s) if known else None

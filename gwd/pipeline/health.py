@@ -1,32 +1,34 @@
-"""What recent calls say about endpoints: cooldowns, outages, medians of speed. Memory only; a restart forgets it.
+"""What recent calls say about endpoints: rests, outages, medians of speed. Memory only; a restart forgets it.
+
+"No data" is None and never zero: an endpoint that was not measured is not one that measured nothing.
 
 Times are the monotonic clock's seconds, given by the caller.
 """
 
+import logging
 import random
 from collections import deque
 from collections.abc import Iterable
+from math import isinf
 from statistics import median
-from typing import Final
+from typing import Final, Literal
 
-from gwd.core.clock import Clock, SystemClock
+from gwd.core.clock import US_PER_S, Clock, SystemClock, iso
 from gwd.core.counters import Counters
 from gwd.core.errors import Fault
 from gwd.core.target import Target
 from gwd.pipeline.credential_trouble import CredentialTrouble
+from gwd.pipeline.rests import Rest, Rests
 
 OUTAGE_WINDOW_S: Final = 30.0
 OUTAGE_SAMPLES: Final = 3
 OUTAGE_SHARE: Final = 0.3
 SPEED_WINDOW_S: Final = 300.0
 MAX_SAMPLES: Final = 500
-NETWORK_COOLDOWN_AFTER: Final = 3
-NETWORK_COOLDOWN_S: Final = 30.0
-OVERLOADED_COOLDOWN_S: Final = 10.0
-QUOTA_COOLDOWN_S: Final = 900.0
-MAX_HINT_S: Final = 300.0
-MAX_BACKOFF_S: Final = 60.0
-FOREVER_S: Final = 10 * 365 * 86_400.0
+# Faster than any vendor writes: then the answer came in one piece, and its whole time tells how long it took.
+MAX_TOKENS_A_S: Final = 5_000.0
+
+log = logging.getLogger(__name__)
 
 
 class EndpointHealth:
@@ -34,17 +36,8 @@ class EndpointHealth:
 
     def __init__(self) -> None:
         self.attempts: deque[tuple[float, bool]] = deque(maxlen=MAX_SAMPLES)
-        self.speeds: deque[tuple[float, float, float]] = deque(maxlen=MAX_SAMPLES)
+        self.speeds: deque[tuple[float, float, float | None]] = deque(maxlen=MAX_SAMPLES)
         self.network_faults = 0
-
-
-class Cooldown:
-    """Why and until when an endpoint with a credential, or a credential anywhere, is left alone."""
-
-    def __init__(self, until_s: float, reason: str, throttles: int = 0) -> None:
-        self.until_s = until_s
-        self.reason = reason
-        self.throttles = throttles
 
 
 class Health:
@@ -57,92 +50,73 @@ class Health:
         clock: Clock | None = None,
     ) -> None:
         self._counters = counters or Counters()
-        self.trouble = CredentialTrouble(clock or SystemClock())
-        self._rng = rng or random.Random()  # noqa: S311 - jitter, not a secret
+        self._clock = clock or SystemClock()
+        self.trouble = CredentialTrouble(self._clock)
+        self._rests = Rests(rng)
         self._endpoints: dict[str, EndpointHealth] = {}
-        self._pairs: dict[tuple[str, str], Cooldown] = {}
-        self._credentials: dict[str, Cooldown] = {}
 
     def succeeded(
-        self, target: Target, now_s: float, *, ttft_s: float, tokens: int, generation_s: float
+        self,
+        target: Target,
+        now_s: float,
+        *,
+        began_s: float,
+        first_s: float | None,
+        last_s: float | None,
+        tokens: int | None,
+        ended_in_error: bool = False,
     ) -> None:
-        """An attempt produced an answer."""
-        self._counters.attempts[target.adapter, "ok"] += 1
+        """An attempt that began then produced an answer; `tokens` is its output, None where nobody counted.
+
+        The vendor itself may have ended the answer with an error: the attempt is counted as that.
+        """
+        first_s = now_s if first_s is None else first_s
+        last_s = now_s if last_s is None else last_s
+        how = "error_finish" if ended_in_error else "ok"
+        self._counters.attempts[target.adapter, how] += 1
         self.trouble.served(target.credential)
         health = self._endpoint(target.endpoint_id)
         health.attempts.append((now_s, True))
         health.network_faults = 0
-        throughput = tokens / generation_s if generation_s > 0.05 and tokens else 0.0
-        health.speeds.append((now_s, ttft_s, throughput))
-        if self._pairs:
-            self._pairs.pop((target.endpoint_id, target.credential.id), None)
+        throughput = _tokens_a_s(tokens, last_s - first_s, last_s - began_s)
+        health.speeds.append((now_s, max(0.0, first_s - began_s), throughput))
+        for rest in self._rests.end(target, began_s):
+            log.info("%s serves again after %s", _name(target), rest.reason)
 
-    def failed(self, target: Target, fault: Fault, now_s: float) -> None:
-        """An attempt failed for a reason that is not the caller's (api.md 6.4)."""
+    def failed(self, target: Target, fault: Fault, now_s: float, *, asked: int) -> Rest | None:
+        """An attempt failed; `asked` stands for what it asked. Returns the rest that follows, if one does.
+
+        What is the caller's own fault, or holds for this one request alone, says nothing about the endpoint.
+        """
         self._counters.attempts[target.adapter, fault.reason] += 1
         self.trouble.failed(target.credential, fault)
-        if fault.reason == "bad_request":
-            return
+        if fault.reason == "bad_request" or fault.detail == "this_request":
+            return None
         health = self._endpoint(target.endpoint_id)
         health.attempts.append((now_s, False))
-        pair = (target.endpoint_id, target.credential.id)
-        match fault.reason:
-            case "rate_limited":
-                previous = self._pairs.get(pair)
-                throttles = previous.throttles + 1 if previous else 1
-                wait_s = self._throttle_wait(fault.retry_after_s, throttles)
-                self._pairs[pair] = Cooldown(now_s + wait_s, fault.reason, throttles)
-            case "overloaded":
-                self._pairs[pair] = Cooldown(now_s + OVERLOADED_COOLDOWN_S, fault.reason)
-            case "timeout":
-                self._pairs[pair] = Cooldown(now_s + NETWORK_COOLDOWN_S, fault.reason)
-            case "network":
-                health.network_faults += 1
-                if health.network_faults >= NETWORK_COOLDOWN_AFTER:
-                    self._pairs[pair] = Cooldown(now_s + NETWORK_COOLDOWN_S, fault.reason)
-            case "model_access_denied":
-                self._pairs[pair] = Cooldown(now_s + QUOTA_COOLDOWN_S, fault.reason)
-            case "quota_exhausted":
-                self._credentials[target.credential.id] = Cooldown(
-                    now_s + QUOTA_COOLDOWN_S, fault.reason
-                )
-            case "auth_invalid":
-                self._credentials[target.credential.id] = Cooldown(now_s + FOREVER_S, fault.reason)
-            case "upstream_error":
-                pass
-
-    def cooling(self, endpoint_id: str, credential_id: str, now_s: float) -> float | None:
-        """Seconds until this endpoint may be tried with this credential again; None when it may now."""
-        until_s = 0.0
-        if self._pairs:
-            pair = self._pairs.get((endpoint_id, credential_id))
-            until_s = pair.until_s if pair else 0.0
-        if self._credentials:
-            own = self._credentials.get(credential_id)
-            until_s = max(until_s, own.until_s if own else 0.0)
-        return until_s - now_s if until_s > now_s else None
-
-    def cooling_reason(self, endpoint_id: str, credential_id: str) -> str | None:
-        """What the cooldown is for."""
-        pair, own = (
-            self._pairs.get((endpoint_id, credential_id)),
-            self._credentials.get(credential_id),
+        if fault.reason == "network":
+            health.network_faults += 1
+        before = self.rest(target.endpoint_id, target.credential.id, now_s)
+        rest = self._rests.begin(
+            target, fault, now_s, asked=asked, network_faults=health.network_faults
         )
-        if pair is None or (own is not None and own.until_s > pair.until_s):
-            pair = own
-        return pair.reason if pair else None
+        if rest is not None and (before is None or before.reason != rest.reason):
+            log.warning("%s rests %s: %s", _name(target), self._until(rest, now_s), _why(rest))
+        return rest
+
+    def rest(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
+        """The rest of this endpoint with this credential; None when it is awake."""
+        return self._rests.of(endpoint_id, credential_id, now_s)
 
     def forget_credentials(self, edited: Iterable[str] | None = None) -> None:
         """The catalog changed: the edited credentials (None: all of them) get a new chance, as does what hung on it."""
-        if edited is None:
-            self._credentials.clear()
-        for credential_id in edited or ():
-            self._credentials.pop(credential_id, None)
-        self._pairs = {
-            pair: cooldown
-            for pair, cooldown in self._pairs.items()
-            if cooldown.reason in ("rate_limited", "overloaded")
-        }
+        self._rests.forget(edited)
+
+    def _until(self, rest: Rest, now_s: float) -> str:
+        if isinf(rest.until_s):
+            return "until its key is changed"
+        moment = iso(self._clock.now_us() + int((rest.until_s - now_s) * US_PER_S))
+        return f"until {moment}{'' if rest.is_closed else ' or its next success'}"
 
     def has_outage(self, endpoint_id: str, now_s: float) -> bool:
         """Three or more samples and 30 % or more failed in the last 30 s."""
@@ -173,23 +147,34 @@ class Health:
         """Output tokens a second, median of the last five minutes."""
         return self._median(endpoint_id, now_s, 2)
 
-    def _median(self, endpoint_id: str, now_s: float, column: int) -> float | None:
+    def _median(self, endpoint_id: str, now_s: float, column: Literal[1, 2]) -> float | None:
         health = self._endpoints.get(endpoint_id)
         if health is None:
             return None
-        values = [
-            s[column] for s in health.speeds if s[0] >= now_s - SPEED_WINDOW_S and s[column] > 0
-        ]
+        recent = (sample for sample in health.speeds if sample[0] >= now_s - SPEED_WINDOW_S)
+        values = [value for sample in recent if (value := sample[column]) is not None]
         return median(values) if values else None
-
-    def _throttle_wait(self, hint_s: float | None, throttles: int) -> float:
-        if hint_s is not None and hint_s > 0:
-            return min(hint_s, MAX_HINT_S)
-        backoff: float = min(2.0 ** (throttles - 1), MAX_BACKOFF_S)
-        return backoff * (0.9 + 0.2 * self._rng.random())
 
     def _endpoint(self, endpoint_id: str) -> EndpointHealth:
         health = self._endpoints.get(endpoint_id)
         if health is None:
             health = self._endpoints[endpoint_id] = EndpointHealth()
         return health
+
+
+def _tokens_a_s(tokens: int | None, generation_s: float, whole_s: float) -> float | None:
+    """Output tokens a second between the first and the last; of an answer that came at once, over its whole time."""
+    if not tokens:
+        return None
+    if generation_s > 0 and tokens / generation_s <= MAX_TOKENS_A_S:
+        return tokens / generation_s
+    return tokens / max(whole_s, 0.001)
+
+
+def _name(target: Target) -> str:
+    return f"{target.model} at {target.tag} (credential {target.credential.id})"
+
+
+def _why(rest: Rest) -> str:
+    status = "" if rest.status is None else f" (status {rest.status})"
+    return f"{rest.reason}{status}: {rest.message}"

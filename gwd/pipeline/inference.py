@@ -28,7 +28,7 @@ from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import opening_usage
-from gwd.pipeline.books import Books, books_of, explain, given_up_row
+from gwd.pipeline.books import Books, books_of, explain, given_up_row, show
 from gwd.pipeline.closing import Closing, given_up, late
 from gwd.pipeline.counting import count_bill, count_end
 from gwd.pipeline.dispatch import Dispatcher
@@ -47,7 +47,6 @@ from gwd.vendors.base import Signatures
 STREAM_COMMIT_S: Final = 25.0
 KEEPALIVE_S: Final = 10.0
 SETTLE_WAIT_S: Final = 10.0
-_WITH_RECEIPT: Final = frozenset((429, 502, 503, 529))
 
 log = logging.getLogger(__name__)
 
@@ -135,6 +134,7 @@ class Generation:
         error: GatewayError = Draining("the gateway is stopping; try again")
         try:
             admitted, planned = await self._admit()
+            self._outcome.passed_over = planned.passed_over
             if isinstance(admitted, Refused):
                 self._on_record = True
                 error = admitted.error
@@ -142,6 +142,7 @@ class Generation:
                 return
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
+            self._outcome.opens_s = planned.opens_s
             self._hold_nano = admitted.hold_nano
             self._demand = planned.demand
             await self._recall()
@@ -210,7 +211,7 @@ class Generation:
                 ticket,
                 boot_id=line.boot_id,
                 in_flight_cap=line.in_flight_cap,
-                top_up_url=f"{line.app_url}/settings/credits",
+                app_url=line.app_url,
                 now_us=line.clock.now_us(),
             )
             if not isinstance(answer, Stale):
@@ -342,8 +343,7 @@ class Generation:
         outcome, receipt = self._outcome, books.settled.receipt
         if outcome.client_left:
             return
-        if error is not None and receipt is not None and error.status in _WITH_RECEIPT:
-            error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
+        show(receipt, error, outcome)
         if error is not None and not self.head.done():
             self._answer(Head(served=outcome.serving or outcome.trying, error=error))
             return
@@ -382,7 +382,7 @@ class Generation:
         )
         if self._dialect.name == "messages" and self._demand is not None:
             # Only this one states input tokens before the answer has ended.
-            prompt = opening_usage(self._outcome.reported, self._demand, planned.target)
+            prompt = opening_usage(self._outcome, self._demand, planned.target)
             reply = msgspec.structs.replace(reply, prompt=prompt)
         return self._dialect.renderer(self._request, reply)
 

@@ -1,11 +1,31 @@
 """What a generation learns from one endpoint's refusal about those still to be tried."""
 
+from typing import Final
+
+import msgspec
+
 from gwd.core.errors import Fault
+from gwd.core.request import Request
 from gwd.pipeline.routing import Planned
+from gwd.vendors.base import Adapter
+
+SECOND_TRY: Final = frozenset(("invalid_signature", "reasoning_refused", "reasoning_missing"))
+"""The details of a refusal that are worth one more call to the same endpoint."""
+
+
+def for_second_try(request: Request, fault: Fault, adapter: Adapter) -> Request:
+    """The request without what the vendor refused, or with what it misses."""
+    match fault.detail:
+        case "reasoning_refused":
+            return msgspec.structs.replace(request, replay_reasoning=False)
+        case "reasoning_missing":
+            return msgspec.structs.replace(request, replay_reasoning=True)
+        case _:
+            return adapter.without_signatures(request)
 
 
 class Lessons:
-    """What refused attempts teach about the targets still to come (api.md 6.4)."""
+    """What refused attempts teach about the targets still to come."""
 
     def __init__(self) -> None:
         self._refused_rank: int | None = None
@@ -32,6 +52,8 @@ class Lessons:
                 self._too_short = planned
             case "content_policy":
                 self._refused_rank = planned.rank
+            case "elsewhere":
+                return False  # another server may have what this one lacks
             case _:
                 return True
         return False

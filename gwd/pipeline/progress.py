@@ -5,9 +5,10 @@ from typing import Final
 import msgspec
 
 from gwd.core.cost import Price
+from gwd.core.extras import Applied
 from gwd.core.usage import Usage
 from gwd.pipeline.attempt import Outcome
-from gwd.pipeline.bill import received_usage
+from gwd.pipeline.bill import applied_of, received_usage
 from gwd.pipeline.routing import Planned
 from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
@@ -27,11 +28,12 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """One checkpoint: who serves, and the usage that would be billed if the stream broke off here."""
+    """One checkpoint: who serves, the usage and the extras that would be billed if the stream broke off here."""
 
     served: Served
     attempts: int
     usage: Usage
+    applied: Applied = Applied()
 
 
 _encoder: Final = msgspec.json.Encoder()
@@ -83,11 +85,12 @@ class Meter:
             attempts=outcome.attempts,
             usage=received_usage(
                 outcome.reported,
-                self._demand,
+                outcome.demand or self._demand,
                 self._target,
                 output_cap=outcome.output_cap,
                 output_tokens=self._output_tokens,
                 reasoning_tokens=self._reasoning_tokens,
             ),
+            applied=applied_of(outcome, self._target),
         )
         return _encoder.encode(progress)

@@ -1,18 +1,21 @@
-"""The route receipt (`gateway_metadata`, spec 2.2): every field, as JSON, from what the generation knows."""
+"""The route receipt (`gateway_metadata`): every field, as JSON, from what the generation knows."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from gwd.core.cost import Cost, Price
-from gwd.core.money import per_million_json, usd_json
+from gwd.core.extras import Applied
+from gwd.core.money import factor_text, per_million_json, usd_json
 from gwd.pipeline.attempt import FailedAttempt, Outcome
 from gwd.pipeline.routing import Planned
 from gwd.pricing.cost import rates_for
 
+_LIST_PRICE: Final = Applied()
+
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds; None where it did not come to that."""
+    """Milliseconds; None where it did not come to that. A receipt, whose times are all numbers, shows those as 0."""
 
     routing: int
     fallback: int
@@ -43,10 +46,12 @@ def receipt_json(
     cost: Cost,
     prompt_tokens: int,
     timing: Timing,
+    applied: Applied = _LIST_PRICE,
 ) -> msgspec.Raw:
     """The receipt as one JSON fragment. `primary`, the plan's first target, stands in when every attempt failed.
 
-    `prompt_tokens` are all input tokens that were billed: they decide which tier's rates are shown.
+    `prompt_tokens` are all input tokens that were billed: they decide which tier's rates are shown. The rates are those
+    of the list; `pricing.modifiers` are the factors that were applied to them, there only where some were.
     """
     served = outcome.serving
     shown = served or primary
@@ -63,15 +68,28 @@ def receipt_json(
             "attempt": outcome.attempts if served is not None else None,
             "attempts": outcome.attempts,
             "fallback_model": served is not None and served.rank > 0,
-            "fallbacks": [_fallback(failure) for failure in outcome.failures],
+            "fallbacks": [
+                *(_passed_over(name) for name in outcome.passed_over),
+                *(_fallback(failure) for failure in outcome.failures),
+            ],
         },
-        "timing_ms": timing,
-        "cost": _cost(cost),
-        "pricing": _pricing(price, prompt_tokens),
+        "timing_ms": msgspec.structs.replace(
+            timing, ttft=timing.ttft or 0, generation=timing.generation or 0
+        ),
+        "cost": _cost(cost, price),
+        "pricing": _pricing(price, prompt_tokens, applied),
     }
     if shown.forwarded_from is not None:
         body["pipeline"] = {"forwarded_from": shown.forwarded_from}
     return msgspec.Raw(msgspec.json.encode(body))
+
+
+def modifiers_record(applied: Applied) -> dict[str, Any]:
+    """The factors of a bill by field: the value that was given, and what it multiplies the price of tokens by."""
+    return {
+        name: {"value": factor.value, "factor": factor_text(factor.millionths)}
+        for name, factor in applied.factors.items()
+    }
 
 
 def _fallback(failure: FailedAttempt) -> dict[str, Any]:
@@ -84,7 +102,20 @@ def _fallback(failure: FailedAttempt) -> dict[str, Any]:
     }
 
 
-def _cost(cost: Cost) -> dict[str, Any]:
+def _passed_over(name: str) -> dict[str, Any]:
+    """A name of the request's models that the catalog does not know."""
+    return {
+        "vendor": name[:100].lstrip("~").partition("/")[0],
+        "provider": None,
+        "model": name[:100],
+        "outcome": "fatal_error",
+        "reason": "model_access_denied",
+        "duration_ms": 0,
+    }
+
+
+def _cost(cost: Cost, price: Price) -> dict[str, Any]:
+    searches = {"web_search": usd_json(cost.web_search_nano)}
     return {
         "currency": "USD",
         "prompt": usd_json(cost.prompt_nano),
@@ -93,6 +124,7 @@ def _cost(cost: Cost) -> dict[str, Any]:
         "completion": usd_json(cost.completion_nano),
         "reasoning": usd_json(cost.reasoning_nano),
         "request_fee": usd_json(cost.request_fee_nano),
+        **(searches if price.web_search_nano is not None else {}),
         "platform_fee": usd_json(cost.platform_fee_nano),
         "total": usd_json(cost.total_nano),
         "insured": cost.insured,
@@ -100,8 +132,13 @@ def _cost(cost: Cost) -> dict[str, Any]:
     }
 
 
-def _pricing(price: Price, prompt_tokens: int) -> dict[str, Any]:
+def _pricing(price: Price, prompt_tokens: int, applied: Applied) -> dict[str, Any]:
     rates = rates_for(price, prompt_tokens)
+    extras: dict[str, Any] = {}
+    if price.web_search_nano is not None:
+        extras |= {"web_search": usd_json(price.web_search_nano), "searches": applied.searches}
+    if applied.factors:
+        extras["modifiers"] = modifiers_record(applied)
     return {
         "prompt_per_million": per_million_json(rates.prompt_pico),
         "completion_per_million": per_million_json(rates.completion_pico),
@@ -111,6 +148,7 @@ def _pricing(price: Price, prompt_tokens: int) -> dict[str, Any]:
         if price.reasoning_is_separate
         else None,
         "request_fee": usd_json(price.request_nano),
+        **extras,
     }
 
 

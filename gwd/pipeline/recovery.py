@@ -112,11 +112,13 @@ def resolve(
         served.price,
         byok_fee_bps=served.fee_bps if served.byok else None,
         insured=progress.usage.output_total == 0,
+        applied=progress.applied,
     )
     row = charged_row(
         context.ticket,
         progress.usage,
         charged,
+        applied=progress.applied,
         served=served,
         fields={
             "status": "incomplete",

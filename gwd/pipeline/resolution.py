@@ -43,18 +43,23 @@ class Rejected(Exception):
         self.error = error
 
 
-def resolve(request: Request, situation: Situation) -> list[Wanted]:
+def resolve(request: Request, situation: Situation) -> tuple[list[Wanted], tuple[str, ...]]:
+    """The models of the request's names, and the names that nobody knows: those are passed over.
+
+    The refusal of the first is raised where nothing else is left.
+    """
     found: list[Wanted] = []
+    unknown: list[str] = []
     first_error: GatewayError | None = None
     for rank, name in enumerate(request.models):
         try:
             entry = _resolve_one(name, rank, request, situation)
         except Rejected as rejected:
-            # A retired fallback is skipped; whatever else is wrong with a name, the client must see.
-            if (rank == 0 and len(request.models) == 1) or not isinstance(
-                rejected.error, ModelRetired
-            ):
+            # What is unknown or retired is skipped; whatever else is wrong with a name, the client must see.
+            if not isinstance(rejected.error, ModelNotFound | ModelRetired):
                 raise
+            if isinstance(rejected.error, ModelNotFound):
+                unknown.append(name)
             first_error = first_error or rejected.error
             continue
         if all(entry.model.id != other.model.id for other in found):
@@ -62,7 +67,7 @@ def resolve(request: Request, situation: Situation) -> list[Wanted]:
     if not found:
         assert first_error is not None
         raise Rejected(first_error)
-    return found
+    return found, tuple(unknown)
 
 
 def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -> Wanted:

@@ -11,21 +11,21 @@ import msgspec
 
 from gwd.catalog.snapshot import Endpoint, Model
 from gwd.core.cost import Price
-from gwd.core.errors import (
-    GatewayError,
-)
-from gwd.core.request import (
-    Request,
-)
+from gwd.core.errors import GatewayError
+from gwd.core.extras import Sold
+from gwd.core.request import Request
 from gwd.core.target import Credential, Target
 from gwd.credentials.service import VendorKey
 from gwd.pipeline.eligibility import Exclusions, candidates, is_named, matches, needs_of, none_left
+from gwd.pipeline.health import Health
 from gwd.pipeline.resolution import Rejected, Wanted, resolve
 from gwd.pipeline.situation import Situation, Sort
 from gwd.pricing import hold as holds
+from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
 
 MAX_TARGETS: Final = 24
+_NOTHING_SOLD: Final = Sold()
 _NOBODY: Final = Credential(id="", secret="")
 
 
@@ -45,10 +45,16 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Targets in the order they will be tried; never empty."""
+    """Targets in the order they will be tried; never empty.
+
+    `opens_s` is when the first of those that cannot be tried now can be (on the monotonic clock), None without any.
+    `passed_over` are the names of the request's models that nobody knows.
+    """
 
     targets: tuple[Planned, ...]
     demand: Demand
+    opens_s: float | None = None
+    passed_over: tuple[str, ...] = ()
     catalog_revision: int
     organization_revision: int
 
@@ -56,12 +62,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no plan; `stage` places it among the checks: `model` before money, `endpoints` after it.
 
-    `resting` is the target that would have served if a key of its provider were usable now.
+    `closed` is the target that would have served if a key of its provider were usable now.
     """
 
     error: GatewayError
     stage: Literal["model", "endpoints"]
-    resting: Planned | None = None
+    closed: Planned | None = None
+    passed_over: tuple[str, ...] = ()
     catalog_revision: int
     organization_revision: int
 
@@ -73,27 +80,54 @@ def plan(request: Request, situation: Situation) -> Plan | Refusal:
         "organization_revision": situation.organization.revision,
     }
     try:
-        wanted = resolve(request, situation)
+        wanted, passed_over = resolve(request, situation)
     except Rejected as rejected:
         return Refusal(error=rejected.error, stage="model", **revisions)
     demand = holds.measure(request)
     needs = needs_of(request)
     excluded = Exclusions()
-    planned: list[Planned] = []
     pools = [candidates(entry, request, demand, needs, situation, excluded) for entry in wanted]
     if request.preferences.sort and request.preferences.partition == "none":
-        planned = _one_pool(wanted, pools, request, demand, situation, excluded)
+        found = _one_pool(wanted, pools, request, demand, situation, excluded)
     else:
-        for entry, endpoints in zip(wanted, pools, strict=True):
-            planned += _targets(entry, endpoints, request, demand, situation, excluded)
-    if not planned:
+        found = [
+            each
+            for entry, endpoints in zip(wanted, pools, strict=True)
+            for each in _targets(entry, endpoints, request, demand, situation, excluded)
+        ]
+    if not found:
         return Refusal(
             error=none_left(request, demand, excluded),
             stage="endpoints",
-            resting=_resting(excluded, request, demand, situation),
+            closed=_closed(excluded, request, demand, situation),
+            passed_over=passed_over,
             **revisions,
         )
-    return Plan(targets=tuple(planned[:MAX_TARGETS]), demand=demand, **revisions)
+    wait_s = excluded.retry_after_s
+    return Plan(
+        targets=_resting_last(found),
+        demand=demand,
+        opens_s=None if wait_s is None else situation.now_s + wait_s,
+        passed_over=passed_over,
+        **revisions,
+    )
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A target, and until when it rests; None while it is awake."""
+
+    planned: Planned
+    rests_until_s: float | None
+
+
+def _resting_last(found: list[_Found]) -> tuple[Planned, ...]:
+    """What rests is tried behind all that is awake, the soonest end first: a rest only orders."""
+    awake = [each.planned for each in found if each.rests_until_s is None]
+    resting = [(each.rests_until_s, each.planned) for each in found if each.rests_until_s]
+    resting.sort(key=lambda pair: pair[0])
+    # Places are kept for them: where everything awake fails, they are all that is left.
+    awake = awake[: max(MAX_TARGETS - len(resting), MAX_TARGETS // 2)]
+    return (*awake, *(planned for _, planned in resting))[:MAX_TARGETS]
 
 
 def _targets(
@@ -103,8 +137,8 @@ def _targets(
     demand: Demand,
     situation: Situation,
     excluded: Exclusions,
-) -> list[Planned]:
-    """The targets of one model in order."""
+) -> list[_Found]:
+    """The targets of one model in order, rests aside."""
     order = request.preferences.order
     if endpoints and order and not request.preferences.allow_fallbacks:
         endpoints = [e for e in endpoints if is_named(e, order)]
@@ -112,25 +146,31 @@ def _targets(
             excluded.reasons.add("allowed_providers")
     keys_of = {e.id: _usable_keys(e, situation, excluded) for e in endpoints}
     usable = [e for e in endpoints if keys_of[e.id]]
-    if endpoints and not usable and excluded.resting is None:
-        excluded.resting = (entry, endpoints[0])
+    if endpoints and not usable and excluded.closed is None:
+        excluded.closed = (entry, endpoints[0])
     sort = _sort_of(entry, request, situation)
-    planned = [
-        _planned(entry, e, credential_of(key), len(usable), bool(order), sort, demand, situation)
+    found = [
+        _Found(
+            _planned(
+                entry, e, credential_of(key), len(usable), bool(order), sort, demand, situation
+            ),
+            until_s,
+        )
         for e in _ordered(usable, order, sort, situation)
-        for key in keys_of[e.id]
+        for key, until_s in keys_of[e.id]
     ]
     if not request.preferences.allow_fallbacks and not order:
-        return planned[:1]
-    return planned
+        awake = [each for each in found if each.rests_until_s is None]
+        return awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
+    return found
 
 
-def _resting(
+def _closed(
     excluded: Exclusions, request: Request, demand: Demand, situation: Situation
 ) -> Planned | None:
-    if excluded.resting is None:
+    if excluded.closed is None:
         return None
-    entry, endpoint = excluded.resting
+    entry, endpoint = excluded.closed
     sort = _sort_of(entry, request, situation)
     is_ordered = bool(request.preferences.order)
     return _planned(entry, endpoint, _NOBODY, 0, is_ordered, sort, demand, situation)
@@ -148,43 +188,69 @@ def _one_pool(
     demand: Demand,
     situation: Situation,
     excluded: Exclusions,
-) -> list[Planned]:
+) -> list[_Found]:
     """`partition: none`: the endpoints of all models sorted together."""
-    by_endpoint: dict[str, Planned] = {}
-    planned: list[Planned] = []
-    for entry, endpoints in zip(wanted, pools, strict=True):
-        for each in _targets(entry, endpoints, request, demand, situation, excluded):
-            planned.append(each)
-            by_endpoint.setdefault(each.target.endpoint_id, each)
-    everywhere = [e for pool in pools for e in pool if e.id in by_endpoint]
+    found = [
+        each
+        for entry, endpoints in zip(wanted, pools, strict=True)
+        for each in _targets(entry, endpoints, request, demand, situation, excluded)
+    ]
+    there = {each.planned.target.endpoint_id for each in found}
+    everywhere = [e for pool in pools for e in pool if e.id in there]
     position = {
         e.id: place
         for place, e in enumerate(
             _ordered(everywhere, request.preferences.order, request.preferences.sort, situation)
         )
     }
-    return sorted(planned, key=lambda p: position[p.target.endpoint_id])
+    return sorted(found, key=lambda each: position[each.planned.target.endpoint_id])
 
 
-def _usable_keys(endpoint: Endpoint, situation: Situation, excluded: Exclusions) -> list[VendorKey]:
-    """The platform's keys for an endpoint, the one whose prepaid credit ends soonest first (`expiry_first`)."""
-    usable, all_keys = [], situation.vendor_keys.get(endpoint.provider, ())
-    for key in all_keys:
-        if key.secret is None or (
-            key.expires_at_us is not None and key.expires_at_us <= situation.now_us
-        ):
+def _usable_keys(
+    endpoint: Endpoint, situation: Situation, excluded: Exclusions
+) -> list[tuple[VendorKey, float | None]]:
+    """The platform's keys for an endpoint, the one whose prepaid credit ends soonest first (`expiry_first`).
+
+    Each with the end of its rest, None where it is awake; what is closed is left out.
+    """
+    usable: list[tuple[VendorKey, float | None]] = []
+    for key in situation.vendor_keys.get(endpoint.provider, ()):
+        if not is_usable(key, situation.now_us):
             continue
-        wait_s = situation.health.cooling(endpoint.id, key.id, situation.now_s)
-        if wait_s is None:
-            usable.append(key)
+        rest = situation.health.rest(endpoint.id, key.id, situation.now_s)
+        if rest is not None and rest.is_closed:
+            excluded.close(rest.until_s - situation.now_s, rest.reason)
         else:
-            reason = situation.health.cooling_reason(endpoint.id, key.id)
-            excluded.cooling(wait_s, reason)
+            usable.append((key, rest.until_s if rest is not None else None))
     if not usable:
         excluded.unavailable = True
     if len(usable) > 1:
-        usable.sort(key=lambda k: (k.expires_at_us is None, k.expires_at_us or 0, k.sort_order))
+        usable.sort(
+            key=lambda pair: (
+                pair[0].expires_at_us is None,
+                pair[0].expires_at_us or 0,
+                pair[0].sort_order,
+            )
+        )
     return usable
+
+
+def is_usable(key: VendorKey, now_us: int) -> bool:
+    """Whether the key could be opened and its prepaid credit has not ended."""
+    return key.secret is not None and (key.expires_at_us is None or key.expires_at_us > now_us)
+
+
+def can_serve(
+    endpoint: Endpoint, keys: Sequence[VendorKey], health: Health, *, now_us: int, now_s: float
+) -> bool:
+    """Whether a request could be sent there now: it is live, has a price, and a key that is not closed."""
+    if not endpoint.is_live or endpoint.price_at(now_us) is None:
+        return False
+    for key in keys:
+        rest = health.rest(endpoint.id, key.id, now_s)
+        if is_usable(key, now_us) and not (rest is not None and rest.is_closed):
+            return True
+    return False
 
 
 def _ordered(
@@ -248,7 +314,8 @@ def _planned(
 ) -> Planned:
     price = endpoint.price_at(situation.now_us)
     assert price is not None
-    target = target_of(entry.model, endpoint, credential, price)
+    sold = sell(demand.request, endpoint.adapter, price)
+    target = target_of(entry.model, endpoint, credential, price, sold)
     hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
     return Planned(
         target=target,
@@ -266,7 +333,13 @@ def credential_of(key: VendorKey) -> Credential:
     return Credential(id=key.id, secret=key.secret)
 
 
-def target_of(model: Model, endpoint: Endpoint, credential: Credential, price: Price) -> Target:
+def target_of(
+    model: Model,
+    endpoint: Endpoint,
+    credential: Credential,
+    price: Price,
+    sold: Sold = _NOTHING_SOLD,
+) -> Target:
     return Target(
         endpoint_id=endpoint.id,
         model=model.id,
@@ -285,4 +358,6 @@ def target_of(model: Model, endpoint: Endpoint, credential: Credential, price: P
         flags=endpoint.flags,
         price=price,
         credential=credential,
+        sold=sold,
+        input_modalities=frozenset(model.input_modalities),
     )

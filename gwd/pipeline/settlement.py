@@ -7,6 +7,7 @@ import msgspec
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow
 from gwd.core.cost import Cost
+from gwd.core.extras import Applied
 from gwd.core.usage import Usage
 from gwd.keys import service as keys
 from gwd.ledger import service as ledger
@@ -15,7 +16,7 @@ from gwd.pipeline import crossings
 from gwd.pipeline.attempt import Outcome
 from gwd.pipeline.bill import Bill
 from gwd.pipeline.progress import Served, served_of
-from gwd.pipeline.receipt import Timing
+from gwd.pipeline.receipt import Timing, modifiers_record
 from gwd.pipeline.routing import Planned
 from gwd.pipeline.ticket import Ticket, error_columns, identity
 from gwd.spend import service as spend
@@ -80,6 +81,7 @@ def row_of(
         ticket,
         bill.usage,
         bill.cost,
+        applied=bill.applied,
         served=served_of(shown),
         fields={
             "status": bill.status,
@@ -94,6 +96,10 @@ def row_of(
             "generation_ms": timing.generation,
             "latency_ms": timing.total,
             "upstream_id": outcome.upstream_id,
+            "service_tier": outcome.given.values.get("service_tier") if outcome.given else None,
+            "dropped_tools": _encoder.encode(shown.target.sold.refused_tools).decode()
+            if shown.target.sold.refused_tools
+            else None,
             "dropped_parameters": _encoder.encode(outcome.dropped).decode()
             if outcome.dropped
             else None,
@@ -104,9 +110,15 @@ def row_of(
 
 
 def charged_row(
-    ticket: Ticket, usage: Usage, cost: Cost, *, served: Served, fields: dict[str, Any]
+    ticket: Ticket,
+    usage: Usage,
+    cost: Cost,
+    *,
+    applied: Applied,
+    served: Served,
+    fields: dict[str, Any],
 ) -> GenerationRow:
-    """A record with the usage, the cost and the price it was computed from."""
+    """A record with the usage, the cost, and the price and the factors it was computed from."""
     columns = {
         **identity(ticket),
         "model": served.model,
@@ -120,6 +132,10 @@ def charged_row(
         "tokens_output": usage.output,
         "tokens_reasoning": usage.reasoning,
         "images": usage.images,
+        "web_searches": applied.searches,
+        "price_modifiers": _encoder.encode(modifiers_record(applied)).decode()
+        if applied.factors
+        else None,
         "usage_estimated": usage.estimated,
         "prompt_above_bound": usage.above_bound,
         "cost_prompt_nano": cost.prompt_nano,
@@ -128,6 +144,7 @@ def charged_row(
         "cost_completion_nano": cost.completion_nano,
         "cost_reasoning_nano": cost.reasoning_nano,
         "cost_request_fee_nano": cost.request_fee_nano,
+        "cost_web_search_nano": cost.web_search_nano,
         "cost_platform_fee_nano": cost.platform_fee_nano,
         "cost_total_nano": cost.total_nano,
         "insured": cost.insured,
@@ -152,4 +169,5 @@ def _list_price(row: GenerationRow) -> int:
         + row.cost_completion_nano
         + row.cost_reasoning_nano
         + row.cost_request_fee_nano
+        + row.cost_web_search_nano
     )

@@ -1,9 +1,14 @@
 """What a usage costs at a price: each class rounded once, the total is their sum (spec 2.2, design decision 1)."""
 
+from collections.abc import Iterable
+from math import prod
+from typing import Final
+
 import msgspec
 
 from gwd.core.cost import Cost, Price, PriceTier
-from gwd.core.money import PICO_PER_NANO, cost_of_tokens_nano, fee_nano
+from gwd.core.extras import ONE, Applied
+from gwd.core.money import PICO_PER_NANO, fee_nano, nano_from_pico
 from gwd.core.usage import Usage
 
 
@@ -18,24 +23,63 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_pico: int
 
 
-def cost(usage: Usage, price: Price, *, byok_fee_bps: int | None = None, insured: bool) -> Cost:
+class Multiple(msgspec.Struct, frozen=True, kw_only=True):
+    """An exact factor of the price of tokens, as a fraction."""
+
+    above: int = 1
+    below: int = 1
+
+    def nano(self, pico: int) -> int:
+        """Pico-USD at the list price as nano-USD times the factor: rounded once, half up."""
+        return nano_from_pico(pico, above=self.above, below=self.below)
+
+    def nano_up(self, pico: int) -> int:
+        """The same, rounded up."""
+        return -(-pico * self.above // (PICO_PER_NANO * self.below))
+
+
+_ONCE: Final = Multiple()
+_PLAIN: Final = Applied()
+
+
+def multiple_of(millionths: Iterable[int]) -> Multiple:
+    """The product of factors, which stack."""
+    factors = tuple(millionths)
+    if not factors:
+        return _ONCE
+    return Multiple(above=prod(factors), below=ONE ** len(factors))
+
+
+def cost(
+    usage: Usage,
+    price: Price,
+    *,
+    byok_fee_bps: int | None = None,
+    insured: bool,
+    applied: Applied = _PLAIN,
+) -> Cost:
     """The cost of `usage`, for a request that is charged or insured; a failed one has no cost at all.
 
+    The factors `applied` multiply the price of tokens of every class, cache reads and writes too; pictures, the request
+    and searches have amounts of their own, which no factor touches.
     `byok_fee_bps` is given when the owner's own key served: then the classes show the official price and only the
     fee, rounded down, is charged. An insured request is charged nothing and keeps its classes for information.
     """
     rates = rates_for(price, usage.input_total)
+    times = multiple_of(factor.millionths for factor in applied.factors.values())
+    searches_nano = applied.searches * (price.web_search_nano or 0)
     parts = Cost(
-        prompt_nano=cost_of_tokens_nano(usage.input, rates.prompt_pico)
-        + usage.images * price.image_nano,
-        cache_read_nano=cost_of_tokens_nano(usage.cache_read, rates.cache_read_pico),
-        cache_write_nano=_rounded(
+        prompt_nano=times.nano(usage.input * rates.prompt_pico) + usage.images * price.image_nano,
+        cache_read_nano=times.nano(usage.cache_read * rates.cache_read_pico),
+        # The two kinds of cache writes are one class and are rounded together.
+        cache_write_nano=times.nano(
             usage.cache_write_5m * rates.cache_write_5m_pico
             + usage.cache_write_1h * rates.cache_write_1h_pico
         ),
-        completion_nano=cost_of_tokens_nano(usage.output, rates.completion_pico),
-        reasoning_nano=cost_of_tokens_nano(usage.reasoning, rates.reasoning_pico),
+        completion_nano=times.nano(usage.output * rates.completion_pico),
+        reasoning_nano=times.nano(usage.reasoning * rates.reasoning_pico),
         request_fee_nano=price.request_nano,
+        web_search_nano=searches_nano,
         insured=insured,
         byok=byok_fee_bps is not None,
     )
@@ -73,8 +117,3 @@ def _rates(source: Price | PriceTier) -> Rates:
         completion_pico=source.completion_pico,
         reasoning_pico=source.reasoning_pico,
     )
-
-
-def _rounded(pico: int) -> int:
-    """Pico-USD to nano-USD, half up: the two kinds of cache writes are one class and are rounded together."""
-    return (pico + PICO_PER_NANO // 2) // PICO_PER_NANO

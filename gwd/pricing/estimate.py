@@ -48,7 +48,7 @@ def estimate_prompt(request: Request) -> int:
             )
         case Generate() as body:
             total = REPLY_TOKENS + sum(_message(message) for message in body.messages)
-            total += sum(_tool(tool) for tool in body.tools)
+            total += sum(_tool(tool) for tool in body.tools_in_sight)
             if body.output is not None and body.output.schema is not None:
                 total += _json(body.output.schema)
             return total

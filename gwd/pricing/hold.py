@@ -10,7 +10,8 @@ from typing import Final, assert_never
 import msgspec
 
 from gwd.core.cost import Price
-from gwd.core.money import PICO_PER_NANO, fee_nano
+from gwd.core.extras import fills_prompt
+from gwd.core.money import fee_nano
 from gwd.core.request import (
     CacheTtl,
     FilePart,
@@ -26,23 +27,20 @@ from gwd.core.request import (
 )
 from gwd.core.target import LEAST_OUTPUT, Target
 from gwd.pricing.bound import bound_prompt
-from gwd.pricing.cost import Rates, reachable_rates
+from gwd.pricing.cost import Multiple, Rates, multiple_of, reachable_rates
 from gwd.pricing.estimate import count_images, estimate_prompt
+from gwd.pricing.extras import ceilings
 
 DEFAULT_OUTPUT_BOUND: Final = 32_768
 _CLASSES: Final = 5
-_RUN_BY_THE_VENDOR: Final = frozenset(
-    ("tools", "mcp_servers", "web_search_options", "search_parameters", "enable_search")
-)
-"""Fields that pass through to a vendor of the request's own family and have it run tools for the answer."""
+_ONCE: Final = Multiple()
 
 
 class Demand(msgspec.Struct, kw_only=True):
     """What a request asks for, in tokens: measured once, before any target is considered.
 
     `output_cap` is the client's own limit. `writes_1h` tells that a one-hour prompt-cache mark is present. The
-    estimate of the prompt is computed when it is first asked for: a healthy request never needs it. `vendor_tools`
-    tells that tools are named which a vendor of the request's own family runs by itself.
+    estimate of the prompt is computed when it is first asked for: a healthy request never needs it.
     """
 
     request: Request
@@ -51,7 +49,6 @@ class Demand(msgspec.Struct, kw_only=True):
     generates: bool
     writes_1h: bool
     output_cap: int | None
-    vendor_tools: bool = False
     estimated: int | None = None
 
     @property
@@ -60,10 +57,6 @@ class Demand(msgspec.Struct, kw_only=True):
         if self.estimated is None:
             self.estimated = min(estimate_prompt(self.request), self.prompt_bound)
         return self.estimated
-
-    def runs_tools_at(self, target: Target) -> bool:
-        """Whether this target may run tools of its own, whose findings and further answers it bills."""
-        return self.vendor_tools and target.adapter == self.request.family
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +78,6 @@ def measure(request: Request) -> Demand:
         generates=generates,
         writes_1h=isinstance(body, Generate) and "1h" in _cache_marks(body),
         output_cap=body.max_output_tokens if isinstance(body, Generate) else None,
-        vendor_tools=not _RUN_BY_THE_VENDOR.isdisjoint(request.extras or ()),
     )
 
 
@@ -94,10 +86,10 @@ def longest_answer(target: Target) -> int:
     return target.max_completion_tokens or target.context_length
 
 
-def caps_all(demand: Demand, target: Target) -> bool:
+def caps_all(target: Target) -> bool:
     """Whether a cap on the answer limits all that the vendor bills of it: not reasoning that stands beside, and not
     what it writes between the tools that it runs."""
-    return not (target.flags.reasoning_excluded or demand.runs_tools_at(target))
+    return not (target.flags.reasoning_excluded or fills_prompt(target.sold))
 
 
 def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -> int:
@@ -109,7 +101,7 @@ def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -
     if not demand.generates:
         return 0
     if demand.output_cap is not None:
-        if not caps_all(demand, target):
+        if not caps_all(target):
             return longest_answer(target)
         cap = min(demand.output_cap, target.max_completion_tokens)
         return max(cap, LEAST_OUTPUT.get(target.adapter, 0))
@@ -124,12 +116,17 @@ def hold(
 ) -> Hold:
     """The credit that covers the dearest way this target can answer the request.
 
+    What it is sold of the priced extras counts at its dearest. Tools that the vendor runs write their results into the
+    prompt, so with them only the context bounds it.
     On the owner's own key only the fee is held; its fallback to the platform's key is a target of its own.
     """
     prompt = demand.prompt_bound
     if demand.generates:
         # A longer prompt is refused by the vendor. A batch of embeddings may well exceed one context.
         prompt = min(prompt, target.context_length)
+    sold = target.sold
+    if fills_prompt(sold):
+        prompt = max(prompt, target.context_length)
     output = bound_output(demand, target, default_output_bound=default_output_bound)
     amount = hold_nano(
         target.price,
@@ -137,6 +134,8 @@ def hold(
         output_tokens=output,
         images=demand.images,
         writes_1h=demand.writes_1h,
+        times=multiple_of(ceilings(target.price, target.adapter, sold).values()),
+        searches=sold.searches,
     )
     if target.credential.byok:
         amount = fee_nano(amount, target.credential.fee_bps)
@@ -144,7 +143,14 @@ def hold(
 
 
 def hold_nano(
-    price: Price, *, prompt_tokens: int, output_tokens: int, images: int, writes_1h: bool
+    price: Price,
+    *,
+    prompt_tokens: int,
+    output_tokens: int,
+    images: int,
+    writes_1h: bool,
+    times: Multiple = _ONCE,
+    searches: int = 0,
 ) -> int:
     """The dearest official price of at most so many tokens, in nano-USD, rounded up.
 
@@ -156,8 +162,9 @@ def hold_nano(
         for rates in reachable_rates(price, prompt_tokens)
     )
     # Each class of the real cost is rounded half up on its own: at most half a nano a class above the exact sum.
-    rounded_up = -(-tokens_pico // PICO_PER_NANO) + _CLASSES
-    return rounded_up + price.request_nano + images * price.image_nano
+    rounded_up = times.nano_up(tokens_pico) + _CLASSES
+    pieces = images * price.image_nano + searches * (price.web_search_nano or 0)
+    return rounded_up + price.request_nano + pieces
 
 
 def _dearest_prompt(rates: Rates, *, writes_1h: bool) -> int:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from gwd.core.extras import fills_prompt
 from gwd.core.target import Target
 from gwd.core.usage import MAX_COUNT, Usage
 from gwd.pricing.hold import Demand, caps_all, longest_answer
@@ -42,13 +43,13 @@ def limits_of(demand: Demand, target: Target, *, output_cap: int | None, inputs:
     """
     longest = longest_answer(target) if demand.generates else 0
     output = longest
-    if output_cap is not None and caps_all(demand, target):
+    if output_cap is not None and caps_all(target):
         output = output_cap + output_cap * CAP_SLACK_PERCENT // 100 + CAP_SLACK
     return Limits(
         prompt=min(target.context_length * inputs, MAX_COUNT),
         output=min(output, MAX_COUNT),
         output_beside=min(max(output, longest), MAX_COUNT),
-        prompt_bound=MAX_COUNT if demand.runs_tools_at(target) else demand.prompt_bound,
+        prompt_bound=MAX_COUNT if fills_prompt(target.sold) else demand.prompt_bound,
         is_unreliable=target.flags.usage_unreliable,
     )
 

@@ -4,12 +4,14 @@ Owns: each organization's settings for it and the attempts: when one is due, cla
 Does not own: the call itself (jobs, through outbound), the hook's secret in the clear (management seals and opens it),
 the alert about a failure (whoever runs the job raises it).
 Invariants: one attempt at a time per organization; an attempt's id is the purchase's reference, so it adds credit once
-whatever is repeated; what succeeded or is pending in a month never exceeds the monthly cap; after a failed attempt
-nothing is tried for an hour unless the settings change; an organization that was deleted is never asked for money.
+whatever is repeated; what succeeded or is pending in a month never exceeds the monthly cap, and one that it stops is
+told once, as the last attempt and as an alert; after a failed attempt nothing is tried for an hour unless the settings
+change; an organization that was deleted is never asked for money.
 Speaks to: ledger, orgs, store, core.
 """
 
 from gwd.topup.attempts import (
+    CappedTopUp,
     ClaimedAttempt,
     FailedAttempt,
     begin,
@@ -17,11 +19,13 @@ from gwd.topup.attempts import (
     consider,
     due,
     fail,
+    note_capped,
     succeed,
 )
 from gwd.topup.settings import PatchTopUp, TopUp, get, patch, record
 
 __all__ = [
+    "CappedTopUp",
     "ClaimedAttempt",
     "FailedAttempt",
     "PatchTopUp",
@@ -32,6 +36,7 @@ __all__ = [
     "due",
     "fail",
     "get",
+    "note_capped",
     "patch",
     "record",
     "succeed",

@@ -5,11 +5,13 @@ from typing import Final
 import msgspec
 
 from gwd import ledger
+from gwd.core.clock import iso
 from gwd.core.ids import mint
-from gwd.core.periods import period_start_us
+from gwd.core.money import usd_text
+from gwd.core.periods import period_end_us, period_start_us
 from gwd.orgs.settings import is_deleted
 from gwd.store.connection import Connection
-from gwd.topup.decision import COOLDOWN_US, next_try_us, wanted
+from gwd.topup.decision import COOLDOWN_US, has_room, next_try_us
 
 LEASE_US: Final = 180_000_000  # longer than all that one run claims may take
 MAX_CLAIMED: Final = 10
@@ -71,20 +73,36 @@ class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     next_attempt_at_us: int | None
 
 
-def consider(
-    connection: Connection, organization_id: str, owned_nano: int, *, now_us: int
-) -> str | None:
-    """Begin an attempt if credit is under the threshold and nothing speaks against it; gives back its id."""
-    amount_nano = due(connection, organization_id, owned_nano, now_us=now_us)
-    if amount_nano is None:
-        return None
-    return begin(connection, organization_id, amount_nano, now_us=now_us)
+class CappedTopUp(msgspec.Struct, frozen=True, kw_only=True):
+    """A top-up that is wanted and that the month's cap leaves no room for, until the month ends."""
+
+    organization_id: str
+    amount_nano: int
+    threshold_nano: int
+    monthly_cap_nano: int
+    taken_nano: int
+    month_us: int
+    ends_us: int
+
+    @property
+    def reason(self) -> str:
+        """What stops it, and what helps."""
+        return (
+            f"monthly_cap of {usd_text(self.monthly_cap_nano)} USD: {usd_text(self.taken_nano)} USD were bought this"
+            f" month, and {usd_text(self.amount_nano)} USD more would exceed it; raise monthly_cap, or wait until"
+            f" {iso(self.ends_us)}"
+        )
+
+    @property
+    def mark(self) -> str:
+        """What lets it be told once for a month, a cap and an amount."""
+        return f"topup_cap:{self.organization_id}:{self.monthly_cap_nano}:{self.amount_nano}:{self.month_us}"
 
 
 def due(
     connection: Connection, organization_id: str, owned_nano: int, *, now_us: int
-) -> int | None:
-    """What should be bought now, in nano-USD; changes nothing.
+) -> int | CappedTopUp | None:
+    """What should be bought now, in nano-USD, or what stops it; changes nothing.
 
     An organization without automatic top-up costs the writer one look into its memory.
     """
@@ -96,16 +114,22 @@ def due(
     threshold_nano, amount_nano, monthly_cap_nano = row
     if owned_nano >= threshold_nano:
         return None
-    taken = connection.row(_TAKEN, (organization_id, period_start_us("monthly", now_us)))
+    month_us = period_start_us("monthly", now_us)
+    taken = connection.row(_TAKEN, (organization_id, month_us))
     assert taken is not None
-    is_wanted = wanted(
-        owned_nano,
-        threshold_nano=threshold_nano,
+    if has_room(amount_nano=amount_nano, monthly_cap_nano=monthly_cap_nano, taken_nano=taken[0]):
+        return int(amount_nano)
+    ends_us = period_end_us("monthly", now_us)
+    assert ends_us is not None
+    return CappedTopUp(
+        organization_id=organization_id,
         amount_nano=amount_nano,
+        threshold_nano=threshold_nano,
         monthly_cap_nano=monthly_cap_nano,
         taken_nano=taken[0],
+        month_us=month_us,
+        ends_us=ends_us,
     )
-    return int(amount_nano) if is_wanted else None
 
 
 def begin(
@@ -115,6 +139,21 @@ def begin(
     attempt_id = mint("top_")
     begun = connection.execute(_BEGIN, (attempt_id, organization_id, amount_nano, now_us, now_us))
     return attempt_id if begun else None
+
+
+def consider(
+    connection: Connection, organization_id: str, owned_nano: int, *, now_us: int
+) -> str | None:
+    """Begin an attempt if credit is under the threshold and nothing speaks against it; gives back its id."""
+    amount_nano = due(connection, organization_id, owned_nano, now_us=now_us)
+    if not isinstance(amount_nano, int):
+        return None
+    return begin(connection, organization_id, amount_nano, now_us=now_us)
+
+
+def note_capped(connection: Connection, capped: CappedTopUp, *, now_us: int) -> None:
+    """Remember as the last attempt that the month's cap left no room for one."""
+    connection.execute(_REMEMBER, (now_us, "stopped", capped.reason, capped.organization_id))
 
 
 def _is_enabled(connection: Connection, organization_id: str) -> bool:

@@ -6,17 +6,8 @@ RETRY_GAPS_US: Final = (60_000_000, 300_000_000, 1_800_000_000)
 COOLDOWN_US: Final = 3_600_000_000
 
 
-def wanted(
-    owned_nano: int,
-    *,
-    threshold_nano: int,
-    amount_nano: int,
-    monthly_cap_nano: int | None,
-    taken_nano: int,
-) -> bool:
-    """Below the threshold, and the month's cap leaves room for the whole amount; nothing is bought in part."""
-    if owned_nano >= threshold_nano:
-        return False
+def has_room(*, amount_nano: int, monthly_cap_nano: int | None, taken_nano: int) -> bool:
+    """Whether the month's cap leaves room for the whole amount; nothing is bought in part."""
     return monthly_cap_nano is None or taken_nano + amount_nano <= monthly_cap_nano
 
 

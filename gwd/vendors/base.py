@@ -5,7 +5,8 @@ from typing import Protocol
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, Part, Request
+from gwd.core.extras import Given
+from gwd.core.request import Family, FilePart, ImagePart, Part, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage
@@ -21,6 +22,11 @@ class StreamDecoder(Protocol):
     @property
     def usage(self) -> Usage | None:
         """What the vendor has reported so far: the bill of a stream that breaks off or whose client leaves."""
+        ...
+
+    @property
+    def given(self) -> Given | None:
+        """What the vendor has said so far of the priced extras; None when it has said nothing of them."""
         ...
 
     def feed(self, frame: Frame) -> list[Event]:
@@ -67,6 +73,10 @@ class Adapter(Protocol):
         """The call for this target; it streams exactly if the client streams. Raises InvalidRequest for content that
         this format cannot carry at all (the pipeline then skips the target, or refuses if none is left).
         `UpstreamCall.dropped` names the parameters left out."""
+        ...
+
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        """Whether this format can carry a picture or file of the request. May raise InvalidRequest for: no."""
         ...
 
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:

@@ -1,4 +1,4 @@
-"""What the words of a failed answer say, against its status: whose fault it was and of what kind (api.md 6.4).
+"""What the words of a failed answer say, against its status: whose fault it was and of what kind.
 
 Vendors disagree with their own status codes: an empty account is a 400, a 403 or a 429, a full context a 400 or a
 500, an unknown model a 400. The rules look at the vendor's own words only, never at what it quotes: that may be the
@@ -53,10 +53,44 @@ _QUOTA: Final = (
     "额度不足",
     "欠费",
 )
+# Money, which no minute brings back.
+_EMPTY_PURSE: Final = (
+    "balance",
+    "credits",
+    "billing_",
+    "payment",
+    "spend",
+    "insufficient_",
+    "arrearage",
+    "余额",
+    "欠费",
+)
+# An allowance that is used up, in any order of the words; beside a word for a minute it is a throttle.
+_ALLOWANCE: Final = re.compile(
+    r"\b(?:quota|allowance|allotment)\b[^.]{0,60}\b(?:exceeded|exhausted|used up|reached|depleted|consumed)\b"
+    r"|\b(?:exceeds?|exceeded|exhausted|used up|reached|hit|over|out of|depleted)\b[^.]{0,60}"
+    r"\b(?:quota|allowance|allotment|subscription|usage limit|(?:daily|weekly|monthly|free|plan)\b[^.]{0,20}\blimit)\b"
+    r"|\b(?:daily|weekly|monthly|subscription|plan)\b[^.]{0,20}\b(?:limit|quota|usage)\b[^.]{0,30}"
+    r"\b(?:exceeded|exhausted|reached|used)\b"
+    r"|\busage limit\b|\bper[- _](?:day|week|month)\b|额度"
+)
+_OF_A_MINUTE: Final = re.compile(
+    r"per[ _-]?(?:minute|second|min\b|sec\b)|\b[rt]p[ms]\b|/(?:min|minute|sec|second)\b|每分钟|每秒"
+)
+# "Limit 30000, Requested 45000": no waiting makes room for this one, and others have as much as before.
+_LIMIT_AND_ASKED: Final = re.compile(
+    r"\blimit:? (\d[\d,]*)\b.{0,60}?\brequested:? (\d[\d,]*)", re.DOTALL
+)
 # Words that say it as an error code or under a status of that meaning; in other texts they may be the client's own.
 _QUOTA_WORD: Final = ("billing",)
 _POLICY_WORD: Final = ("moderation",)
-_THROTTLED_CODE: Final = ("rate_limit", "ratelimit", "throttl", "too_many_requests")
+_THROTTLED_CODE: Final = (
+    "rate_limit",
+    "ratelimit",
+    "throttl",
+    "too_many_requests",
+    "resource_exhausted",
+)
 # A request above the tokens of a minute is refused as too large, though another account may take it.
 _THROTTLED: Final = ("per minute (tpm)", "per min (tpm)")
 _CONTEXT: Final = (
@@ -145,7 +179,9 @@ _AUTH: Final = (
     "invalid x-api-key",
     "authentication_error",
     "deactivated account",
+    "reported as leaked",
 )
+_WRONG_PLACE: Final = "user location is not supported"
 # An account of ours that was switched off: a code such as account_deactivated, or a sentence.
 _SWITCHED_OFF: Final = re.compile(
     r"\b(?:account|organi[sz]ation|project|team|workspace|api[ _]key)(?: (?:…|\S*[\d:-]\S*))?"
@@ -169,7 +205,8 @@ _NO_MODEL: Final = re.compile(
     r"(?::? (?:…|\S*[\d/:.-]\S*))?(?: is| was| has been| does)? "
     r"(?:not exist|not found|not supported|not available|invalid|disabled|decommissioned)\b"
     r"|(?:unknown|unavailable|unsupported|invalid) model(?: name| id)?\s*(?:[:,.…]|$)"
-    r"|\S+ is not a valid model id\b|not found the model |unable to access model |invocation of model id |模型不存在)"
+    r"|\S+ is not a valid model id\b|not found the model |unable to access model |invocation of model id "
+    r"|no (?:allowed )?(?:endpoints|providers) (?:found|available|are available) for |模型不存在)"
 )
 # A complaint about a field, which names it: the client chose that name, so only the code tells of anything else.
 _OF_A_FIELD: Final = re.compile(
@@ -177,11 +214,48 @@ _OF_A_FIELD: Final = re.compile(
     r"|(?:unknown|unrecogni[sz]ed|unexpected|unsupported) (?:request |keyword )?"
     r"(?:parameter|argument|field|name|property|key)\b|invalid (?:parameter|field|property)\b"
 )
-# A 404 about something that the request refers to: the next endpoint does not know it either.
-_OTHER_THING: Final = re.compile(
-    r"\b(?:conversation|response|previous_response|file|vector store|container|prompt|item|image|thread|assistant"
-    r"|skill|session|cached ?content|batch)\b.*(?:not found|not exist|no such|unknown|expired)"
-    r"|no (?:such )?(?:conversation|response|file|vector store|container|prompt|item|thread|skill|session)\b"
+# A 403 or 404 speaks of the request where it names a part of it, whatever else it names: the next request may not
+# hold such a part.
+_OF_THE_REQUEST: Final = re.compile(
+    r"\b(?:tools?|tool[ _](?:use|calls?|choice)|functions?|image|images|picture|pictures|photos?|vision|multi-?modal"
+    r"|audio|videos?|speech|files?|pdfs?|documents?|attachments?|prompts?|conversations?|threads?|responses?"
+    r"|previous_response(?:_id)?|vector stores?|containers?|items?|assistants?|skills?|sessions?|cached ?contents?"
+    r"|batch(?:es)?|messages?|contents?|inputs?|parameters?|schemas?|structured outputs?|json|response_format"
+    r"|streaming|stream|web[ _]search|grounding|cache[ _]control|prompt caching|reasoning|thinking|temperature"
+    r"|prefill|logprobs|citations?|urls? (?:you|in)|system instructions?|developer instructions?)\b"
+)
+# An address that leads nowhere, or a place in front of the vendor that lets nobody in.
+_OF_THE_ADDRESS: Final = re.compile(
+    r"page not found|no route|unknown (?:url|path|route|endpoint)|invalid url|cannot (?:get|post)\b|/v\d"
+    r"|url [^.]{0,20}not found|resource (?:was )?not found|endpoint (?:was )?not found|no handler|nosuchbucket"
+)
+_OF_THE_ACCOUNT: Final = re.compile(
+    r"\b(?:models?|deployments?|accounts?|organi[sz]ations?|projects?|teams?|workspaces?|tenants?|tenancy|subscriptions?"
+    r"|subscribe|plans?|tiers?|billing|quota|api[ _-]?keys?|keys?|credentials?|tokens?|scopes?|permissions?|access"
+    r"|authori[sz](?:ed|ation)|unauthori[sz]ed|authenticat(?:ed|ion)|regions?|countr(?:y|ies)|territor(?:y|ies)"
+    r"|locations?|ip(?: address)?|referr?er|origin|entitled|entitlement|verified|verify|licen[sc]ed?|gated|agreement"
+    r"|terms|roles?|iam|data policy|whitelist(?:ed)?|allow-?list(?:ed)?|users?|caller|customers?|consumer"
+    r"|service|api)\b|模型|账户|账号|权限"
+)
+_BARE: Final = re.compile(
+    r"\W*(?:http )?(?:40[34]\W*)?(?:error\W*)?(?:not[ _]found|forbidden|denied|no)?\W*"
+)
+_ACCESS_CODE: Final = (
+    "permission_denied",
+    "permissiondenied",
+    "access_denied",
+    "accessdenied",
+    "not_authorized",
+    "unauthorized",
+    "unsupported_country",
+    "permission_error",
+    "forbidden",
+    "deploymentnotfound",
+    "deployment_not_found",
+    "invalid_api_key",
+    "account",
+    "organization",
+    "project",
 )
 _QUOTED: Final = re.compile(r"""(?<!\w)(["'`]).*?\1(?!\w)|“.*?”""", re.DOTALL)
 _INNER_MESSAGE: Final = re.compile(r'"error"\s*:\s*\{[^{}]*?"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
@@ -191,6 +265,21 @@ def own_words(message: str) -> str:
     """The message without what it quotes; of an error that passes on another one, the inner message."""
     inner = _INNER_MESSAGE.search(message)
     return _QUOTED.sub("…", inner[1] if inner else message)
+
+
+def is_throttled_code(codes: str) -> bool:
+    """Whether the error's code or type says that it is a limit; in lower case."""
+    return _any(_THROTTLED_CODE, codes)
+
+
+def is_too_large_for_a_minute(said: str) -> bool:
+    """Whether one request asked for more than a whole minute allows."""
+    found = _LIMIT_AND_ASKED.search(said)
+    return found is not None and _count(found[2]) > _count(found[1])
+
+
+def _count(digits: str) -> int:
+    return int(digits.replace(",", "")[:18] or "0")
 
 
 def reason_by_words(status: int | None, codes: str, message: str, kind: str) -> Finding | None:
@@ -217,6 +306,10 @@ def _of_our_account(status: int | None, codes: str, said: str) -> Finding | None
     if (account or is_broken or status in (None, 400)) and (
         _any(_QUOTA, wording) or _any(_QUOTA_WORD, wording if account else codes)
     ):
+        if status == 429 and _OF_A_MINUTE.search(said) and not _any(_EMPTY_PURSE, wording):
+            return "rate_limited", None
+        return "quota_exhausted", None
+    if status == 429 and _ALLOWANCE.search(said) and not _OF_A_MINUTE.search(said):
         return "quota_exhausted", None
     if (is_broken or status in (None, 400, 403, 413, 422)) and (
         _any(_THROTTLED_CODE, codes) or (status in (400, 413) and _any(_THROTTLED, said))
@@ -245,14 +338,29 @@ def _of_the_request(status: int | None, codes: str, said: str, message: str) -> 
 
 def _of_our_access(status: int | None, codes: str, said: str) -> Finding | None:
     """Credentials and models."""
-    wording = f"{codes} {said}"
-    if status in (None, 400, 403) and (_any(_AUTH, wording) or _SWITCHED_OFF.search(wording)):
-        return "auth_invalid", None
-    if status == 404 and "model" not in wording and _OTHER_THING.search(said):
-        return "bad_request", None
+    if status in (None, 400, 403):
+        if _any(_AUTH, codes) or _SWITCHED_OFF.search(codes):
+            return "auth_invalid", None
+        if _any(_AUTH, said) or _SWITCHED_OFF.search(said):
+            return "auth_invalid", "by_words"
     if status in (None, 400, 422) and (_any(_NO_MODEL_CODE, codes) or _NO_MODEL.match(said)):
         return "model_access_denied", None
+    if status in (403, 404):
+        return _of_the_model_or_the_request(codes, said)
+    if status == 400 and _WRONG_PLACE in said:
+        return "model_access_denied", None
     return None
+
+
+def _of_the_model_or_the_request(codes: str, said: str) -> Finding:
+    """A refusal that speaks of the model or of our account, or else of something in this one request."""
+    if _any(_NO_MODEL_CODE, codes) or _NO_MODEL.match(said) or _OF_THE_ADDRESS.search(said):
+        return "model_access_denied", None
+    if _OF_THE_REQUEST.search(said):
+        return "bad_request", "elsewhere"
+    if _OF_THE_ACCOUNT.search(said) or _BARE.fullmatch(said) or _any(_ACCESS_CODE, codes):
+        return "model_access_denied", None
+    return "bad_request", "elsewhere"
 
 
 def _of_the_vendor(status: int | None, kind: str, wording: str) -> Finding | None:

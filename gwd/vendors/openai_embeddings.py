@@ -4,20 +4,25 @@ import base64
 import binascii
 import struct
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final
 
 import msgspec
 
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
-from gwd.core.request import Embed, Family, Request
-from gwd.core.sse import BOM, Frame
+from gwd.core.extras import Given
+from gwd.core.odd_json import UNREADABLE
+from gwd.core.request import Embed, Family, FilePart, ImagePart, Request
+from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage
 from gwd.vendors.base import Signatures, UndecodableError
+from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_chat.call import headers_for, url_for
-from gwd.vendors.openai_chat.faults import error_in, fault_inside, fault_of
+from gwd.vendors.openai_chat.faults import error_in, fault_inside
 from gwd.vendors.openai_chat.user import user_for
+from gwd.vendors.second_reading import read_any, reader
 from gwd.vendors.usage import usage_of
 from gwd.vendors.usage_formats import EMBEDDINGS
 
@@ -35,8 +40,7 @@ class AnswerWire(msgspec.Struct):
     error: Any = None
 
 
-_ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
-_ANY: Final = msgspec.json.Decoder().decode
+_ANSWER: Final = reader(msgspec.json.Decoder(AnswerWire).decode)
 
 
 class OpenaiEmbeddings:
@@ -69,12 +73,15 @@ class OpenaiEmbeddings:
             stream=False,
         )
 
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return False
+
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
         assert isinstance(request.body, Embed)
         try:
-            answer = _ANSWER(body.removeprefix(BOM))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            answer = _ANSWER(body)
+        except UNREADABLE:
             return [Failed(_fault_in(body))]
         if answer.error:
             return [Failed(fault_inside(answer.error))]
@@ -102,6 +109,7 @@ class NoStream:
     """Embeddings are never streamed; a server that does so is not understood."""
 
     usage: Usage | None = None
+    given: Given | None = None
 
     def feed(self, frame: Frame) -> list[Event]:
         raise UndecodableError("an embeddings answer can't be a stream")
@@ -113,8 +121,8 @@ class NoStream:
 
 def _fault_in(body: bytes) -> Fault:
     try:
-        error = error_in(_ANY(body))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        error = error_in(read_any(body))
+    except UNREADABLE:
         error = None
     if error is None:
         raise UndecodableError("the answer is not a list of embeddings") from None
@@ -122,24 +130,27 @@ def _fault_in(body: bytes) -> Fault:
 
 
 def _in_order(items: list[ItemWire], count: int) -> tuple[tuple[float, ...], ...]:
+    """One vector for each input: told by `index` where the server numbers at all, else by the order of the list."""
     if len(items) != count:
         raise UndecodableError(f"{len(items)} vectors came for {count} inputs")
-    indices = [item.index for item in items]
-    # Order is told by `index` where the server numbers at all; otherwise it is the order of the list.
-    numbered = all(index is not None for index in indices)
-    if numbered and sorted(index or 0 for index in indices) == list(range(count)):
+    indices = [item.index for item in items if item.index is not None]
+    if indices:
+        if sorted(indices) != list(range(count)):
+            raise UndecodableError("the indices of the vectors are not those of the inputs")
         items = sorted(items, key=lambda item: item.index or 0)
     return tuple(_vector(item.embedding) for item in items)
 
 
 def _vector(embedding: tuple[float, ...] | str) -> tuple[float, ...]:
-    if isinstance(embedding, tuple):
-        return embedding
-    try:
-        data = base64.b64decode(embedding, validate=True)
-        return struct.unpack(f"<{len(data) // 4}f", data)
-    except (binascii.Error, struct.error):
-        raise UndecodableError("a vector is neither numbers nor base64 of float32") from None
+    if isinstance(embedding, str):
+        try:
+            data = base64.b64decode(embedding, validate=True)
+            embedding = struct.unpack(f"<{len(data) // 4}f", data)
+        except (binascii.Error, ValueError, struct.error):
+            raise UndecodableError("a vector is neither numbers nor base64 of float32") from None
+    if not embedding or not isfinite(sum(embedding)):
+        raise UndecodableError("a vector is empty, or holds what is no number")
+    return embedding
 
 
 ADAPTER: Final = OpenaiEmbeddings()

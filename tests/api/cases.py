@@ -397,6 +397,10 @@ CASES: dict[str, Case] = {
     "PATCH /organizations/<organization>": Case(
         build=keyed(organization, "organization", suspended=True)
     ),
+    "GET /organizations/<organization>/settings": Case(build=keyed(organization, "organization")),
+    "PATCH /organizations/<organization>/settings": Case(
+        build=keyed(organization, "organization", byok_fee_percent=2)
+    ),
     "DELETE /organizations/<organization>": Case(build=keyed(organization, "organization")),
     "GET /audit": ANY,
     "GET /budgets": ANY,
@@ -427,6 +431,8 @@ CASES: dict[str, Case] = {
     "POST /credits/grants": Case(build=body(kind="promotional", amount=1), success=201),
     "POST /credits/purchases": Case(build=body(amount=1), success=201),
     "POST /credits/refunds": Case(build=refund, success=201),
+    "POST /credits/adjustments": Case(build=body(amount=1, reason="a test"), success=201),
+    "GET /notifications/events": ANY,
     "POST /ledger/verify": ANY,
     "GET /credits/auto-topup": ANY,
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),

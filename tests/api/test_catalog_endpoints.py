@@ -92,15 +92,17 @@ async def test_an_endpoint_has_the_models_price_until_its_own_begins_and_after_i
     assert await cost() == usual
     refused = await gateway.manage("PATCH", path, {"pricing_tiers": tiers}, status=400)
     assert refused["error"]["param"] == "pricing"
-    record = (await gateway.manage("PATCH", path, {"pricing": dear, "pricing_tiers": tiers}))[
-        "data"
-    ]
+    record = (
+        await gateway.manage(
+            "PATCH", path, {"pricing": dear, "pricing_tiers": tiers, "accept": True}
+        )
+    )["data"]
     assert (record["pricing"], record["pricing_tiers"]) == (dear, tiers)
     assert await cost() == pytest.approx(2 * usual)
     record = (await gateway.manage("PATCH", path, {"pricing": dearest}))["data"]
     assert record["pricing_tiers"] == tiers
     assert await cost() == pytest.approx(4 * usual)
-    record = (await gateway.manage("PATCH", path, {"pricing": None}))["data"]
+    record = (await gateway.manage("PATCH", path, {"pricing": None, "accept": True}))["data"]
     assert (record["pricing"], record["pricing_tiers"]) == (None, [])
     assert await cost() == usual
     await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": dear})

@@ -55,7 +55,7 @@ async def test_an_announced_price_is_not_charged_before_its_time(gateway: Gatewa
     """Whatever is changed meanwhile, and whoever reads the record: it shows what is charged now."""
     path, before = "/catalog/models/demo/chat", await cost(gateway)
     dear = {"prompt": "0.5", "completion": "0.5"}
-    announced = {"pricing": dear, "effective_at": NEXT_YEAR}
+    announced = {"pricing": dear, "effective_at": NEXT_YEAR, "accept": True}
     record = (await gateway.manage("PATCH", path, announced))["data"]
     assert record["pricing"] == PRICES
     assert record["prices"][-1]["pricing"] == dear
@@ -64,9 +64,78 @@ async def test_an_announced_price_is_not_charged_before_its_time(gateway: Gatewa
     assert (record["pricing"], record["pricing_tiers"]) == (PRICES, tiers)
     assert [v["pricing"] for v in record["prices"]] == [PRICES, PRICES, dear]
     assert await cost(gateway) == before
-    later = {"pricing_tiers": tiers, "effective_at": NEXT_YEAR}
+    later = {"pricing_tiers": tiers, "effective_at": NEXT_YEAR, "accept": True}
     record = (await gateway.manage("PATCH", path, later))["data"]
     assert record["prices"][-1]["pricing"] == dear  # what holds at that moment, not what holds now
+
+
+async def test_a_price_that_looks_like_a_slip_needs_accept(gateway: Gateway) -> None:
+    """More than tenfold in either direction, or above 0.001 USD a token, whatever part of a price it is."""
+    chat = "/catalog/models/demo/chat"
+    endpoint = (await gateway.manage("GET", "/catalog/endpoints?model=demo/chat"))["data"][0]
+    own = f"/catalog/endpoints/{endpoint['id']}"
+    start = {"prompt": "0.000002", "completion": "0.000008", "request": "0.001"}
+    await gateway.manage("PATCH", chat, {"pricing": start})
+
+    def tier(prompt: str) -> dict[str, Any]:
+        return {"pricing_tiers": [{"above_prompt_tokens": 9, "pricing": {"prompt": prompt}}]}
+
+    free = {"prompt": "0", "completion": "0"}
+    slips: list[tuple[str, str, dict[str, Any], str]] = [
+        ("PATCH", chat, {"pricing": start | {"prompt": "0.000021"}}, "pricing.prompt"),
+        ("PATCH", chat, {"pricing": start | {"completion": "0.0000007"}}, "pricing.completion"),
+        ("PATCH", chat, {"pricing": start | {"completion": "0"}}, "pricing.completion"),
+        ("PATCH", chat, {"pricing": start | {"request": "0.0101"}}, "pricing.request"),
+        ("PATCH", chat, {"pricing": start | {"input_cache_read": "0.0000001"}}, "pricing.input"),
+        ("PATCH", chat, tier("0.00003"), "pricing_tiers"),
+        ("PATCH", chat, {"pricing": start | {"prompt": "0.1"}, "effective_at": NEXT_YEAR}, "pricing."),
+        ("PATCH", own, {"pricing": {"prompt": "0.00003", "completion": "0.000008"}}, "pricing.prompt"),
+        ("POST", "/catalog/models", NEW | {"pricing": start | {"prompt": "0.0011"}}, "pricing.prompt"),
+        ("POST", "/catalog/endpoints",
+         {"model": "demo/chat", "provider": endpoint["provider"], "upstream_model": "x", "tag": "dear",
+          "pricing": start | {"completion": "1"}}, "pricing.completion"),
+    ]  # fmt: skip
+    for method, path, body, param in slips:
+        error = (await gateway.manage(method, path, body, status=409))["error"]
+        assert error["code"] == "price_not_accepted", body
+        assert error["param"].startswith(param), error
+        assert "accept: true" in error["message"]
+    assert (await gateway.manage("GET", chat))["data"]["pricing"] == start
+    for pricing in (
+        {**start, "prompt": "0.00002"},
+        {**start, "prompt": "0.000002"},
+        {**start, "input_cache_read": "0.0000002"},
+    ):
+        await gateway.manage("PATCH", chat, {"pricing": pricing})
+    for method, path, body, _ in slips:
+        await gateway.manage(method, path, {**body, "accept": True})
+        await gateway.manage("PATCH", chat, {"pricing": start, "pricing_tiers": [], "accept": True})
+    await gateway.manage("PATCH", chat, {"pricing": free, "accept": True})
+    refused = await gateway.manage("PATCH", chat, {"pricing": start}, status=409)
+    assert "goes from 0 to 2 USD per million tokens" in refused["error"]["message"]
+
+
+async def test_numbers_in_texts_have_one_grammar(gateway: Gateway) -> None:
+    """Prices are texts, and amounts may be; what could be meant otherwise is refused with what we would have read."""
+    for text, reading in (
+        ("12,50", "12.50"),
+        ("1_000", "1000"),
+        ("\u0661\u0662", "12"),
+        ("1'250", "1250"),
+    ):
+        amount = {"amount": text, "kind": "granted"}
+        error = (await gateway.manage("POST", "/credits/grants", amount, status=400))["error"]
+        assert (error["param"], f"did you mean {reading}?" in error["message"]) == ("amount", True)
+        price = {"pricing": {"prompt": text, "completion": "0"}}
+        refused = await gateway.manage("PATCH", "/catalog/models/demo/chat", price, status=400)
+        assert f"did you mean {reading}?" in refused["error"]["message"]
+    for text in ("NaN", "Infinity", "", "5 USD", "0x1"):
+        amount = {"amount": text, "kind": "granted"}
+        await gateway.manage("POST", "/credits/grants", amount, status=400)
+    made = await gateway.manage(
+        "POST", "/credits/grants", {"amount": "1,250.50", "kind": "granted"}
+    )
+    assert made["data"]["amount"] == 1250.5
 
 
 async def test_a_model_of_the_same_name_begins_without_the_prices_of_the_one_before(

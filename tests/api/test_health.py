@@ -1,5 +1,7 @@
 """/healthz, /readyz and the probes of agents: at the root, without a key (design: starting it; api.md 10)."""
 
+import re
+
 import httpx
 import pytest
 
@@ -35,3 +37,18 @@ async def test_what_is_not_served_is_refused_in_our_envelope(gateway: Gateway) -
     assert (unknown.status_code, unknown.json()["error"]["type"]) == (404, "not_found_error")
     method = await ask(gateway, "GET", "/api/v1/chat/completions")
     assert (method.status_code, method.json()["error"]["code"]) == (405, "method_not_allowed")
+
+
+async def test_a_browser_is_told_what_this_is_and_where_its_pages_are(gateway: Gateway) -> None:
+    root = gateway.base_url.removesuffix("/api/v1")
+    page = await gateway.client.get(f"{root}/", headers={"accept": "text/html,*/*;q=0.8"})
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "model gateway" in page.text
+    links = re.findall(r'href="([^"]+)"', page.text)
+    assert "/metrics" in links
+    for link in links:
+        assert (await gateway.client.get(f"{root}{link}")).status_code == 200
+    plain = await gateway.client.get(f"{root}/")
+    assert plain.headers["content-type"].startswith("text/plain")
+    assert gateway.base_url in plain.text
+    assert (await gateway.client.head(f"{root}/")).status_code == 204

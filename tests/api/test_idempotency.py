@@ -118,4 +118,6 @@ async def _lines(office: Office) -> int:
 
 
 def _public(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name not in SECRETS}
+    """Without secrets, and what only a repeated booking says: that it was booked before."""
+    hidden = (*SECRETS, "already_booked_at", "message")
+    return {name: value for name, value in body.items() if name not in hidden}

@@ -1,5 +1,6 @@
 """/keys over HTTP: created once, found by id or hash, rotated in one family (spec 2.8, 3; api.md 8.2 and 8.3)."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -132,3 +133,82 @@ async def test_lists_leave_disabled_and_expired_keys_out_unless_asked(office: Of
     assert (await office.ok("owner", "GET", "/keys?name=off"))["total_count"] == 0
     found = await office.ok("owner", "GET", "/keys?name=off&include_disabled=true")
     assert [record["id"] for record in found["data"]] == [off]
+
+
+async def test_of_jobs_that_ask_at_once_with_if_absent_one_makes_the_key(office: Office) -> None:
+    """The others are told of it; what is dead, of another kind or elsewhere does not count."""
+    wanted = {"name": "ci", "limit": 5, "if_absent": True}
+    replies = await asyncio.gather(
+        *(office.call("owner", "POST", "/keys", wanted) for _ in range(8))
+    )
+    made = [reply.json() for reply in replies if reply.status_code == 201]
+    there = [reply.json() for reply in replies if reply.status_code == 200]
+    assert (len(made), len(there)) == (1, 7)
+    for one in there:
+        assert (one["key"], one["existed"]) == (None, True)
+        assert one["data"]["id"] == made[0]["data"]["id"]
+    elsewhere = {**wanted, "workspace_id": "web"}
+    assert (await office.call("owner", "POST", "/keys", elsewhere)).status_code == 201
+    console = {"name": "ci", "type": "management", "if_absent": True}
+    assert (await office.call("owner", "POST", "/keys", console)).status_code == 201
+    assert (await office.call("member", "POST", "/keys", wanted)).status_code == 201
+    for end in ({"disabled": True}, None):
+        living = (await office.ok("owner", "GET", "/keys?name=ci&workspace_id=default"))["data"]
+        for key in living:
+            path = f"/keys/{key['id']}"
+            await office.ok("owner", "PATCH" if end else "DELETE", path, end)
+        named = {**wanted, "workspace_id": "default"}
+        assert (await office.call("owner", "POST", "/keys", named)).status_code == 201
+        assert (await office.call("owner", "POST", "/keys", named)).status_code == 200
+
+
+async def test_a_key_whose_successor_was_deleted_counts_as_not_rotated(office: Office) -> None:
+    """And in the middle of a row of rotations what follows it follows the one before."""
+
+    async def rotate(key_id: str) -> str:
+        made = await office.ok("owner", "POST", f"/keys/{key_id}/rotate", {"overlap": "7d"})
+        return str(made["data"]["id"])
+
+    first = (await office.ok("owner", "POST", "/keys", {"name": "ci"}))["data"]["id"]
+    second = await rotate(first)
+    third = await rotate(second)
+    gone = await office.ok("owner", "DELETE", f"/keys/{second}")
+    assert {(key["id"], key["is"]) for key in gone["keys_left"]} == {
+        (first, "predecessor"),
+        (third, "successor"),
+    }
+    assert (await office.ok("owner", "GET", f"/keys/{first}"))["data"]["rotated_to"] == third
+    assert (await office.ok("owner", "GET", f"/keys/{third}"))["data"]["rotated_from"] == first
+    assert (await office.call("owner", "POST", f"/keys/{first}/rotate", {})).status_code == 409
+    await office.ok("owner", "DELETE", f"/keys/{third}")
+    assert (await office.ok("owner", "GET", f"/keys/{first}"))["data"]["rotated_to"] is None
+    assert await rotate(first)
+
+
+async def test_a_key_of_a_deleted_workspace_never_works_again(office: Office) -> None:
+    """Not by a later expiry, by enabling, by rotation; whoever deletes the workspace is told of it."""
+    made = await office.ok("owner", "POST", "/workspaces", {"name": "Gone"})
+    there = {"name": "late", "workspace_id": "gone"}
+    keys = [await office.ok("owner", "POST", "/keys", there) for _ in range(2)]
+    refused = await office.call("owner", "DELETE", "/workspaces/gone")
+    assert refused.status_code == 409
+    ids = [key["data"]["id"] for key in keys]
+    await office.gateway.store.write(
+        lambda connection: connection.execute(
+            "UPDATE api_key SET expires_at = created_at + 1 WHERE id IN (?, ?)", tuple(ids)
+        )
+    )
+    gone = await office.ok("owner", "DELETE", f"/workspaces/{made['data']['id']}")
+    assert {key["id"] for key in gone["keys_ended"]} == set(ids)
+    for method, path, body in (
+        ("PATCH", f"/keys/{ids[0]}", {"expires_at": "2999-01-01T00:00:00Z"}),
+        ("POST", f"/keys/{ids[0]}/rotate", {}),
+    ):
+        assert (await office.call("owner", method, path, body)).status_code == 409
+    await office.gateway.store.write(
+        lambda connection: connection.execute("UPDATE api_key SET expires_at = NULL")
+    )
+    for key in keys:
+        own = {"authorization": f"Bearer {key['key']}"}
+        reply = await office.client.get("/auth/key", headers=own)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (401, "key_disabled")

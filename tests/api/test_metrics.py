@@ -203,7 +203,8 @@ async def test_a_cost_above_the_hold_is_counted(gateway: Gateway) -> None:
 
 
 async def test_hosted_tools_that_no_upstream_has_are_counted(gateway: Gateway) -> None:
-    body = {"model": "demo/chat", "input": "hello", "tools": [{"type": "web_search"}]}
+    own = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    body = {"model": "demo/chat", "input": "hello", "tools": [{"type": "web_search"}, own]}
     assert (await gateway.client.post("/responses", json=body)).status_code == 200
     await gateway.at_rest()
     assert value(await scraped(gateway.running), "gwd_hosted_tools_dropped_total") == 1

@@ -206,3 +206,127 @@ async def test_the_books_are_verified_by_whoever_may(office: Office) -> None:
     assert (await office.call("owner", "POST", "/ledger/verify", {"all": True})).status_code == 403
     everything = await office.ok("operator", "POST", "/ledger/verify", {"all": True})
     assert everything["data"]["ok"] is True
+
+
+BOOKINGS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("purchases", {"amount": 3}, {"amount": 4}),
+    ("grants", {"kind": "granted", "amount": 3}, {"kind": "granted", "amount": 4}),
+    ("grants", {"kind": "promotional", "amount": 3}, {"kind": "granted", "amount": 3}),
+    ("grants", {"kind": "purchased", "amount": 3}, {"kind": "purchased", "amount": 2}),
+    ("refunds", {"amount": 1, "note": "unused"}, {"amount": 2, "note": "unused"}),
+    ("adjustments", {"amount": 2, "reason": "twice"}, {"amount": -2, "reason": "twice"}),
+    ("adjustments", {"amount": -1.5, "reason": "wrong"}, {"amount": 1.5, "reason": "wrong"}),
+)
+
+
+async def test_every_booking_counts_once_by_its_reference_and_says_when_it_was(
+    office: Office,
+) -> None:
+    """A repetition, under whatever Idempotency-Key, moves nothing and leaves no amount in the audit trail.
+
+    Another amount, direction or kind under the same reference is a conflict; blanks around it are the same one.
+    """
+    differences: list[Any] = []
+    for number, (path, sent, other) in enumerate(BOOKINGS):
+        path, reference = f"/credits/{path}", f"case {number}"
+        first = await office.call("operator", "POST", path, {**sent, "reference": reference})
+        after = await credit(office)
+        lines = (await office.ok("operator", "GET", "/audit"))["total_count"]
+        for headers, written in (
+            ({}, reference),
+            ({"idempotency-key": f"k{number}"}, f" {reference} "),
+        ):
+            body = {**sent, "reference": written}
+            again = await office.call("operator", "POST", path, body, headers=headers)
+            told = again.json()
+            if (
+                again.status_code != 200
+                or again.headers.get("idempotency-replayed") != "true"
+                or told["data"] != first.json()["data"]
+                or told["already_booked_at"] != first.json()["data"]["created_at"]
+                or not told["message"].startswith(f"already booked on {told['already_booked_at']}")
+            ):
+                differences.append((path, sent, again.status_code, again.text))
+        changed = {**other, "reference": reference}
+        conflict = await office.call("operator", "POST", path, changed)
+        if (conflict.status_code, conflict.json()["error"].get("param")) != (409, "reference"):
+            differences.append((path, other, conflict.status_code, conflict.text))
+        now = (await office.ok("operator", "GET", "/audit"))["total_count"]
+        if await credit(office) != after or now != lines:
+            differences.append((path, "moved", after, await credit(office)))
+    assert differences == []
+
+
+async def test_a_reference_is_one_for_each_kind_of_booking_and_organization(
+    office: Office,
+) -> None:
+    named = {"reference": "INV-1"}
+    before = Decimal(str((await credit(office))["balance"]))
+    await office.ok("operator", "POST", "/credits/purchases", {"amount": 5, **named})
+    await office.ok(
+        "operator", "POST", "/credits/grants", {"kind": "granted", "amount": 1, **named}
+    )
+    await office.ok(
+        "operator", "POST", "/credits/adjustments", {"amount": -2, "reason": "x", **named}
+    )
+    there = {"amount": 7, "organization_id": office.stranger_organization_id, **named}
+    await office.ok("operator", "POST", "/credits/purchases", there)
+    assert Decimal(str((await credit(office))["balance"])) - before == 4
+    assert (await credit(office, "stranger"))["balance"] == 7
+
+
+async def test_an_idempotency_key_s_replay_says_when_it_was_booked(office: Office) -> None:
+    key, body = {"idempotency-key": "inv-2041"}, {"amount": 2}
+    first = await office.ok("owner", "POST", "/credits/purchases", body, headers=key)
+    again = await office.ok("owner", "POST", "/credits/purchases", body, headers=key)
+    assert "already_booked_at" not in first
+    assert again["data"] == first["data"]
+    assert again["already_booked_at"] == first["data"]["created_at"]
+
+
+async def test_an_adjustment_is_one_more_entry_with_its_reason(office: Office) -> None:
+    """What it takes has to be free, in the order in which credit pays or of one kind."""
+    give = {"kind": "promotional", "amount": 3}
+    await office.ok("operator", "POST", "/credits/grants", give)
+    taken = await office.ok(
+        "operator", "POST", "/credits/adjustments", {"amount": -5, "reason": "booked twice"}
+    )
+    assert (taken["data"]["type"], taken["data"]["amount"]) == ("adjustment", -5)
+    assert taken["data"]["bucket"] is None  # it came from two kinds
+    now = await credit(office)
+    assert (now["promotional"], now["purchased"], now["balance"]) == (0, 8, 8)
+    given = await office.ok(
+        "operator", "POST", "/credits/adjustments", {"amount": 1.5, "reason": "put right"}
+    )
+    assert (given["data"]["bucket"], given["data"]["note"]) == ("granted", "put right")
+    refused = []
+    for body, param in (
+        ({"amount": -100, "reason": "x"}, "amount"),
+        ({"amount": -1, "reason": "x", "kind": "promotional"}, "amount"),
+        ({"amount": 0, "reason": "x"}, "amount"),
+        ({"amount": 1}, "reason"),
+        ({"amount": 1, "reason": "  "}, "reason"),
+        ({"amount": 1, "reason": "x", "note": "y"}, "note"),
+    ):
+        reply = await office.call("operator", "POST", "/credits/adjustments", body)
+        if (reply.status_code, reply.json()["error"]["param"]) != (400, param):
+            refused.append((body, reply.text))
+    assert refused == []
+    reply = await office.call("owner", "POST", "/credits/adjustments", {"amount": 1, "reason": "x"})
+    assert reply.status_code == 403
+    lines = (await office.ok("billing", "GET", "/credits/ledger?type=adjustment"))["data"]
+    assert [line["amount"] for line in lines] == [1.5, -2, -3]
+    details = (await office.ok("owner", "GET", "/audit?action=credit.adjust"))["data"]
+    assert [line["details"]["amount_nano"] for line in details] == [1_500_000_000, -5_000_000_000]
+
+
+async def test_nothing_is_given_to_an_organization_that_was_deleted(office: Office) -> None:
+    there = {"amount": 5, "organization_id": office.stranger_organization_id}
+    await office.ok("operator", "POST", "/credits/purchases", there)
+    gone = await office.ok(
+        "operator", "DELETE", f"/organizations/{office.stranger_organization_id}"
+    )
+    assert (gone["balance"], gone["keys_ended"]) == (5, 1)
+    assert (await office.call("operator", "POST", "/credits/purchases", there)).status_code == 404
+    back = await office.ok("operator", "POST", "/credits/refunds", {**there, "note": "closed"})
+    assert back["data"]["balance_after"] == 0

@@ -136,3 +136,22 @@ async def test_the_rate_limit_of_an_organization_binds_its_keys(office: Office) 
     await office.ok("owner", "PATCH", "/organization/settings", limit)
     made = await office.ok("owner", "POST", "/keys", {"name": "ci", "rate_limit_per_minute": 90})
     assert made["data"]["rate_limit_per_minute"] == 30
+
+
+async def test_the_operator_sets_what_is_his_to_set_in_every_organization(office: Office) -> None:
+    path = f"/organizations/{office.stranger_organization_id}/settings"
+    changed = await office.ok("operator", "PATCH", path, {"byok_fee_percent": 2.5})
+    assert changed["data"]["byok_fee_percent"] == 2.5
+    assert (await office.ok("operator", "GET", path))["data"] == changed["data"]
+    there = (await office.ok("stranger", "GET", "/organization/settings"))["data"]
+    assert there["byok_fee_percent"] == 2.5
+    assert (await office.ok("owner", "GET", "/organization/settings"))["data"][
+        "byok_fee_percent"
+    ] == 5
+    (line,) = (await office.ok("stranger", "GET", "/audit?action=settings.patch"))["data"]
+    assert line["details"] == {"byok_fee_percent": "2.5"}
+    for person in ("owner", "admin", "stranger"):
+        for method, body in (("GET", None), ("PATCH", {"retention_days": 3})):
+            assert (await office.call(person, method, path, body)).status_code == 403
+    absent = await office.call("operator", "PATCH", "/organizations/org_x/settings", {})
+    assert absent.status_code == 404

@@ -141,7 +141,7 @@ async def test_the_last_owner_stays_and_stays_owner(office: Office) -> None:
     for method, body in (("DELETE", None), ("PATCH", {"role": "admin"})):
         assert (await office.call("owner", method, path, body)).status_code == 409
     second = await office.join("second", role="owner")
-    assert (await office.call("second", "DELETE", path)).status_code == 200
+    assert (await office.call("operator", "DELETE", path)).status_code == 200
     path = f"/organization/members/{second.user_id}"
     assert (await office.call("second", "PATCH", path, {"role": "member"})).status_code == 409
 
@@ -163,3 +163,49 @@ async def test_whoever_leaves_takes_their_open_invitations_along(office: Office)
     await office.ok("owner", "DELETE", f"/organization/members/{office['admin'].user_id}")
     reply = await office.call("nobody", "POST", "/invitations/accept", {"token": token})
     assert reply.status_code == 404
+
+
+async def test_the_operator_is_not_ended_by_way_of_his_member(office: Office) -> None:
+    """Neither by removing him nor by demoting him first: that would end or change a key above the caller's."""
+    operator = office["operator"].user_id
+    await office.join("second", role="owner")
+    path = f"/organization/members/{operator}"
+    for method, body in (("PATCH", {"role": "member"}), ("DELETE", None)):
+        reply = await office.call("second", method, path, body)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (403, "insufficient_role")
+        assert "operator" in reply.json()["error"]["message"]
+    assert (await office.ok("operator", "GET", path))["data"]["role"] == "owner"
+    assert (await office.call("operator", "GET", "/organizations")).status_code == 200
+    # He may do it himself, and so may a demotion of somebody whose keys are the caller's own rank.
+    assert (await office.ok("operator", "PATCH", path, {"role": "admin"}))["data"][
+        "role"
+    ] == "admin"
+    assert (await office.call("admin", "DELETE", path)).status_code == 403
+
+
+async def test_removing_a_member_names_what_ends_and_what_lives_on(office: Office) -> None:
+    own = (await office.ok("member", "POST", "/keys", {"name": "laptop"}))["data"]["id"]
+    expected = {own, office["inference"].caller.key_id, office["member"].caller.key_id}  # type: ignore[union-attr]
+    path = f"/organization/members/{office['member'].user_id}"
+    gone = await office.ok("owner", "DELETE", path)
+    assert {key["id"] for key in gone["keys_disabled"]} == expected
+    assert "keys_kept" not in gone
+    reply = await office.call("inference", "GET", "/auth/key")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (401, "key_disabled")
+    keeper = await office.join("keeper")
+    made = await office.ok("keeper", "POST", "/keys", {"name": "server"})
+    path = f"/organization/members/{keeper.user_id}"
+    gone = await office.ok("owner", "DELETE", path, params={"keep_keys": "true"})
+    assert [key["name"] for key in gone["keys_kept"]] == ["server"]
+    assert [key["id"] for key in gone["keys_disabled"]] == [keeper.caller.key_id]  # type: ignore[union-attr]
+    own_key = {"authorization": f"Bearer {made['key']}"}
+    assert (await office.client.get("/auth/key", headers=own_key)).status_code == 200
+    assert (await office.call("keeper", "GET", "/keys")).status_code == 401
+
+
+async def test_a_token_of_an_organization_that_was_deleted_is_unknown(office: Office) -> None:
+    reply = await office.ok("stranger", "POST", INVITATIONS, {"email": "late@globex.example"})
+    token = reply["accept_url"].rpartition("token=")[2]
+    await office.ok("operator", "DELETE", f"/organizations/{office.stranger_organization_id}")
+    late = await office.call("nobody", "POST", "/invitations/accept", {"token": token})
+    assert late.status_code == 404

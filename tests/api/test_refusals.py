@@ -109,3 +109,46 @@ async def test_an_old_key_that_is_hammered_starves_no_successor(gateway: Gateway
         await gateway.chat(headers={"authorization": f"Bearer {old}"})
     served = await gateway.chat(headers={"authorization": f"Bearer {new}"})
     assert served.status_code == 200
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+
+
+async def test_a_picture_for_a_model_that_reads_only_text_is_a_400_in_plain_words(
+    gateway: Gateway,
+) -> None:
+    """In every dialect: agents show a 400 to their user, and take a 404 for a missing model."""
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"input_modalities": ["text"]})
+    url = f"data:image/png;base64,{PNG}"
+    chat = {"type": "image_url", "image_url": {"url": url}}
+    block = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+    }
+    item = {"type": "input_image", "image_url": url}
+    file = {
+        "type": "file",
+        "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PNG}"},
+    }
+    bodies: list[tuple[str, dict[str, Any], str]] = [
+        ("/chat/completions", {"messages": [{"role": "user", "content": [chat]}]}, "picture"),
+        ("/chat/completions", {"messages": [{"role": "user", "content": [file]}]}, "file"),
+        (
+            "/messages",
+            {"max_tokens": 9, "messages": [{"role": "user", "content": [block]}]},
+            "picture",
+        ),
+        ("/responses", {"input": [{"role": "user", "content": [item]}]}, "picture"),
+    ]
+    for path, body, what in bodies:
+        reply = await gateway.client.post(path, json={"model": "demo/chat", **body})
+        assert reply.status_code == 400, reply.text
+        error = reply.json()["error"]
+        assert error.get("code", "unsupported_content") == "unsupported_content"
+        assert "`demo/chat`" in error["message"]
+        assert what in error["message"]
+    both = {"models": ["demo/chat", "demo/chat-b"], **bodies[0][1]}
+    reply = await gateway.client.post("/chat/completions", json=both)
+    assert reply.headers["x-gw-model"] == "demo/chat-b"
+    seeing = {"input_modalities": ["text", "image", "file"]}
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", seeing)

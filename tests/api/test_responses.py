@@ -91,11 +91,23 @@ async def test_what_is_not_supported_is_named(
 
 
 async def test_a_hosted_tool_is_left_out_and_the_answer_comes(gateway: Gateway) -> None:
-    reply = await send(gateway, tools=[{"type": "web_search"}])
+    own = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    reply = await send(gateway, tools=[{"type": "web_search"}, own])
     assert reply.status_code == 200
     (call,) = gateway.vendor.calls.on("/v1/responses")
     assert call.body
-    assert "tools" not in call.body
+    assert [tool["name"] for tool in call.body["tools"]] == ["f"]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_a_hosted_tool_that_has_to_run_is_refused(gateway: Gateway, *, strict: bool) -> None:
+    """Without any tool of its own the request would be answered from nothing."""
+    own = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    tools = [{"type": "web_search"}, *([own] if strict else [])]
+    reply = await send(gateway, tools=tools, provider={"require_parameters": strict})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "unsupported_tool"
+    assert not gateway.vendor.calls.on("/v1/responses")
 
 
 async def test_an_item_that_nobody_holds_is_skipped(gateway: Gateway) -> None:

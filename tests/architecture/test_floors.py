@@ -14,7 +14,6 @@ MAX_LINES = 420
 
 # Each with the reason why it is one duty although it is long.
 LONG_FILES = {
-    "gwd/keys/service.py": "what the record of a key may be, from its input to its row",
     "gwd/pipeline/http_client.py": "one HTTP/1.1 exchange, from a rested connection to the last byte",
 }
 

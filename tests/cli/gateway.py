@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -44,6 +45,24 @@ def error(status: int, code: str, message: str, **more: Any) -> Answer:
     """An error reply in the API's envelope."""
     body = {"type": "some_error", "code": code, "message": message, "param": None, "status": status}
     return Answer({"error": body | more}, status, {"x-request-id": "req_01JD"})
+
+
+# The lists that grow at their head: an answer says where they go on.
+WALKED = (
+    "/keys",
+    "/generations",
+    "/credits/ledger",
+    "/audit",
+    "/notifications/events",
+    "/organization/invitations",
+)
+
+
+def is_live(key: dict[str, Any]) -> bool:
+    """What the daemon holds to be a key that works."""
+    ends = key.get("expires_at")
+    over = ends is not None and datetime.fromisoformat(ends) <= datetime.now(UTC)
+    return not (key.get("disabled") or key.get("rotated_to") or over)
 
 
 class FakeGateway:
@@ -159,11 +178,26 @@ class Collection:
         limit, offset = (int(request.query.get(n, d)) for n, d in (("limit", 50), ("offset", 0)))
         filters = {n: v for n, v in request.query.items() if n in ("name", "scope", "provider")}
         rows = [r for r in self.rows if all(str(r.get(n)) == v for n, v in filters.items())]
+        if "after" in request.query:
+            offset = 1 + [str(r.get("id")) for r in rows].index(request.query["after"])
         page = rows[offset : offset + min(limit, 100)]
-        return Answer({"data": page, "total_count": len(rows)})
+        listed = {"data": page, "total_count": len(rows)}
+        if self.path in WALKED:
+            more = offset + len(page) < len(rows)
+            listed |= {
+                "next": page[-1]["id"] if page and more else None,
+                "previous": page[0]["id"] if page else None,
+            }
+        return Answer(listed)
 
     def _create(self, request: Received) -> Answer:
-        row = {"id": f"{self.prefix}{len(self.rows) + 1}", **request.body}
+        body = request.body
+        if body.pop("if_absent", False):
+            same = [n for n in ("name", "workspace_id") if n in body]
+            for row in self.rows:
+                if is_live(row) and all(row.get(n) == body[n] for n in same):
+                    return Answer({self.secret: None, "data": row, "existed": True})
+        row = {"id": f"{self.prefix}{len(self.rows) + 1}", **body}
         row["id"] = row.get("slug") or row["id"]
         row.pop("key", None)
         self.rows.append(row)

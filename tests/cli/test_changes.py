@@ -168,6 +168,75 @@ def test_route_explain_leaves_out_what_has_no_credential(run: Run, gateway: Fake
     assert rows[-1][-1] == "left out: OPENAI_API_KEY is not set"
 
 
+def test_route_explain_sorts_by_measured_speed_and_puts_last_what_rests(
+    run: Run, gateway: FakeGateway
+) -> None:
+    def row(tag: str, status: str, speed: float | None, *tried: bool) -> dict[str, Any]:
+        rests = [{"tried": each} for each in tried]
+        return {
+            "model": "acme/fast",
+            "tag": tag,
+            "status": status,
+            "reason": "overloaded",
+            "rests": rests,
+            "p50_tokens_per_second": speed,
+        }
+
+    endpoints = [
+        {"tag": tag, "status": 0, "pricing": {"prompt": "1", "completion": "1"}} for tag in "abcde"
+    ]
+    gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
+    gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
+    rows = [
+        row("a", "cooling_down", 900.0, True),
+        row("b", "healthy", 20.5),
+        row("c", "healthy", 80.0, True),
+        row("d", "healthy", None),
+        row("e", "cooling_down", 900.0, False, False),
+    ]
+    gateway.on("GET", "/operator/status", {"data": {"endpoints": rows}})
+    code, out, _ = run("route", "explain", "acme/fast:nitro")
+    assert code == 0
+    assert [line.split("\t")[1] for line in out.splitlines()] == ["c", "b", "d", "a", "e"]
+    assert out.splitlines()[-1].endswith("left out: closed after overloaded")
+
+
+def test_status_says_what_rests_why_and_how_long(run: Run, gateway: FakeGateway) -> None:
+    def rest(reason: str, until: str | None, *, tried: bool) -> dict[str, Any]:
+        return {"reason": reason, "until": until, "tried": tried, "message": "too busy"}
+
+    endpoints = [
+        {
+            "model": "a/b",
+            "tag": "x",
+            "status": "cooling_down",
+            "reason": "overloaded",
+            "rests": [rest("overloaded", "2099-01-01T00:00:00Z", tried=True)],
+        },
+        {
+            "model": "a/b",
+            "tag": "y",
+            "status": "healthy",
+            "rests": [rest("auth_invalid", None, tried=False)],
+        },
+        {"model": "a/b", "tag": "z", "status": "healthy", "rests": []},
+    ]
+    money = {"balance": "1", "available": "1", "reserved": "0"}
+    gateway.on(
+        "GET",
+        "/operator/status",
+        {"data": {"version": "1", "credits": money, "endpoints": endpoints}},
+    )
+    code, out, _ = run("status")
+    assert code == 0
+    assert "2 of 3 healthy" in out
+    assert "a/b x: cooling down" in out
+    assert "(overloaded: too busy)" in out
+    assert (
+        "a/b y: one credential rests until its key is changed, not tried (auth_invalid: too busy)"
+    ) in out
+
+
 def test_route_explain_of_a_smaller_role_says_what_it_cannot_see(
     run: Run, gateway: FakeGateway
 ) -> None:

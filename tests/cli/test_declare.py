@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gwctl import shipped
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
 from tests.cli.gateway import SECRET, FakeGateway, error
 
 FILE = """
@@ -300,6 +300,17 @@ def test_any_other_provider_needs_adapter_and_address(run: Run, node: FakeGatewa
     }
 
 
+def test_a_preset_is_a_provider_with_its_flags_and_nothing_else(
+    run: Run, node: FakeGateway
+) -> None:
+    assert run("provider", "add", "deepseek", "--key-ref", "env:DEEPSEEK_API_KEY").code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert (made["slug"], made["adapter"]) == ("deepseek", "openai_chat")
+    assert made["flags"]["reasoning_replay"] == "tool_turns"
+    assert node.sent("POST", "/catalog/credentials").body["key_ref"] == "env:DEEPSEEK_API_KEY"
+    assert {path for _, path in node.writes()} == {"/catalog/providers", "/catalog/credentials"}
+
+
 def test_every_shipped_vendor_is_complete() -> None:
     assert {"openai", "anthropic", "google"} <= set(shipped.vendors())
     for slug in ("openai", "anthropic", "google"):
@@ -447,3 +458,10 @@ def test_a_named_key_is_looked_for_at_its_own_provider(run: Run, node: FakeGatew
     assert run("provider", "secret", "b", "--name", "second", "--key-ref", "env:B").code == 0
     assert other["key_ref"] == "env:A"
     assert node.sent("POST", "/catalog/credentials").body["provider"] == "b"
+
+
+def test_the_example_is_a_file_that_can_be_applied(run: Run, node: FakeGateway) -> None:
+    path = str(ROOT / "examples" / "gw.toml")
+    assert run("apply", "-f", path).code == 0
+    assert [row["limit"] for row in node.collections["/keys"].rows] == [50, 0]
+    assert run("diff", "-f", path).code == 0

@@ -119,7 +119,7 @@ def test_wrong_usage_is_exit_2_with_a_hint_and_nothing_is_sent(
 def test_help_topics_list_every_exit_code_and_variable(run: Run) -> None:
     codes = run("help", "exit-codes").out
     listed = [line.split()[0] for line in codes.splitlines() if line.startswith("  ")]
-    assert listed == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "130"]
+    assert listed == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "130"]
     variables = run("help", "environment").out
     for name in ("URL", "KEY", "PROFILE", "CONFIG", "TIMEOUT"):
         assert f"GWCTL_{name}" in variables

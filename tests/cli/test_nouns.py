@@ -17,7 +17,7 @@ import pytest
 from gwctl.commands.listen import verdict
 from gwctl.commands.member import token_of
 from tests.cli.conftest import ROOT, Run
-from tests.cli.gateway import Answer, FakeGateway, error
+from tests.cli.gateway import Answer, FakeGateway, Received, error
 
 MODEL: dict[str, Any] = {
     "id": "acme/fast",
@@ -235,7 +235,7 @@ def test_status_error_means_all_that_went_wrong_newest_first(
     def script(request: Any) -> Answer:
         status = request.query["status"]
         at = {"failed": "2026-11-03", "incomplete": "2026-11-01", "refused": "2026-11-02"}[status]
-        row = {**GENERATION, "id": f"gen-{status}", "created_at": at, "status": status}
+        row = {**GENERATION, "id": f"gen-{status}", "settled_at": at, "status": status}
         return Answer({"data": [row], "total_count": 1})
 
     gateway.on("GET", "/generations", script)
@@ -256,8 +256,17 @@ def test_activity_shows_one_generation_and_exports_all(run: Run, gateway: FakeGa
 
 
 def test_tail_prints_each_record_once_as_it_ends(gateway: FakeGateway, home: Path) -> None:
-    rows = [{**GENERATION, "id": "gen-1"}, {**GENERATION, "id": "gen-2", "status": "in_progress"}]
-    gateway.on("GET", "/generations", lambda _: Answer({"data": rows, "total_count": len(rows)}))
+    """What ended before the command began is not printed; the rest in the order in which it ended."""
+    rows = [{**GENERATION, "id": "gen-0"}]
+    asked: list[str | None] = []
+
+    def listed(request: Received) -> Answer:
+        place = request.query.get("before")
+        asked.append(place)
+        newer = rows[: [row["id"] for row in rows].index(place)] if place else rows[:1]
+        return Answer({"data": newer, "next": None, "previous": newer[0]["id"] if newer else place})
+
+    gateway.on("GET", "/generations", listed)
     process = subprocess.Popen(
         [sys.executable, "-m", "gwctl", "activity", "tail", "--interval", "1", "--json", "id"],
         cwd=ROOT,
@@ -267,9 +276,13 @@ def test_tail_prints_each_record_once_as_it_ends(gateway: FakeGateway, home: Pat
     )
     assert process.stdout is not None
     with process.stdout:
+        while "gen-0" not in asked:
+            time.sleep(0.01)
+        rows[:0] = [{**GENERATION, "id": "gen-2"}, {**GENERATION, "id": "gen-1"}]
         assert json.loads(process.stdout.readline()) == {"id": "gen-1"}
-        rows[1]["status"] = "succeeded"
         assert json.loads(process.stdout.readline()) == {"id": "gen-2"}
+        rows.insert(0, {**GENERATION, "id": "gen-3"})
+        assert json.loads(process.stdout.readline()) == {"id": "gen-3"}
         process.terminate()
         assert process.stdout.read() == ""
         process.wait(timeout=10)
@@ -324,7 +337,7 @@ def test_alert_settings_are_one_row_per_category(run: Run, gateway: FakeGateway)
     gateway.on("PATCH", "/notifications/alerts", {"data": {**rows[0], "thresholds": [80, 100]}})
     words = ("alert", "settings", "low_balance", "--thresholds", "80,100")
     assert run(*words, "--dry-run").code == 8
-    assert "thresholds  - -> 80, 100" in run(*words).out
+    assert "thresholds  [] -> 80, 100" in run(*words).out
     sent = gateway.sent("PATCH", "/notifications/alerts").body
     assert sent == {"category": "low_balance", "thresholds": [80, 100]}
 

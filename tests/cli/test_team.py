@@ -42,7 +42,8 @@ def test_it_can_be_repeated(run: Run, node: FakeGateway) -> None:
     assert (code, out) == (0, "")
     assert "a@b.example is invited" in err
     assert "key web exists" in err
-    assert node.writes() == made
+    assert node.writes() == [*made, ("POST", "/keys")]
+    assert len(node.collections["/keys"].rows) == 1
     assert run(*WORDS, "--if-absent", "--dry-run").code == 0
 
 

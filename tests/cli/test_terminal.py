@@ -202,6 +202,17 @@ def test_a_long_table_goes_through_the_pager(terminal: Terminal, gateway: FakeGa
     assert "PAGED" not in terminal("key", "list", PAGER="sed s/^/PAGED:/")[1]
 
 
+def test_no_pager_is_opened_where_nobody_can_leave_it(
+    terminal: Terminal, gateway: FakeGateway
+) -> None:
+    gateway.collection("/keys", *({**CI, "id": f"key_{n}"} for n in range(30)))
+    small = {"NO_COLOR": "1", "LINES": "10", "PAGER": "sed s/^/PAGED:/"}
+    for more in ({"TERM": "dumb"}, {"CI": "true"}, {"PAGER": ""}, {"PAGER": "/no/such/program"}):
+        _, seen = terminal("key", "list", **{**small, **more})
+        assert "PAGED" not in seen
+        assert seen.count("$12.08") == 30
+
+
 def test_errors_are_three_lines_and_red_only_in_colour(
     terminal: Terminal, gateway: FakeGateway
 ) -> None:
@@ -222,9 +233,10 @@ def test_the_end_of_input_at_a_hidden_prompt_is_no_traceback(
 def test_what_is_cut_shows_that_it_is(terminal: Terminal, gateway: FakeGateway) -> None:
     row = {"name": "a" * 30, "slug": "b" * 30, "id": "ws_" + "c" * 30, "description": "d" * 60}
     gateway.collection("/workspaces", row)
-    for columns in (100, 70, 40):
+    for columns, cut in ((100, 3), (80, 3), (40, 0)):
         _, seen = terminal("workspace", "list", NO_COLOR="1", COLUMNS=str(columns))
-        title, line = seen.splitlines()
+        title, line, *note = seen.splitlines()
         assert max(len(title), len(line)) <= columns
-        assert line.count("…") >= 2
-        assert "CREATED" in title or "…" in title
+        assert "b" * 30 in line  # the name one types next
+        assert line.count("…") == cut
+        assert (note == []) == ("CREATED" in title)

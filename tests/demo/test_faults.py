@@ -284,6 +284,13 @@ async def test_odd_but_legal_framing(caller: Caller):
         assert all(isinstance(data, dict) or data == "[DONE]" for _, data in streamed.events)
 
 
+async def test_odd_json_is_the_same_answer_for_a_lenient_reader(caller: Caller):
+    plain = await caller.stream("tokens=3")
+    odd = await caller.stream("odd_json tokens=3")
+    assert odd.raw.count(b"NaN") >= len(plain.events) - 1
+    assert b"NaN" not in plain.raw
+
+
 # What the answer says
 
 

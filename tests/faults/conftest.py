@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from gwd.pipeline.rests import Rests
 from tests.faults.clients import CLIENTS, Client
 from tests.support.node import Gateway, open_gateway
 
@@ -27,8 +28,7 @@ async def node(shared_node: Gateway) -> AsyncIterator[Gateway]:
     shared_node.vendor.script.clear()
     shared_node.vendor.calls.clear()
     health = shared_node.running.node.state.health
-    health._pairs.clear()
-    health._credentials.clear()
+    health._rests = Rests()
     health._endpoints.clear()
     yield shared_node
     await shared_node.verify()

@@ -162,7 +162,7 @@ async def test_vendors_refusal_of_the_request_is_passed_on(
     assert "sk-abcdefgh1234" not in seen.reply.text
     assert (bill.outcome, bill.charged_nano) == (("failed", code, False), 0)
     health = node.running.node.state.health
-    assert health._pairs == {}
+    assert health._rests._pairs == {}
     assert all(ok for one in health._endpoints.values() for _, ok in one.attempts)
 
 

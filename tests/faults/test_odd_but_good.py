@@ -22,6 +22,9 @@ ODD_STREAMS = [
     "comments crlf one_byte",
     "multi_line",
     "multi_line cr",
+    "odd_json",
+    "odd_json one_byte",
+    "odd_json multi_line",
     "json_for_stream",
 ]
 

@@ -225,7 +225,9 @@ async def test_price_changed_between_plan_and_admission_is_the_price_that_is_cha
 
     async def raise_the_price() -> None:
         pricing = {"prompt": "0.00001", "completion": "0.0001"}
-        await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": pricing})
+        await gateway.manage(
+            "PATCH", "/catalog/models/demo/chat", {"pricing": pricing, "accept": True}
+        )
 
     watching = Interloper(monkeypatch, raise_the_price)
     reply = await gateway.chat(headers={"x-gw-metadata": "enabled"})

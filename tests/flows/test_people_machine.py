@@ -232,7 +232,7 @@ class People(RuleBasedStateMachine):
             return
         gone = self.attempt(people.remove, user_id, change=self.change(actor))
         if gone is not None:
-            assert rank(actor.role) >= rank(gone.role)
+            assert rank(actor.role) >= rank(gone.member.role)
             assert actor.workspace_id is None
             self.removed.add(user_id)
 

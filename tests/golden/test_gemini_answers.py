@@ -96,7 +96,7 @@ def fault(events: list[Event]) -> Any:
         ("UNEXPECTED_TOOL_CALL", "error"),
         ("MISSING_THOUGHT_SIGNATURE", "error"),
         ("OTHER", "error"),
-        ("SOMETHING_NEW", "error"),
+        ("SOMETHING_NEW", "stop"),
     ],
 )
 def test_each_finish_reason_has_its_meaning(word: str, reason: str):

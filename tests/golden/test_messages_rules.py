@@ -17,12 +17,12 @@ from gwd.core.errors import (
     InvalidImage,
     InvalidRequest,
     InvalidValue,
+    MissingParameter,
     ModelNotFound,
     NoAvailableEndpoint,
     RateLimited,
     RequestTooLarge,
     UnknownParameter,
-    UnsupportedTool,
     UpstreamFailed,
     UpstreamRefused,
 )
@@ -189,7 +189,7 @@ class TestBody:
             ({"fallbacks": [{"model": "a"}], "models": ["b"]}, InvalidRequest),
             ({"fallbacks": [{"model": "a", "x": 1}]}, UnknownParameter),
             ({"fallbacks": [{"model": str(n)} for n in range(4)]}, InvalidValue),
-            ({"tools": [{"type": "function", "function": {}}]}, UnsupportedTool),
+            ({"tools": [{"type": "function", "function": {}}]}, MissingParameter),
         ],
     )
     def test_what_is_refused(self, fields: dict[str, Any], error: type[InvalidRequest]):
@@ -209,7 +209,7 @@ class TestBody:
             ({"tool_choice": {"type": "tool"}, "tools": [{"name": "a"}]}, "tool_choice.name"),
             ({"tool_choice": {"type": "force"}}, "tool_choice.type"),
             ({"tools": [{"description": "x"}]}, "tools[0].name"),
-            ({"tools": [{"name": "a", "input_schema": []}]}, "tools[0].input_schema"),
+            ({"tools": [{"name": "a", "input_schema": ["x"]}]}, "tools[0].input_schema"),
             (blocks({"type": "text"}), "messages[0].content[0].text"),
             (blocks({"text": "x"}), "messages[0].content[0].type"),
             (blocks({"type": "image"}), "messages[0].content[0].source"),

@@ -32,7 +32,9 @@ ODD = {
 
 
 async def price(gateway: Gateway, model: str, pricing: dict[str, Any], **fields: Any) -> None:
-    await gateway.manage("PATCH", f"/catalog/models/{model}", {"pricing": pricing, **fields})
+    await gateway.manage(
+        "PATCH", f"/catalog/models/{model}", {"pricing": pricing, "accept": True, **fields}
+    )
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -192,6 +194,26 @@ async def test_request_fee_and_images_are_charged_once_each(till: Till) -> None:
         assert sale.receipt["cost"]["prompt"] == tokens + Decimal("0.0014")
         assert sale.total == bill(sale.row, prices)
         assert (await till.record(sale.row.id))["num_media_prompt"] == 2
+
+
+async def test_a_picture_that_the_model_never_saw_is_not_charged(till: Till) -> None:
+    """In an earlier turn a sentence stands in its place: neither its price nor its tokens are billed."""
+    gateway = till.gateway
+    prices = {**PRICES, "image": "0.0007"}
+    await price(gateway, "demo/chat", prices)
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    conversation = [
+        {"role": "user", "content": [{"type": "text", "text": "what is this?"}, image]},
+        {"role": "assistant", "content": "A dot."},
+        {"role": "user", "content": "sure?"},
+    ]
+    gateway.vendor.script.always(Behaviour(text="fine", usage="missing"))
+    seen = await till.buy(messages=conversation)
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"input_modalities": ["text"]})
+    unseen = await till.buy(messages=conversation)
+    assert (seen.row.images, unseen.row.images) == (1, 0)
+    assert seen.row.tokens_input - unseen.row.tokens_input > 500
+    assert unseen.total == bill(unseen.row, prices)
 
 
 async def test_a_longer_prompt_is_charged_wholly_at_the_tier_it_exceeds(till: Till) -> None:

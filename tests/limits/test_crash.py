@@ -27,7 +27,9 @@ async def test_after_a_crash_the_last_checkpoint_is_billed_exactly_and_the_rest_
     picture = {"type": "image_url", "image_url": {"url": PIXEL}}
     text = {"type": "text", "text": "what is this?"}
     async with opened() as gateway:
-        await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": PICTURED})
+        await gateway.manage(
+            "PATCH", "/catalog/models/demo/chat", {"pricing": PICTURED, "accept": True}
+        )
         gateway.vendor.script.next(Behaviour(tokens=120, event_delay_s=0.03))
         gateway.vendor.script.next(Behaviour(tokens=120, event_delay_s=0.03, delay_s=4))
         streaming = asyncio.create_task(

@@ -178,6 +178,8 @@ async def test_a_budget_tells_at_its_thresholds(gateway: Gateway, kind: str, ful
         Decimal("0.02"),
     )
     assert data["resets_at"] == budget["resets_at"]
+    assert data["scope_name"] == "Acme"
+    assert alerts[1].title == "The monthly budget of organization Acme is at 80 %"
 
 
 async def test_a_budget_made_over_a_threshold_tells_at_once(gateway: Gateway) -> None:

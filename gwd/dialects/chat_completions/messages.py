@@ -20,6 +20,7 @@ from gwd.core.request import (
     InlineSource,
     Message,
     Part,
+    ReasoningPart,
     RefusalPart,
     Source,
     TextPart,
@@ -28,6 +29,7 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
+from gwd.core.unread import told
 from gwd.dialects import json_input
 from gwd.dialects.chat_completions.reasoning import reasoning_parts, tool_signatures
 from gwd.dialects.chat_completions.wire import (
@@ -133,12 +135,12 @@ def _content(wire: MessageWire, raw: dict[str, Any], at: str) -> tuple[ContentPa
     if isinstance(wire.content, str):
         return (TextPart(text=wire.content),)
     return tuple(
-        _part(part, source, f"{at}.content[{index}]")
+        _part(part, source, f"{at}.content[{index}]", role=wire.role)
         for index, (part, source) in enumerate(zip(wire.content, raw["content"], strict=True))
     )
 
 
-def _part(wire: PartWire, raw: dict[str, Any], at: str) -> ContentPart:
+def _part(wire: PartWire, raw: dict[str, Any], at: str, *, role: str) -> ContentPart:
     extras = json_input.extras(raw, _PART_FIELDS)
     cache = ttl_of(wire.cache_control)
     match wire.type:
@@ -162,6 +164,9 @@ def _part(wire: PartWire, raw: dict[str, Any], at: str) -> ContentPart:
                 cache=cache,
                 extras=extras,
             )
+        case _ if role in ("tool", "assistant"):
+            # A history of another client's making: refused, it would end its session.
+            return TextPart(text=told(raw), cache=cache)
         case _:
             raise UnsupportedContent(
                 f"`{at}.type`: {wire.type!r} is not supported; send text, image_url or file",
@@ -181,13 +186,24 @@ def _assistant_parts(wire: MessageWire, raw: dict[str, Any], at: str) -> tuple[P
             where = f"{at}.content[{index}]"
             if part.type == "refusal":
                 parts.append(RefusalPart(text=_needed(part.refusal, f"{where}.refusal")))
+            elif part.type == "thinking":
+                parts += _thinking(raw["content"][index])
             else:
-                parts.append(_part(part, raw["content"][index], where))
+                parts.append(_part(part, raw["content"][index], where, role="assistant"))
     if wire.refusal:
         parts.append(RefusalPart(text=wire.refusal))
     for index, call in enumerate(calls):
         parts.append(_tool_call(call, f"{at}.tool_calls[{index}]", signatures.get(call.id)))
     return tuple(parts)
+
+
+def _thinking(raw: dict[str, Any]) -> list[Part]:
+    """Reasoning that some servers, and the clients that replay them, put among the parts of the content."""
+    thought = raw.get("thinking")
+    pieces = thought if isinstance(thought, list) else [{"text": thought}]
+    texts = [piece.get("text") for piece in pieces if isinstance(piece, dict)]
+    text = "".join(piece for piece in texts if isinstance(piece, str))
+    return [ReasoningPart(text=text)] if text else []
 
 
 def _tool_call(wire: ToolCallWire, at: str, signature: ReasoningDetailWire | None) -> ToolCallPart:

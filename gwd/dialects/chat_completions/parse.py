@@ -17,9 +17,9 @@ from gwd.dialects.chat_completions.common import (
     sent_words,
 )
 from gwd.dialects.chat_completions.messages import mark_last, messages_of, ttl_of
-from gwd.dialects.chat_completions.tools import tool_choice_of, tools_of
+from gwd.dialects.chat_completions.tools import tool_choice_of, tools_of, visible
 from gwd.dialects.chat_completions.wire import ChatWire, ResponseFormatWire
-from gwd.dialects.schemas import without_nulls
+from gwd.dialects.schemas import modern
 
 _FIELDS: Final = json_input.field_names(ChatWire)
 
@@ -66,11 +66,12 @@ def _generate(wire: ChatWire, raw: dict[str, Any]) -> Generate:
         last = messages[-1]
         marked = mark_last(last.parts, ttl_of(wire.cache_control))
         messages = (*messages[:-1], msgspec.structs.replace(last, parts=marked))
-    tools = tools_of(wire.tools or (), raw.get("tools") or ())
+    tools = tools_of(wire.tools or ())
+    choice = tool_choice_of(wire, tools)
     return Generate(
         messages=messages,
-        tools=tools,
-        tool_choice=tool_choice_of(wire, tools),
+        tools=visible(tools, choice, messages, raw),
+        tool_choice=choice,
         sampling=sampling_of(wire),
         reasoning=reasoning_of(wire),
         output=_output(wire.response_format),
@@ -93,7 +94,7 @@ def _output(wire: ResponseFormatWire | None) -> OutputFormat | None:
         kind="json_schema",
         name=schema.name,
         description=schema.description,
-        schema=without_nulls(schema.schema),
+        schema=modern(schema.schema),
         strict=schema.strict,
     )
 

@@ -26,10 +26,10 @@ from gwd.core.events import (
 from gwd.core.request import Generate, ReasoningPart, Request
 from gwd.dialects.base import Reply
 from gwd.dialects.chat_completions import reasoning
-from gwd.dialects.chat_completions.tools import custom_input
 from gwd.dialects.chat_completions.usage import usage_object
 from gwd.dialects.chat_completions.whole import extra_content, whole_body
 from gwd.dialects.envelope import ended_in_error, error_object
+from gwd.dialects.free_text import free_text
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _END: Final = b'},"finish_reason":null}]}\n\n'
@@ -229,7 +229,7 @@ class ChatRenderer:
         if late:
             frames = self._chunk({"tool_calls": [{"index": self._calls, **late}]})
         if part.name in self._custom_tools:
-            text = custom_input("".join(self._custom_input))
+            text = free_text("".join(self._custom_input))
             call = {"index": self._calls, "custom": {"input": text}}
             frames += self._chunk({"tool_calls": [call]})
         elif not self._arguments_sent:

@@ -6,58 +6,73 @@ from typing import Any, Final
 import msgspec
 
 from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedTool
-from gwd.core.request import Extras, Tool, ToolChoice
+from gwd.core.request import Extras, Message, Tool, ToolChoice
 from gwd.dialects import json_input
 from gwd.dialects.chat_completions.messages import ttl_of
-from gwd.dialects.chat_completions.wire import (
-    AllowedToolsWire,
-    ChatWire,
-    CustomToolWire,
-    FunctionWire,
-    ToolChoiceWire,
-    ToolWire,
+from gwd.dialects.chat_completions.wire import CacheControlWire, ChatWire, ToolChoiceWire
+from gwd.dialects.declarations import (
+    FORMS,
+    KNOWN_FIELDS,
+    declaration,
+    flat_choice,
+    folded,
+    in_sight,
+    is_free_text,
+    needed,
+    tool_of,
 )
-from gwd.dialects.schemas import without_nulls
 
-_TOOL_FIELDS: Final = json_input.field_names(ToolWire)
-_FUNCTION_FIELDS: Final = json_input.field_names(FunctionWire)
-_CUSTOM_FIELDS: Final = json_input.field_names(CustomToolWire)
+_MODES: Final[dict[str, Any]] = {
+    "auto": "auto",
+    "none": "none",
+    "required": "required",
+    "any": "required",
+}
 
 
-def tools_of(wires: Sequence[ToolWire], raw: Sequence[dict[str, Any]]) -> tuple[Tool, ...]:
+class _Marked(msgspec.Struct, frozen=True):
+    cache_control: CacheControlWire | None = None
+
+
+def tools_of(tools: Sequence[dict[str, Any]]) -> tuple[Tool, ...]:
     """Raises UnsupportedTool for anything but function and custom tools."""
-    return tuple(
-        _tool(wire, source, f"tools[{index}]")
-        for index, (wire, source) in enumerate(zip(wires, raw, strict=True))
-    )
+    entries = ((f"tools[{index}]", tool) for index, tool in enumerate(tools))
+    return tuple(folded((path, _tool(tool, path)) for path, tool in entries).values())
+
+
+def visible(
+    tools: tuple[Tool, ...],
+    choice: ToolChoice | None,
+    messages: Sequence[Message],
+    raw: dict[str, Any],
+) -> tuple[Tool, ...]:
+    """The tools, with those that the model has yet to find told from the others."""
+    return in_sight(tools, kinds=(), choice=choice, messages=messages, conversation=raw["messages"])
 
 
 def tool_choice_of(wire: ChatWire, tools: Sequence[Tool]) -> ToolChoice | None:
     """None without tools: a choice among nothing is left out. Raises InvalidValue for a tool that is not offered."""
     if not tools:
         return None
-    choice = wire.tool_choice
+    wanted = wire.tool_choice
     parallel = wire.parallel_tool_calls
-    if choice is None:
+    if wanted is None:
         return None if parallel is None else ToolChoice(parallel=parallel)
-    if isinstance(choice, str):
-        choice = ToolChoiceWire(type=choice)
+    choice = _choice(wanted)
     offered = {tool.name for tool in tools}
     match choice.type:
-        case "auto" | "none" | "required":
-            return ToolChoice(mode=choice.type, parallel=parallel)
-        case "any":
-            return ToolChoice(mode="required", parallel=parallel)
-        case "function" | "custom":
-            named = choice.function or choice.custom
-            if named is None:
-                at = f"tool_choice.{choice.type}"
+        case "auto" | "none" | "required" | "any":
+            return ToolChoice(mode=_MODES[choice.type], parallel=parallel)
+        case "function" | "custom" | "tool":
+            at = _place(wanted, "tool_choice")
+            if choice.name is None:
                 raise MissingParameter(f"`{at}` is required", param=at)
-            _check_offered(named.name, offered, f"tool_choice.{choice.type}.name")
-            return ToolChoice(mode="named", name=named.name, parallel=parallel)
-        case "allowed_tools" if choice.allowed_tools is not None:
-            names = _allowed_names(choice.allowed_tools, offered)
-            return ToolChoice(mode=choice.allowed_tools.mode, allowed=names, parallel=parallel)
+            _check_offered(choice.name, offered, f"{at}.name")
+            return ToolChoice(mode="named", name=choice.name, parallel=parallel)
+        case "allowed_tools" if choice.tools is not None:
+            names = _allowed_names(choice.tools, wanted, offered)
+            mode = _MODES["required" if choice.mode == "required" else "auto"]
+            return ToolChoice(mode=mode, allowed=names, parallel=parallel)
         case _:
             raise InvalidValue(
                 "`tool_choice` must be auto, none, required, a function or allowed_tools",
@@ -65,70 +80,65 @@ def tool_choice_of(wire: ChatWire, tools: Sequence[Tool]) -> ToolChoice | None:
             )
 
 
-def _tool(wire: ToolWire, raw: dict[str, Any], at: str) -> Tool:
-    if wire.type == "function" and wire.function is not None:
-        function = wire.function
-        return Tool(
-            name=function.name,
-            description=function.description,
-            parameters=without_nulls(function.parameters),
-            strict=function.strict,
-            cache=ttl_of(wire.cache_control or function.cache_control),
-            extras=_extras(raw, raw["function"], "function", _FUNCTION_FIELDS),
+def _choice(wanted: str | dict[str, Any]) -> ToolChoiceWire:
+    if isinstance(wanted, str):
+        return ToolChoiceWire(type=wanted)
+    return json_input.typed_at("tool_choice", flat_choice(wanted), ToolChoiceWire)
+
+
+def _tool(tool: dict[str, Any], path: str) -> Tool:
+    declared = declaration(tool, path)
+    if declared is None:
+        raise UnsupportedTool(
+            f"`{path}.type`: {tool['type']!r} is not supported; declare a function",
+            param=f"{path}.type",
         )
-    if wire.type == "custom" and wire.custom is not None:
-        return Tool(
-            name=wire.custom.name,
-            description=wire.custom.description,
-            custom=True,
-            grammar=wire.custom.format,
-            cache=ttl_of(wire.cache_control or wire.custom.cache_control),
-            extras=_extras(raw, raw["custom"], "custom", _CUSTOM_FIELDS),
-        )
-    if wire.type in ("function", "custom"):
-        raise MissingParameter(f"`{at}.{wire.type}` is required", param=f"{at}.{wire.type}")
-    raise UnsupportedTool(
-        f"`{at}.type`: {wire.type!r} is not supported; declare a function", param=f"{at}.type"
+    needed(declared)
+    marks = [json_input.typed_at(path, tool, _Marked).cache_control]
+    if declared.inner is not None:
+        marks.append(json_input.typed_at(declared.at, tool[declared.inner], _Marked).cache_control)
+    return tool_of(
+        declared,
+        free_text=is_free_text(declared),
+        cache=ttl_of(next((mark for mark in marks if mark is not None), None)),
+        extras=_extras(tool, declared.inner),
     )
 
 
-def _extras(
-    raw: dict[str, Any], inner: dict[str, Any], name: str, known: frozenset[str]
-) -> Extras | None:
+def _extras(tool: dict[str, Any], inner: str | None) -> Extras | None:
     """Unknown fields of the tool, those of its function under the function's own name."""
-    found = dict(json_input.extras(raw, _TOOL_FIELDS) or {})
-    inside = json_input.extras(inner, known)
-    if inside:
-        found[name] = inside
+    found = dict(json_input.extras(tool, KNOWN_FIELDS) or {})
+    inside = json_input.extras(tool[inner], KNOWN_FIELDS) if inner is not None else None
+    if inner is not None and inside:
+        found[inner] = inside
     return found or None
 
 
-def _allowed_names(wire: AllowedToolsWire, offered: set[str]) -> tuple[str, ...]:
+def _allowed_names(
+    tools: Sequence[dict[str, Any]], wanted: str | dict[str, Any], offered: set[str]
+) -> tuple[str, ...]:
+    inside = isinstance(wanted, dict) and isinstance(wanted.get("allowed_tools"), dict)
+    base = "tool_choice.allowed_tools.tools" if inside else "tool_choice.tools"
     names = []
-    for index, entry in enumerate(wire.tools):
-        named = entry.function or entry.custom
-        at = f"tool_choice.allowed_tools.tools[{index}]"
-        if named is None:
-            raise MissingParameter(f"`{at}.function` is required", param=f"{at}.function")
-        _check_offered(named.name, offered, f"{at}.function.name")
-        names.append(named.name)
+    for index, entry in enumerate(tools):
+        at = _place(entry, f"{base}[{index}]")
+        name = entry.get("name")
+        if not isinstance(name, str):
+            raise MissingParameter(f"`{at}.name` is required", param=f"{at}.name")
+        _check_offered(name, offered, f"{at}.name")
+        names.append(name)
     if not names:
-        at = "tool_choice.allowed_tools.tools"
-        raise InvalidValue(f"`{at}` must name at least one tool", param=at)
+        raise InvalidValue(f"`{base}` must name at least one tool", param=base)
     return tuple(names)
+
+
+def _place(wanted: str | dict[str, Any], at: str) -> str:
+    """Where a choice names its tool: in the nested form inside an object of its own."""
+    if isinstance(wanted, dict) and "name" not in wanted and wanted.get("type") in FORMS:
+        return f"{at}.{wanted['type']}"
+    return at
 
 
 def _check_offered(name: str, offered: set[str], at: str) -> None:
     if name not in offered:
         raise InvalidValue(f"`{at}`: no tool of that name is in `tools`", param=at)
-
-
-def custom_input(arguments: str) -> str:
-    """The free text of a custom tool's call, which travels inside as `{"input": "…"}`."""
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return arguments
-    if isinstance(value, dict) and isinstance(value.get("input"), str):
-        return str(value["input"])
-    return arguments

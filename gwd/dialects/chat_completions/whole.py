@@ -15,9 +15,9 @@ from gwd.core.request import (
 )
 from gwd.dialects.base import Reply
 from gwd.dialects.chat_completions import reasoning
-from gwd.dialects.chat_completions.tools import custom_input
 from gwd.dialects.chat_completions.usage import usage_object
 from gwd.dialects.envelope import choice_error
+from gwd.dialects.free_text import free_text
 
 Json = dict[str, Any]
 
@@ -133,7 +133,7 @@ def _add_proof(
 def _call(part: ToolCallPart, custom_tools: set[str]) -> Json:
     more = extra_content(part.extras)
     if part.name in custom_tools:
-        custom = {"name": part.name, "input": custom_input(part.arguments)}
+        custom = {"name": part.name, "input": free_text(part.arguments)}
         return {"id": part.call_id, "type": "custom", "custom": custom, **more}
     arguments = part.arguments if part.arguments.strip() else "{}"
     function = {"name": part.name, "arguments": arguments}

@@ -85,47 +85,13 @@ class MessageWire(msgspec.Struct, frozen=True):
     annotations: Any = None
 
 
-class FunctionWire(msgspec.Struct, frozen=True):
-    name: Name
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-    cache_control: CacheControlWire | None = None
-
-
-class CustomToolWire(msgspec.Struct, frozen=True):
-    name: Name
-    description: str | None = None
-    format: dict[str, Any] | None = None
-    cache_control: CacheControlWire | None = None
-
-
-class ToolWire(msgspec.Struct, frozen=True):
-    type: str = "function"
-    function: FunctionWire | None = None
-    custom: CustomToolWire | None = None
-    cache_control: CacheControlWire | None = None
-
-
-class NamedWire(msgspec.Struct, frozen=True):
-    name: str
-
-
-class AllowedToolWire(msgspec.Struct, frozen=True):
-    function: NamedWire | None = None
-    custom: NamedWire | None = None
-
-
-class AllowedToolsWire(msgspec.Struct, frozen=True):
-    tools: list[AllowedToolWire]
-    mode: Literal["auto", "required"] = "auto"
-
-
 class ToolChoiceWire(msgspec.Struct, frozen=True):
+    """A choice in the flat form."""
+
     type: str
-    function: NamedWire | None = None
-    custom: NamedWire | None = None
-    allowed_tools: AllowedToolsWire | None = None
+    name: str | None = None
+    mode: str | None = None
+    tools: list[dict[str, Any]] | None = None
 
 
 class JsonSchemaWire(msgspec.Struct, frozen=True):
@@ -177,8 +143,8 @@ class CommonWire(msgspec.Struct, frozen=True, kw_only=True):
 
 class ChatWire(CommonWire, frozen=True, kw_only=True):
     messages: Annotated[list[MessageWire], msgspec.Meta(min_length=1, max_length=2_000)]
-    tools: Annotated[list[ToolWire], msgspec.Meta(max_length=512)] | None = None
-    tool_choice: str | ToolChoiceWire | None = None
+    tools: Annotated[list[dict[str, Any]], msgspec.Meta(max_length=512)] | None = None
+    tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormatWire | None = None
     verbosity: str | None = None

@@ -24,6 +24,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
+from gwd.core.unread import told
 from gwd.dialects import json_input
 from gwd.dialects.messages.media import source_of
 from gwd.dialects.messages.provenance import OWN_FORMAT, reasoning_from
@@ -113,9 +114,9 @@ def _unknown(raw: dict[str, Any], shape: type[msgspec.Struct]) -> Extras | None:
     return {name: value for name, value in found.items() if value is not None} or None
 
 
-def extras_of_tool(raw: dict[str, Any]) -> Extras | None:
+def extras_of_tool(fields: dict[str, Any]) -> Extras | None:
     """As `extras_of`; a tool's `type` says nothing (custom or null) once the tool is known as the client's own."""
-    return extras_of(raw, ToolWire)
+    return extras_of(fields, ToolWire)
 
 
 def _parts(content: str | list[dict[str, Any]] | None, role: str, path: str) -> tuple[Part, ...]:
@@ -135,6 +136,8 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
     if not isinstance(kind, str):
         raise InvalidValue(f"`{path}.type` is required: text, image, …", param=f"{path}.type")
     wanted = _ROLE_OF_BLOCK.get(kind, role)
+    if wanted != role and role == "result":
+        return (TextPart(text=told(block), extras=block),)
     if wanted != role or (role == "system" and kind in _NOT_IN_SYSTEM):
         raise InvalidValue(
             f"`{path}`: a block of type {kind} is not allowed in a {role} message", param=path
@@ -257,14 +260,14 @@ def _redacted(block: dict[str, Any], path: str) -> ReasoningPart:
 
 
 def _readable(block: dict[str, Any]) -> str:
-    """What any vendor may read of a block of an unknown kind: a search result's title, source and text."""
+    """What any vendor may read of a block of another kind: a search result's title, source and text."""
     if block["type"] != "search_result":
-        return ""
+        return told(block)
     content = block.get("content")
     texts = [block.get("title"), block.get("source")]
     if isinstance(content, list):
         texts += [item.get("text") for item in content if isinstance(item, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str) and text)
+    return "\n".join(text for text in texts if isinstance(text, str) and text) or told(block)
 
 
 def _mark(ttl: CacheTtl) -> dict[str, str]:

@@ -14,7 +14,6 @@ from gwd.core.errors import (
     InvalidValue,
     MissingParameter,
     UnknownParameter,
-    UnsupportedTool,
 )
 from gwd.core.request import (
     EFFORTS,
@@ -31,6 +30,7 @@ from gwd.core.request import (
     ToolChoice,
 )
 from gwd.dialects import json_input
+from gwd.dialects.declarations import declaration, folded, in_sight, is_free_text, tool_of
 from gwd.dialects.extensions import (
     clean_text,
     models_of,
@@ -55,7 +55,7 @@ from gwd.dialects.messages.wire import (
     ToolChoiceWire,
     ToolWire,
 )
-from gwd.dialects.schemas import without_nulls
+from gwd.dialects.schemas import modern
 
 MAX_FALLBACKS: Final = 3
 MAX_TOOLS: Final = 512
@@ -119,9 +119,16 @@ def _request(
         top_k=full.top_k,
         stop=tuple(full.stop_sequences or ()),
     )
+    messages = _messages(wire, raw)
     generate = Generate(
-        messages=_messages(wire, raw),
-        tools=tools,
+        messages=messages,
+        tools=in_sight(
+            tuple(tools.values()),
+            kinds=[str(tool.get("type")) for tool in wire.tools or ()],
+            choice=choice,
+            messages=messages,
+            conversation=raw["messages"],
+        ),
         tool_choice=choice,
         sampling=sampling,
         reasoning=reasoning,
@@ -140,7 +147,7 @@ def _request(
         tags=_tags(wire, headers),
         sent_parameters=_sent(generate),
         vendor_headers=_vendor_headers(headers),
-        extras=_extras(raw, wire.tools),
+        extras=_extras(raw, wire.tools, tools),
         body_bytes=body_bytes,
     )
 
@@ -181,34 +188,43 @@ def _message_extras(raw: dict[str, Any]) -> Extras | None:
     return {name: value for name, value in found.items() if value is not None} or None
 
 
-def _tools(tools: list[dict[str, Any]] | None) -> tuple[Tool, ...]:
-    """The client's own tools. Tools of the vendor's making have a type of their own: see `_extras`."""
+def _tools(tools: list[dict[str, Any]] | None) -> dict[str, Tool]:
+    """The client's own tools by name. Tools of the vendor's making have a type of their own: see `_extras`."""
     if tools is None:
-        return ()
+        return {}
     if len(tools) > MAX_TOOLS:
         raise InvalidValue(f"`tools`: at most {MAX_TOOLS} tools", param="tools")
-    return tuple(
-        _tool(tool, f"tools[{index}]") for index, tool in enumerate(tools) if not _is_hosted(tool)
-    )
+    entries = ((f"tools[{index}]", tool) for index, tool in enumerate(tools))
+    return folded((path, _tool(tool, path)) for path, tool in entries if not _is_hosted(tool))
 
 
 def _tool(tool: dict[str, Any], path: str) -> Tool:
-    if tool.get("type") == "function":
-        raise UnsupportedTool(
-            f"`{path}`: this dialect takes {{name, description, input_schema}} without `function`",
-            param=path,
-        )
-    wire = typed_at(tool, ToolWire, path)
-    if not wire.name:
-        raise InvalidValue(f"`{path}.name` must not be empty", param=f"{path}.name")
-    return Tool(
-        name=wire.name,
-        description=wire.description,
-        parameters=without_nulls(wire.input_schema),
-        strict=wire.strict,
+    declared = declaration(tool, path)
+    assert declared is not None
+    fields = declared.fields
+    wire = typed_at(fields, ToolWire, declared.at)
+    return tool_of(
+        declared,
+        # Here the word `custom` means a tool with a schema, in the flat form at least.
+        free_text=declared.inner == "custom" and is_free_text(declared),
         cache=cache_of(wire.cache_control),
-        extras=extras_of_tool(tool),
+        extras=extras_of_tool(fields),
     )
+
+
+def _listed(tools: list[dict[str, Any]], own: Mapping[str, Tool]) -> list[dict[str, Any]]:
+    """The client's list for its own vendor, in its order, without what declares one of its own tools again."""
+    waiting = set(own)
+    listed = []
+    for tool in tools:
+        if not _is_hosted(tool):
+            declared = declaration(tool, "tools")
+            name = declared.fields["name"] if declared is not None else None
+            if name not in waiting:
+                continue
+            waiting.remove(name)
+        listed.append(tool)
+    return listed
 
 
 def _is_hosted(tool: dict[str, Any]) -> bool:
@@ -264,7 +280,7 @@ def _output(wire: CountBody) -> OutputFormat | None:
     if format_.schema is None:
         param = "output_config.format.schema"
         raise MissingParameter(f"`{param}` is required", param=param)
-    schema = without_nulls(format_.schema)
+    schema = modern(format_.schema)
     return OutputFormat(kind="json_schema", name="response", schema=schema)
 
 
@@ -344,7 +360,9 @@ def _sent(body: Generate) -> frozenset[str]:
     return frozenset(word for word, used in wants.items() if used)
 
 
-def _extras(raw: dict[str, Any], tools: list[dict[str, Any]] | None) -> Extras | None:
+def _extras(
+    raw: dict[str, Any], tools: list[dict[str, Any]] | None, own: Mapping[str, Tool]
+) -> Extras | None:
     """Fields for an upstream of this family. The whole tools list is among them if it names a tool the vendor runs."""
     extras = {
         name: value
@@ -352,7 +370,7 @@ def _extras(raw: dict[str, Any], tools: list[dict[str, Any]] | None) -> Extras |
         if name not in _READ and name not in _ROUTER_FIELDS and value is not None
     }
     if tools and any(map(_is_hosted, tools)):
-        extras["tools"] = tools
+        extras["tools"] = _listed(tools, own)
     config = extras.get("output_config")
     if config and config.get("format"):
         extras["output_config"] = {**config, "format": _plain_format(config["format"])}
@@ -364,4 +382,4 @@ def _extras(raw: dict[str, Any], tools: list[dict[str, Any]] | None) -> Extras |
 def _plain_format(format_: dict[str, Any]) -> dict[str, Any]:
     """The client's own answer format, without the nulls of its schema."""
     schema = format_.get("schema")
-    return {**format_, "schema": without_nulls(schema)} if schema else format_
+    return {**format_, "schema": modern(schema)} if schema else format_

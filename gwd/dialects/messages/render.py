@@ -25,6 +25,7 @@ from gwd.core.events import (
     Started,
 )
 from gwd.core.money import usd_json
+from gwd.core.odd_json import UNREADABLE, read
 from gwd.core.request import ReasoningPart, RefusalPart, Request, TextPart, ToolCallPart
 from gwd.core.sse import COMMENT, named_frame
 from gwd.core.usage import Usage
@@ -410,9 +411,9 @@ def _object(arguments: str) -> dict[str, Any]:
     """The input object of a call; some models write its text as a string. Arguments that are no object, or cut off
     by the token limit, are an empty one."""
     try:
-        value = msgspec.json.decode(arguments or "{}")
+        value = read(arguments or "{}")
         if isinstance(value, str):
-            value = msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+            value = read(value)
+    except UNREADABLE:
         return {}
     return value if isinstance(value, dict) else {}

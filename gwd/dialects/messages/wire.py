@@ -77,11 +77,15 @@ class MessagesBody(CountBody, frozen=True):
 
 
 class ToolWire(msgspec.Struct, frozen=True):
-    name: str
-    type: str | None = None
-    description: str | None = None
-    input_schema: dict[str, Any] | None = None
-    strict: bool | None = None
+    """What is read of a tool; `parameters` and `format` are another dialect's, and `defer_loading` travels as it is."""
+
+    name: Any = None
+    type: Any = None
+    description: Any = None
+    input_schema: Any = None
+    parameters: Any = None
+    format: Any = None
+    strict: Any = None
     cache_control: CacheControl | None = None
 
 

@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from gwd.dialects.free_text import free_text
+
 _OPENING: Final = re.compile(r'\s*\{\s*"input"\s*:\s*"')
 _OPENING_PREFIX: Final = re.compile(r'\s*(\{\s*("(i(n(p(u(t("\s*(:\s*)?)?)?)?)?)?)?)?)?')
 # Whole characters of a JSON string body: a surrogate pair counts as one, a cut escape as none.
@@ -49,7 +51,7 @@ class CustomInput:
         if self._state == "inside":
             self._json = self._json[: self._at] + _ODD_ESCAPE.sub(_mended, self._json[self._at :])
             return self._take()
-        rest = _input_of(self._json)
+        rest = free_text(self._json)
         self.text += rest
         return rest
 
@@ -80,15 +82,3 @@ def _unescaped(body: str) -> str:
     if "\\" not in body:
         return body
     return msgspec.json.decode(f'"{body.translate(_RAW_CONTROLS)}"', type=str)
-
-
-def _input_of(arguments: str) -> str:
-    """The input of arguments in another shape: its `input` field, else the text as the model wrote it."""
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return arguments
-    if not isinstance(value, dict):
-        return arguments
-    found = value.get("input", arguments if value else "")
-    return found if isinstance(found, str) else arguments

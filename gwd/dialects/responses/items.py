@@ -22,11 +22,12 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
+from gwd.core.unread import told
 from gwd.dialects import json_input
+from gwd.dialects.json_input import typed_at
 from gwd.dialects.responses import media
 from gwd.dialects.responses.cache import cache_of
 from gwd.dialects.responses.namespaces import Namespaces
-from gwd.dialects.responses.paths import typed_at
 from gwd.dialects.responses.sealing import OPENAI_FORMAT, unseal
 from gwd.dialects.responses.wire import (
     CallItem,
@@ -50,6 +51,7 @@ _KEPT_PAIRS: Final = (
     "custom_tool_call",
     "custom_tool_call_output",
 )
+_SEALED: Final = frozenset(("type", "id", "status", "encrypted_content"))
 _MESSAGE_FIELDS: Final = json_input.field_names(MessageItem) | {"type", "id", "status"}
 # `item` is ours: it holds an item that only this format knows.
 _TEXT_FIELDS: Final = frozenset(
@@ -124,8 +126,11 @@ class _Reader:
                         param=f"{path}.type",
                     )
                 if travels(kind):
-                    # For a vendor of this format; to any other it is an empty text.
-                    self._add("assistant", TextPart(text="", extras={"item": item}))
+                    # Whole for a vendor of this format; any other is told what can be read of it, which of a
+                    # sealed item is nothing.
+                    readable = any(item[name] is not None for name in item.keys() - _SEALED)
+                    text = told(item) if readable else ""
+                    self._add("assistant", TextPart(text=text, extras={"item": item}))
 
     def _message(self, path: str, item: dict[str, Any]) -> None:
         message = typed_at(path, item, MessageItem)
@@ -246,6 +251,8 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
                 cache=cache_of(path, part),
                 extras=_extras(part, _FILE_FIELDS, None),
             )
+        case str() if role == "tool":
+            return TextPart(text=told(part))
         case None:
             raise MissingParameter(f"`{path}.type` is required", param=f"{path}.type")
         case _:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedParameter, UnsupportedTool
+from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedParameter
 from gwd.core.request import (
     Generate,
     Message,
@@ -17,11 +17,12 @@ from gwd.core.request import (
     TextPart,
 )
 from gwd.dialects import extensions, json_input
+from gwd.dialects.declarations import in_sight
 from gwd.dialects.responses.items import ItemResolver, messages_of
 from gwd.dialects.responses.namespaces import Member
 from gwd.dialects.responses.tools import Offer, choice_of, offer_of
 from gwd.dialects.responses.wire import BodyWire, ReasoningWire, TextWire
-from gwd.dialects.schemas import without_nulls
+from gwd.dialects.schemas import modern
 
 MAX_METADATA: Final = 16
 MAX_METADATA_NAME: Final = 64
@@ -70,22 +71,23 @@ def parse(
     models = extensions.models_of(wire.model, wire.models)
     preferences = extensions.preferences_of(wire.provider)
     offer = offer_of(wire.tools, wire.input)
-    if offer.hosted and preferences.require_parameters:
-        raise UnsupportedTool(
-            f"the hosted tool {offer.hosted[0]!r} is not available here; leave it out, "
-            "or do without provider.require_parameters",
-            param="tools",
-        )
     choice = choice_of(wire.tool_choice, parallel=wire.parallel_tool_calls, offer=offer)
     text = wire.text or TextWire()
+    messages = _messages(wire, offer, resolve)
     return ResponsesRequest(
         dialect="responses",
         family="openai_responses",
         models=models,
         preferences=preferences,
         body=Generate(
-            messages=_messages(wire, offer, resolve),
-            tools=offer.tools,
+            messages=messages,
+            tools=in_sight(
+                offer.tools,
+                kinds=[tool["type"] for tool in offer.hosted],
+                choice=choice,
+                messages=messages,
+                conversation=wire.input,
+            ),
             tool_choice=choice,
             sampling=Sampling(temperature=wire.temperature, top_p=wire.top_p),
             reasoning=_reasoning(wire.reasoning),
@@ -99,7 +101,8 @@ def parse(
         include_receipt=extensions.wants_receipt(headers),
         tags=_tags(wire, headers),
         sent_parameters=_sent_parameters(wire, offer),
-        dropped_tools=offer.hosted,
+        hosted_tools=offer.hosted,
+        dropped_tools=tuple(tool["type"] for tool in offer.hosted),
         extras=_extras(fields),
         body_bytes=len(body),
         echo=_echo(wire, offer, fields),
@@ -169,7 +172,7 @@ def _output(text: TextWire) -> OutputFormat | None:
         kind=text.format.type,
         name=text.format.name,
         description=text.format.description,
-        schema=without_nulls(text.format.schema),
+        schema=modern(text.format.schema),
         strict=text.format.strict,
     )
 

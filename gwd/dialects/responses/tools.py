@@ -1,4 +1,4 @@
-"""Tools and tool_choice of a request: own tools stay, namespaces are flattened, hosted tools are dropped."""
+"""Tools and tool_choice of a request: own tools stay, namespaces are flattened, hosted tools stand apart."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, assert_never
@@ -8,65 +8,74 @@ import msgspec
 from gwd.core.errors import InvalidValue, MissingParameter, UnsupportedTool
 from gwd.core.request import Tool, ToolChoice
 from gwd.dialects import json_input
+from gwd.dialects.declarations import (
+    FORMS,
+    KNOWN_FIELDS,
+    declaration,
+    flat_choice,
+    folded,
+    is_free_text,
+    tool_of,
+)
+from gwd.dialects.json_input import typed_at
 from gwd.dialects.responses.cache import cache_of
 from gwd.dialects.responses.namespaces import PLAIN, Namespaces
-from gwd.dialects.responses.paths import typed_at
 from gwd.dialects.responses.wire import (
     AdditionalToolsItem,
     AllowedChoice,
-    CustomTool,
-    FunctionTool,
     NamedChoice,
     NamespaceTool,
 )
-from gwd.dialects.schemas import without_nulls
 
 MAX_TOOLS: Final = 512
 ADDITIONAL_TOOLS: Final = "additional_tools"
-_OWN_KINDS: Final = ("function", "custom")
-_OTHER_FIELDS: Final = frozenset(("type", "defer_loading", "cache_control"))
-_FUNCTION_FIELDS: Final = json_input.field_names(FunctionTool) | _OTHER_FIELDS
-_CUSTOM_FIELDS: Final = json_input.field_names(CustomTool) | _OTHER_FIELDS
+_TELLING: Final = ("function", "custom", "parameters", "input_schema")
 
 Entry = tuple[str, str, dict[str, Any]]
 """Where a tool stands in the body, its type, and itself."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools of a request: `echo` is what the response repeats, `hosted` the types that were dropped."""
+    """The tools of a request: `echo` is what the response repeats, `hosted` the tools that the
+    vendor would run: only an endpoint that has a price for them is sent them."""
 
     tools: tuple[Tool, ...]
     namespaces: Namespaces
     echo: tuple[dict[str, Any], ...]
-    hosted: tuple[str, ...]
+    hosted: tuple[dict[str, Any], ...]
 
 
 def offer_of(
     wanted: Sequence[dict[str, Any]] | None, items: str | Sequence[dict[str, Any]] | None = None
 ) -> Offer:
-    """Read the `tools` list and the tools that items of `input` add to it; of two with one name the later counts.
+    """Read the `tools` list and the tools that items of `input` add to it; what a later list says of a name counts.
 
-    A tool type that the vendor itself would run is dropped, not refused: Codex always sends one (api.md 3.5).
+    A tool type that the vendor itself would run is never refused here: Codex always sends one.
     """
     listed = _entries("tools", wanted)
-    entries = listed + _additional(items)
-    namespaces = Namespaces(_plain_names(entries))
-    tools: list[Tool] = []
-    hosted: list[str] = []
-    for path, kind, tool in entries:
-        match kind:
-            case "function" | "custom":
-                tools.append(_tool(path, kind, tool, lambda name: name))
-            case "namespace":
-                tools.extend(_members(path, tool, namespaces))
-            case _:
-                hosted.append(kind)
-    if len(tools) > MAX_TOOLS:
+    lists = [listed, *_additional(items)]
+    namespaces = Namespaces(_plain_names([entry for entries in lists for entry in entries]))
+    tools: dict[str, Tool] = {}
+    hosted: list[dict[str, Any]] = []
+    count = 0
+    for entries in lists:
+        own: list[tuple[str, Tool]] = []
+        for path, kind, tool in entries:
+            match kind:
+                case "function" | "custom":
+                    own.append((path, _tool(path, tool, lambda name: name)))
+                case "namespace":
+                    own.extend(_members(path, tool, namespaces))
+                case _:
+                    hosted.append(tool)
+        count += len(own)
+        tools |= folded(own)
+    if count > MAX_TOOLS:
         raise InvalidValue(f"`tools`: at most {MAX_TOOLS} tools", param="tools")
     return Offer(
-        tools=tuple({tool.name: tool for tool in tools}.values()),
+        tools=tuple(tools.values()),
         namespaces=namespaces,
-        echo=tuple(_echo(tool) for _, kind, tool in listed if _is_offered(kind, tool)),
+        echo=tuple(_echo(kind, tool) for _, kind, tool in listed if _is_offered(kind, tool)),
         hosted=tuple(hosted),
     )
 
@@ -83,9 +92,9 @@ def choice_of(
             choice = ToolChoice()
         case "auto" | "none":
             choice = ToolChoice(mode=wanted)
-        case "required":
+        case "required" | "any":
             if offer.hosted and not offer.tools:
-                raise _unsupported(offer.hosted[0])
+                raise _unsupported(offer.hosted[0]["type"])
             choice = ToolChoice(mode="required")
         case str():
             raise InvalidValue(
@@ -101,9 +110,14 @@ def choice_of(
 
 
 def _object_choice(wanted: dict[str, Any], offer: Offer) -> ToolChoice:
+    wanted = flat_choice(wanted)
     kind = _kind("tool_choice", wanted)
     match kind:
-        case "function" | "custom":
+        case "auto" | "none":
+            return ToolChoice(mode=kind)
+        case "required" | "any":
+            return ToolChoice(mode="required")
+        case "function" | "custom" | "tool":
             named = typed_at("tool_choice", wanted, NamedChoice)
             return ToolChoice(mode="named", name=_known("tool_choice", named, offer))
         case "namespace":
@@ -156,83 +170,87 @@ def _whole_namespace(path: str, named: NamedChoice, offer: Offer) -> tuple[str, 
 
 def _entries(path: str, tools: Sequence[dict[str, Any]] | None) -> list[Entry]:
     places = ((f"{path}[{at}]", tool) for at, tool in enumerate(tools or ()))
-    return [(place, _kind(place, tool), tool) for place, tool in places]
+    return [(place, _tool_kind(place, tool), tool) for place, tool in places]
 
 
-def _additional(items: str | Sequence[dict[str, Any]] | None) -> list[Entry]:
+def _additional(items: str | Sequence[dict[str, Any]] | None) -> list[list[Entry]]:
     """The tools of `additional_tools` items: newer agents offer all of theirs so."""
-    entries: list[Entry] = []
+    lists: list[list[Entry]] = []
     if not isinstance(items, str):
         for at, item in enumerate(items or ()):
             if item.get("type") == ADDITIONAL_TOOLS:
                 added = typed_at(f"input[{at}]", item, AdditionalToolsItem)
-                entries += _entries(f"input[{at}].tools", added.tools)
-    return entries
+                lists.append(_entries(f"input[{at}].tools", added.tools))
+    return lists
 
 
 def _plain_names(entries: Sequence[Entry]) -> set[str]:
     """The names that no joined one may shadow."""
-    names = {str(tool.get("name")) for _, kind, tool in entries if kind in _OWN_KINDS}
+    names = {_name(tool) for _, kind, tool in entries if kind in FORMS}
     for path, kind, tool in entries:
         if kind == "namespace" and tool.get("name") == PLAIN:
             members = typed_at(path, tool, NamespaceTool).tools
-            names |= {str(member.get("name")) for member in members}
+            names |= {_name(member) for member in members}
     return names
+
+
+def _name(tool: dict[str, Any]) -> str:
+    declared = declaration(tool, "")
+    return str(declared.fields.get("name")) if declared is not None else ""
 
 
 def _is_offered(kind: str, tool: dict[str, Any]) -> bool:
     """Whether anything of an entry was kept."""
     if kind == "namespace":
-        return any(member.get("type") in _OWN_KINDS for member in tool["tools"])
-    return kind in _OWN_KINDS
+        return any(member.get("type") in FORMS for member in tool["tools"])
+    return kind in FORMS
 
 
-def _members(path: str, tool: dict[str, Any], namespaces: Namespaces) -> list[Tool]:
+def _members(path: str, tool: dict[str, Any], namespaces: Namespaces) -> list[tuple[str, Tool]]:
     namespace = typed_at(path, tool, NamespaceTool)
-    _need_name(path, namespace.name)
-    members = []
+    if not namespace.name:
+        raise InvalidValue(f"`{path}.name` must not be empty", param=f"{path}.name")
+    members: list[tuple[str, Tool]] = []
     for at, member in enumerate(namespace.tools):
         where = f"{path}.tools[{at}]"
-        kind = _kind(where, member)
-        if kind in _OWN_KINDS:
-            members.append(
-                _tool(where, kind, member, lambda name: namespaces.add(namespace.name, name))
-            )
+        if _tool_kind(where, member) in FORMS:
+            read = _tool(where, member, lambda name: namespaces.add(namespace.name, name))
+            members.append((where, read))
     cache = cache_of(path, tool)
     if members and cache is not None:
-        members[-1] = msgspec.structs.replace(members[-1], cache=cache)
+        where, last = members[-1]
+        members[-1] = (where, msgspec.structs.replace(last, cache=cache))
     return members
 
 
-def _tool(path: str, kind: str, tool: dict[str, Any], flat: Callable[[str], str]) -> Tool:
-    if kind == "custom":
-        custom = typed_at(path, tool, CustomTool)
-        _need_name(path, custom.name)
-        return Tool(
-            name=flat(custom.name),
-            description=custom.description,
-            custom=True,
-            grammar=custom.format,
-            cache=cache_of(path, tool),
-            extras=json_input.extras(tool, _CUSTOM_FIELDS),
-        )
-    function = typed_at(path, tool, FunctionTool)
-    _need_name(path, function.name)
-    return Tool(
-        name=flat(function.name),
-        description=function.description,
-        parameters=without_nulls(function.parameters),
-        strict=function.strict,
-        cache=cache_of(path, tool),
-        extras=json_input.extras(tool, _FUNCTION_FIELDS),
+def _tool(path: str, tool: dict[str, Any], flat: Callable[[str], str]) -> Tool:
+    declared = declaration(tool, path)
+    assert declared is not None
+    read = tool_of(
+        declared,
+        free_text=is_free_text(declared),
+        cache=cache_of(declared.at, declared.fields),
+        extras=json_input.extras(declared.fields, KNOWN_FIELDS),
     )
+    return msgspec.structs.replace(read, name=flat(read.name))
 
 
-def _echo(tool: dict[str, Any]) -> dict[str, Any]:
-    """The tool as the response repeats it; SDK models want these keys on every function."""
-    if tool["type"] == "function":
-        return {"description": None, "parameters": None, "strict": None, **tool}
-    return tool
+def _echo(kind: str, tool: dict[str, Any]) -> dict[str, Any]:
+    """The tool as the response repeats it, in the flat form; SDK models want these keys on every function."""
+    declared = declaration(tool, "")
+    if declared is None:
+        return tool
+    flat = {**declared.fields, "type": kind}
+    if kind != "function":
+        return flat
+    return {"description": None, "parameters": None, "strict": None, **flat}
+
+
+def _tool_kind(path: str, tool: dict[str, Any]) -> str:
+    """The kind of a tool, told by its other fields where a client of another address leaves it out."""
+    if tool.get("type") is None and not tool.keys().isdisjoint(_TELLING):
+        return "custom" if isinstance(tool.get("custom"), dict) else "function"
+    return _kind(path, tool)
 
 
 def _kind(path: str, value: dict[str, Any]) -> str:
@@ -242,11 +260,6 @@ def _kind(path: str, value: dict[str, Any]) -> str:
     if not isinstance(kind, str):
         raise InvalidValue(f"`{path}.type` must be a string", param=f"{path}.type")
     return kind
-
-
-def _need_name(path: str, name: str) -> None:
-    if not name:
-        raise InvalidValue(f"`{path}.name` must not be empty", param=f"{path}.name")
 
 
 def _unsupported(kind: str) -> UnsupportedTool:

@@ -125,19 +125,6 @@ class FileContent(msgspec.Struct, frozen=True):
     filename: str | None = None
 
 
-class FunctionTool(msgspec.Struct, frozen=True):
-    name: str
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-
-
-class CustomTool(msgspec.Struct, frozen=True):
-    name: str
-    description: str | None = None
-    format: dict[str, Any] | None = None
-
-
 class NamespaceTool(msgspec.Struct, frozen=True):
     name: str
     tools: list[dict[str, Any]]

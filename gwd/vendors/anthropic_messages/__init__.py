@@ -13,14 +13,14 @@ from typing import Final
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, Request
+from gwd.core.request import Family, FilePart, ImagePart, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import signatures
-from gwd.vendors.anthropic_messages.build import build
+from gwd.vendors.anthropic_messages.build import build, takes
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.decode import MessagesDecoder, decode
-from gwd.vendors.anthropic_messages.faults import fault
 from gwd.vendors.base import Signatures, StreamDecoder
+from gwd.vendors.faults import fault_of
 from gwd.vendors.proofs import without_proofs
 
 
@@ -34,6 +34,9 @@ class AnthropicMessages:
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)
 
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return takes(part, request)
+
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         return decode(body, request, target)
 
@@ -44,7 +47,7 @@ class AnthropicMessages:
         return without_proofs(request, OWN_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
-        return fault(status, headers, body)
+        return fault_of(status, headers, body)
 
 
 ADAPTER: Final = AnthropicMessages()

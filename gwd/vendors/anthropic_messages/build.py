@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from gwd.core.errors import InvalidRequest
-from gwd.core.request import Generate, Request, Sampling
+from gwd.core.request import FilePart, Generate, ImagePart, Request, Sampling
 from gwd.core.target import NO_FIELD_FOR, Target, UpstreamCall
 from gwd.vendors.anthropic_messages import thinking as thinking_rules
 from gwd.vendors.anthropic_messages.cache import limit_marks, with_nested
@@ -23,6 +23,7 @@ from gwd.vendors.anthropic_messages.tools import (
     names_of,
     output_format,
 )
+from gwd.vendors.tool_names import ToolNames
 
 PINNED_VERSION: Final = "2023-06-01"
 # From this version on the vendor refuses sampling parameters, documents of the assistant, citations of the user.
@@ -50,6 +51,14 @@ def build(request: Request, target: Target) -> UpstreamCall:
         dropped=tuple(sorted(draft.dropped)),
         output_cap=body["max_tokens"],
     )
+
+
+def takes(part: ImagePart | FilePart, request: Request) -> bool:
+    """Whether a picture or file has a form here. Raises InvalidRequest for one that has none."""
+    own = request.family == "anthropic_messages"
+    if own and (part.extras or {}).get("type", "") is None:
+        return True  # a piece of a document that goes out whole, in front of it
+    return Blocks(ToolNames(()), own=own, thinks=False, no_documents=False).user(part) is not None
 
 
 class _Draft:

@@ -18,34 +18,29 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
+from gwd.core.extras import SEARCH, Given, given_words, said
 from gwd.core.ids import mint
-from gwd.core.request import Request
-from gwd.core.sse import BOM, Frame
+from gwd.core.odd_json import UNREADABLE
+from gwd.core.request import Generate, Request
+from gwd.core.sse import Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage
+from gwd.core.usage import Usage, count_of
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
 from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
 from gwd.vendors.base import UndecodableError
+from gwd.vendors.finish import matched_stop, reason_of, word_of
+from gwd.vendors.second_reading import SecondReading, lines_of
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.usage import Reports
 from gwd.vendors.usage_formats import ANTHROPIC
 
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
-_answer: Final = msgspec.json.Decoder(Answer)
+_answer: Final = msgspec.json.Decoder(Answer).decode
 _block: Final = msgspec.json.Decoder(Block).decode
 
-_REASONS: Final[dict[str, FinishReason]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "pause_turn": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
 _EMPTY_BLOCK: Final = Block(type="")
 _KIND_OF_DELTA: Final = {
     "input_json_delta": "tool_use",
@@ -59,15 +54,7 @@ def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     decoder = MessagesDecoder(request, target)
     if looks_streamed(body):
         return decode_streamed(body, decoder)
-    try:
-        answer = _answer.decode(body.removeprefix(BOM))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UndecodableError(f"not a messages answer: {error}") from None
-    if answer.error is not None or answer.type == "error":
-        return [Failed(fault_in_answer(answer.error))]
-    if answer.content is None and answer.stop_reason is None:
-        raise UndecodableError("not a messages answer: it has no content")
-    return decoder.whole(answer)
+    return decoder.whole(body)
 
 
 class MessagesDecoder:
@@ -75,6 +62,9 @@ class MessagesDecoder:
 
     def __init__(self, request: Request, target: Target) -> None:
         self._own = request.family == "anthropic_messages"
+        self._second = SecondReading()
+        body = request.body
+        self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._names = names_of(request)
         self._answer_tool = answer_tool(request, target)
         self._reports = Reports(ANTHROPIC, reasoning_excluded=target.flags.reasoning_excluded)
@@ -86,10 +76,17 @@ class MessagesDecoder:
         self._by_index: dict[int, OpenBlock] = {}
         self._skipped: set[int] = set()
         self._call_ids: set[str] = set()
-        self._called = False
+        self._called = self._called_whole = False
         self._answered = False
         self._is_text = False
         self._ending: dict[str, Any] | None = None
+        self._searches = 0
+        self._searches_told: int | None = None
+
+    @property
+    def given(self) -> Given | None:
+        begun = self._searches if self._searches_told is None else self._searches_told
+        return said(given_words(self._reports.own), begun)
 
     @property
     def usage(self) -> Usage | None:
@@ -103,8 +100,8 @@ class MessagesDecoder:
             return []
         try:
             event = _event(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UndecodableError(f"not an event of a messages stream: {error}") from None
+        except UNREADABLE:
+            return self._unusual(frame)
         if event.type == "content_block_delta" and event.delta is not None:
             if (
                 self._is_text
@@ -112,19 +109,27 @@ class MessagesDecoder:
                 and self._by_index.get(event.index) is self._current
             ):
                 return [PartDelta(self._index, event.delta.text)]
-            return self._delta(event.index, event.delta)
-        return self._other(event)
+            return self._second.join(self._delta(event.index, event.delta))
+        return self._second.join(self._other(event))
 
     def close(self) -> list[Event]:
         if self._over:
             return []
-        if self._ending is not None:
-            return self._finish()
+        if self._ending is not None and (self._word is not None or self._reports.is_whole):
+            return self._second.join(self._finish())
         self._over = True
-        return [Failed(unfinished())]
+        return self._second.join([Failed(unfinished())])
 
-    def whole(self, answer: Answer) -> list[Event]:
-        """A whole answer through the same steps as a stream."""
+    def whole(self, body: bytes) -> list[Event]:
+        """A whole answer through the same steps as a stream. Raises UndecodableError."""
+        try:
+            answer = self._second.first(_answer, body)
+        except UNREADABLE as error:
+            raise UndecodableError(f"not a messages answer: {error}") from None
+        if answer.error is not None or answer.type == "error":
+            return [Failed(fault_in_answer(answer.error))]
+        if answer.content is None and answer.stop_reason is None:
+            raise UndecodableError("not a messages answer: it has no content")
         events = self._start(answer)
         for index, raw in enumerate(answer.content or ()):
             events += self._block_started(index, raw)
@@ -133,11 +138,32 @@ class MessagesDecoder:
         self._ending = {
             "stop_reason": answer.stop_reason,
             "stop_sequence": answer.stop_sequence,
+            "matched_stop": answer.matched_stop,
             "stop_details": answer.stop_details,
             "container": answer.container,
             "context_management": answer.context_management,
         }
-        return events + self._finish()
+        return self._second.join(events + self._finish())
+
+    def _unusual(self, frame: Frame) -> list[Event]:
+        """Data that is no event at first sight: one that is no strict JSON, several in one, or nonsense."""
+        try:
+            event = self._second.read(frame.data, _event)
+        except UNREADABLE as error:
+            if lines := lines_of(frame):
+                return [event for line in lines for event in self.feed(line)]
+            raise UndecodableError(f"not an event of a messages stream: {error}") from None
+        if self._second.has_cuts:
+            self._is_text = (
+                False  # Every piece goes the long way: it may be the rest of a character.
+            )
+        if event.type == "content_block_delta" and event.delta is not None:
+            return self._second.join(self._delta(event.index, event.delta))
+        return self._second.join(self._other(event))
+
+    @property
+    def _word(self) -> str | None:
+        return word_of((self._ending or {}).get("stop_reason"))
 
     def _other(self, event: StreamEvent) -> list[Event]:
         if event.error is not None or event.type == "error":
@@ -172,27 +198,35 @@ class MessagesDecoder:
         for name, value in (
             ("stop_reason", delta.stop_reason),
             ("stop_sequence", delta.stop_sequence),
+            ("matched_stop", delta.matched_stop),
             ("stop_details", delta.stop_details),
             ("container", delta.container),
             ("context_management", event.context_management),
         ):
-            ending[name] = value if value is not None else ending.get(name)
+            is_said = value is not None and (name != "stop_reason" or word_of(value) is not None)
+            ending[name] = value if is_said else ending.get(name)
         self._ending = ending
         return self._start(Answer())
 
     def _report(self, usage: object, *, is_opening: bool = False) -> None:
         self._reports.add(usage, is_opening=is_opening)
+        tools = usage.get("server_tool_use") if isinstance(usage, dict) else None
+        if isinstance(tools, dict) and not is_opening:
+            number = count_of(tools.get("web_search_requests"))
+            self._searches_told = self._searches_told if number is None else number
 
     # Blocks.
 
     def _block_started(self, index: int, raw: msgspec.Raw) -> list[Event]:
         try:
-            block = _block(raw) if raw else _EMPTY_BLOCK
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            block = self._second.first(_block, bytes(raw)) if raw else _EMPTY_BLOCK
+        except UNREADABLE as error:
             raise UndecodableError(f"not a content block: {error}") from None
         # The same index once more means another block: the earlier one has ended without saying so.
         events = self._block_stopped(index) if index in self._by_index else []
         self._skipped.discard(index)
+        if block.type == "server_tool_use" and block.name == SEARCH:
+            self._searches += 1
         if block.type not in READ_BLOCKS and not self._own:
             self._skipped.add(index)
             return events
@@ -208,7 +242,7 @@ class MessagesDecoder:
         """Open a block: its start, what its start held already, and what has waited."""
         self._current = opened
         block, index = opened.block, self._index
-        self._is_text = block.type == "text"
+        self._is_text = block.type == "text" and not self._second.has_cuts
         started = PartStarted(index, opened.kind)
         if opened.kind == "reasoning":
             started = PartStarted(
@@ -266,6 +300,7 @@ class MessagesDecoder:
         if opened is None:
             return []
         opened.ended = True
+        self._called_whole = self._called_whole or opened.kind == "tool_call"
         return self._advance()
 
     def _advance(self) -> list[Event]:
@@ -305,7 +340,7 @@ class MessagesDecoder:
         self._by_index.clear()
         events += self._advance()
         ending = self._ending or {}
-        word = ending.get("stop_reason")
+        word = self._word
         extras = {
             name: value
             for name, value in ending.items()
@@ -320,20 +355,25 @@ class MessagesDecoder:
                 reason=self._reason(word),
                 upstream_reason=word,
                 usage=self.usage,
-                stop_sequence=ending.get("stop_sequence"),
+                stop_sequence=self._stop_sequence(),
                 explanation=explanation if isinstance(explanation, str) else None,
                 extras=(extras or None) if self._own else None,
+                given=self.given,
             )
         )
         return events
 
+    def _stop_sequence(self) -> str | None:
+        """The vendor's own field, or one of the request's stops where a server of this format puts it."""
+        ending = self._ending or {}
+        own = ending.get("stop_sequence")
+        if isinstance(own, str) and own:
+            return own
+        return matched_stop(self._stops, ending.get("stop_reason"), ending.get("matched_stop"))
+
     def _reason(self, word: str | None) -> FinishReason | None:
         """The vendor's word; on tool turns what was sent decides."""
-        reason = None if word is None else _REASONS.get(word, "stop")
-        if reason in ("stop", "tool_calls", None) and self._called:
-            return "tool_calls"
-        if reason == "tool_calls":
-            return "stop"
+        reason = reason_of(word, called=self._called, called_whole=self._called_whole)
         return "stop" if reason is None and self._answered else reason
 
     def _call_id(self, block: Block) -> str:

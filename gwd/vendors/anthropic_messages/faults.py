@@ -1,6 +1,5 @@
-"""The vendor's error envelope to a Fault, from an error status or inside an answer of status 200."""
+"""Errors inside an answer of status 200: the status that each type stands for; the rest is read as in every format."""
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -22,34 +21,6 @@ _STATUS: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-
-
-class _Envelope(msgspec.Struct, frozen=True):
-    error: ErrorWire | str | None = None
-    message: str | None = None
-
-
-_envelope: Final = msgspec.json.Decoder(_Envelope).decode
-
-
-def fault(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
-    """Why an answer of another status than 200 failed; a body in another shape speaks for itself."""
-    readable = True
-    try:
-        envelope = _envelope(body)
-    except msgspec.ValidationError:
-        envelope = _Envelope(message=body[:2000].decode("utf-8", "replace"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        readable = False
-        is_page = body.lstrip()[:1] == b"<"
-        envelope = _Envelope(message=None if is_page else body[:2000].decode("utf-8", "replace"))
-    error = envelope.error
-    if isinstance(error, str):
-        error = ErrorWire(message=error)
-    kind = error.type if error else None
-    message = (error.message if error else None) or envelope.message
-    message = message or f"the vendor answered with status {status} and without an error message"
-    return classify(status, headers, code=None, kind=kind, message=message, readable=readable)
 
 
 def fault_in_answer(error: ErrorWire | None) -> Fault:

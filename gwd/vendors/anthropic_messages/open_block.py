@@ -5,11 +5,10 @@ from typing import Any, Final
 import msgspec
 
 from gwd.core.events import PartDelta, PartKind
+from gwd.core.odd_json import UNREADABLE, read
 from gwd.vendors.anthropic_messages.wire import Block, Delta
 
 READ_BLOCKS: Final = frozenset(("text", "thinking", "redacted_thinking", "tool_use", ""))
-
-_any: Final = msgspec.json.Decoder().decode
 
 
 class OpenBlock:
@@ -50,11 +49,11 @@ class ForeignBlock:
             self._content.append(delta.content)
 
     def block(self) -> dict[str, Any]:
-        block: dict[str, Any] = _any(self._raw) if self._raw else {}
+        block: dict[str, Any] = read(bytes(self._raw)) if self._raw else {}
         if self._input:
             try:
-                block["input"] = _any("".join(self._input))
-            except (msgspec.DecodeError, RecursionError):
+                block["input"] = read("".join(self._input))
+            except UNREADABLE:
                 block["input"] = {}
         if self._content:
             block["content"] = "".join(self._content)

@@ -1,8 +1,7 @@
-"""JSON schemas as this vendor takes them: objects at the root, and plain ones for its constrained decoder."""
+"""JSON schemas as this vendor's constrained decoder takes them: closed objects and plain keywords."""
 
 from typing import Any, Final
 
-_ROOT_UNIONS: Final = ("anyOf", "oneOf", "allOf")
 _REFUSED: Final = (
     "minimum",
     "maximum",
@@ -29,25 +28,8 @@ _REFUSED: Final = (
     "else",
     "not",
 )
-_SCHEMA_MAPS: Final = ("properties", "$defs", "definitions")
+_SCHEMA_MAPS: Final = ("properties", "$defs")
 _SCHEMA_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-
-
-def input_schema(schema: dict[str, Any] | None) -> dict[str, Any]:
-    """A tool's parameters with an object at the root; a schema the vendor takes is returned as it is."""
-    if schema is None:
-        return {"type": "object", "properties": {}}
-    if schema.get("type") == "object" and not any(name in schema for name in _ROOT_UNIONS):
-        return schema
-    root = _inlined(schema)
-    merged = {name: value for name, value in root.items() if name not in _ROOT_UNIONS}
-    merged["type"] = "object"
-    for name in _ROOT_UNIONS:
-        branches = [_inlined(branch, schema) for branch in _dicts(root.get(name))]
-        if branches:
-            _merge(merged, branches, all_hold=name == "allOf")
-    merged.setdefault("properties", {})
-    return merged
 
 
 def answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -94,47 +76,3 @@ def _is_object(schema: dict[str, Any]) -> bool:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 200 else text[:200] + "…"
-
-
-def _inlined(schema: dict[str, Any], root: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A schema whose own `$ref` into the definitions of the root is replaced by what it names."""
-    root = schema if root is None else root
-    reference = schema.get("$ref")
-    for _ in range(8):
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            return schema
-        found: object = root
-        for piece in reference[2:].split("/"):
-            found = found.get(piece) if isinstance(found, dict) else None
-        if not isinstance(found, dict):
-            return schema
-        schema = {**{n: v for n, v in schema.items() if n != "$ref"}, **found}
-        reference = found.get("$ref")
-    return schema
-
-
-def _merge(merged: dict[str, Any], branches: list[dict[str, Any]], *, all_hold: bool) -> None:
-    """Fold the branches of a root union: all properties; what all branches (allOf: any branch) require."""
-    properties = dict(merged.get("properties") or {})
-    wanted = [set(_strings(branch.get("required"))) for branch in branches]
-    for branch in branches:
-        for name, value in (branch.get("properties") or {}).items():
-            properties.setdefault(name, value)
-        for definitions in ("$defs", "definitions"):
-            if isinstance(branch.get(definitions), dict):
-                merged[definitions] = {**branch[definitions], **(merged.get(definitions) or {})}
-    required = set.union(*wanted) if all_hold else set.intersection(*wanted)
-    required |= set(_strings(merged.get("required")))
-    merged["properties"] = properties
-    if required:
-        merged["required"] = [name for name in properties if name in required]
-    if not all_hold:
-        merged.pop("additionalProperties", None)
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _strings(value: object) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

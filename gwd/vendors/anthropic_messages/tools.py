@@ -8,18 +8,14 @@ import msgspec
 from gwd.core.request import Generate, Request, Tool, ToolCallPart
 from gwd.core.target import Target
 from gwd.vendors.anthropic_messages.content import Block, mark
-from gwd.vendors.anthropic_messages.schemas import answer_schema, input_schema
+from gwd.vendors.anthropic_messages.schemas import answer_schema
+from gwd.vendors.schemas import FREE_TEXT, object_root
 from gwd.vendors.tool_names import ToolNames
 
 JSON_ONLY: Final = (
     "Answer with one valid JSON object and nothing else: no explanation and no code fence."
 )
 _ANSWER_TOOL: Final = "Give your final answer by calling this tool exactly once."
-_FREE_TEXT: Final = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +69,8 @@ def choose(request: Request, target: Target, names: ToolNames) -> Choice:
     """The tools and the choice as the client wants them, before conflicts with thinking are looked at."""
     body = request.body
     assert isinstance(body, Generate)
-    offered = _offered(body) if takes_tools(target) else ()
+    own = request.family == "anthropic_messages"
+    offered = _offered(body, own=own) if takes_tools(target) else ()
     tools = [_tool(tool, request, target, names) for tool in offered]
     if takes_tools(target):
         tools = _with_hosted(tools, request)
@@ -99,11 +96,12 @@ def output_format(request: Request, target: Target) -> dict[str, Any] | None:
     return {"type": "json_schema", "schema": answer_schema(body.output.schema or {})}
 
 
-def _offered(body: Generate) -> Iterable[Tool]:
+def _offered(body: Generate, *, own: bool) -> Iterable[Tool]:
+    tools = body.tools if own else body.tools_in_sight
     allowed = body.tool_choice.allowed if body.tool_choice else None
     if allowed is None:
-        return body.tools
-    return [tool for tool in body.tools if tool.name in allowed]
+        return tools
+    return [tool for tool in tools if tool.name in allowed]
 
 
 def _tool(tool: Tool, request: Request, target: Target, names: ToolNames) -> Block:
@@ -118,7 +116,7 @@ def _tool(tool: Tool, request: Request, target: Target, names: ToolNames) -> Blo
             )
     if description:
         block["description"] = description
-    schema = dict(_FREE_TEXT) if tool.custom else input_schema(tool.parameters)
+    schema = dict(FREE_TEXT) if tool.custom else object_root(tool.parameters)
     if own:
         block["input_schema"] = schema
         if tool.strict is not None:
@@ -141,7 +139,7 @@ def _with_hosted(tools: list[Block], request: Request) -> list[Block]:
     built = iter(tools)
     merged = []
     for tool in listed:
-        is_custom = tool.get("type") in (None, "custom")
+        is_custom = tool.get("type") in (None, "custom", "function")
         merged.append(next(built) if is_custom else dict(tool))
     return merged
 
@@ -166,7 +164,7 @@ def _choice(body: Generate, target: Target, names: ToolNames) -> dict[str, Any] 
 
 def _answer(name: str, schema: dict[str, Any], description: str | None) -> Block:
     text = f"{description}\n{_ANSWER_TOOL}" if description else _ANSWER_TOOL
-    return {"name": name, "description": text, "input_schema": input_schema(schema)}
+    return {"name": name, "description": text, "input_schema": object_root(schema)}
 
 
 def _tools_of_history(body: Generate, names: ToolNames) -> list[Block]:
@@ -176,4 +174,4 @@ def _tools_of_history(body: Generate, names: ToolNames) -> list[Block]:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     )
-    return [{"name": name, "input_schema": input_schema(None)} for name in called]
+    return [{"name": name, "input_schema": object_root(None)} for name in called]

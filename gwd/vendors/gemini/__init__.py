@@ -13,14 +13,14 @@ from typing import Final
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Embed, Family, Request
+from gwd.core.request import Embed, Family, FilePart, ImagePart, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.faults import fault_of
 from gwd.vendors.gemini import embeddings, signatures
 from gwd.vendors.gemini.build import build
-from gwd.vendors.gemini.content import FORMAT
+from gwd.vendors.gemini.content import FORMAT, Contents
 from gwd.vendors.gemini.decode import GeminiDecoder, decode
-from gwd.vendors.gemini.faults import fault_of
 from gwd.vendors.proofs import without_proofs
 
 
@@ -33,6 +33,9 @@ class Gemini:
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)
+
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return bool(Contents(request, target).part(part))
 
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         if isinstance(request.body, Embed):

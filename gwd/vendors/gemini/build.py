@@ -16,9 +16,9 @@ from gwd.vendors.gemini.tools import (
     calling_config,
     declaration,
     is_unforceable,
-    plain_schema,
     tool_names,
 )
+from gwd.vendors.schemas import without_draft
 
 Json = dict[str, Any]
 
@@ -96,7 +96,7 @@ class _Body:
         return not self._target.supported_parameters.isdisjoint(words)
 
     def _tools(self) -> Json:
-        tools = self._body.tools
+        tools = self._body.tools_in_sight
         if not tools or not self._supports("tools"):
             return {}
         self.used.add("tools")
@@ -162,7 +162,7 @@ class _Body:
     def _schema(self, output: OutputFormat) -> Json | None:
         if output.kind != "json_schema" or not self._supports("structured_outputs"):
             return None
-        return plain_schema(output.schema or {}) or None
+        return without_draft(output.schema or {}) or None
 
     def _thinking(self) -> None:
         config = thinking_config(self._request, self._target)

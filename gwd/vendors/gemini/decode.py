@@ -21,11 +21,14 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
+from gwd.core.extras import Given
+from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Request
-from gwd.core.sse import BOM, Frame
+from gwd.core.sse import Frame
 from gwd.core.usage import Usage
 from gwd.vendors import faults
 from gwd.vendors.base import UndecodableError
+from gwd.vendors.finish import GEMINI_WORDS, reason_of, word_of
 from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.logprobs import logprobs_of
@@ -36,30 +39,17 @@ from gwd.vendors.gemini.wire import (
     FunctionCallWire,
     PartWire,
 )
+from gwd.vendors.second_reading import SecondReading, lines_of, read_any
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.usage import Reports
 from gwd.vendors.usage_formats import GEMINI
 
 _CHUNK: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
-_ANY: Final = msgspec.json.Decoder().decode
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
+_BOM_AND_BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
+_FIRST: Final = (None, 0, "", "0")
 _BAD_CALL: Final = "MALFORMED_FUNCTION_CALL"
-_REASONS: Final[dict[str, FinishReason]] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
-    **dict.fromkeys(
-        (
-            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
-            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
-            *("MODEL_ARMOR", "ESCALATION"),
-        ),
-        "content_filter",
-    ),
-}
-"""Any other word is an error."""
 
 
 def decode(body: bytes, request: Request) -> list[Event]:
@@ -73,7 +63,9 @@ class GeminiDecoder:
 
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
+        self._second = SecondReading()
         self._reports = Reports(GEMINI)
+        self.given: Given | None = None
         self._started = False
         self._over = False
         self._index = 0
@@ -95,12 +87,15 @@ class GeminiDecoder:
             return []
         try:
             chunk = _CHUNK(frame.data)
-        except _UNREADABLE:
-            # The end mark of another format, which servers that imitate this one send.
-            is_mark = frame.data.strip() in (b"", b"[DONE]")
-            return [] if is_mark else self._unusual(frame.data)
+        except UNREADABLE:
+            return self._unusual(frame)
         # The hot path: one more piece of plain text.
-        if self._open == "text" and self._signature is None and chunk.candidates:
+        if (
+            self._open == "text"
+            and self._signature is None
+            and chunk.candidates
+            and not self._second.has_cuts
+        ):
             candidate = chunk.candidates[0]
             parts = candidate.content.parts if candidate.content is not None else None
             if (
@@ -117,10 +112,17 @@ class GeminiDecoder:
             ):
                 self._report(chunk)
                 return [PartDelta(self._index, text)]
-        return self._chunk(chunk)
+        return self._second.join(self._chunk(chunk))
 
     def close(self) -> list[Event]:
         """Without any finish reason the answer broke off, however much of it there is."""
+        return self._second.join(self._closed())
+
+    def whole(self, body: bytes) -> list[Event]:
+        """A whole answer, or the list of chunks that a stream without `alt=sse` is. Raises UndecodableError."""
+        return self._second.join(self._whole(body))
+
+    def _closed(self) -> list[Event]:
         if self._over:
             return []
         if self._word is None and self._blocked is None:
@@ -132,15 +134,13 @@ class GeminiDecoder:
             )
         return self._finished(nothing_went_out=self._index == 0 and self._open is None)
 
-    def whole(self, body: bytes) -> list[Event]:
-        """A whole answer, or the list of chunks that a stream without `alt=sse` is. Raises UndecodableError."""
-        body = body.removeprefix(BOM)
-        if body.lstrip()[:1] == b"[":
+    def _whole(self, body: bytes) -> list[Event]:
+        if body.lstrip(_BOM_AND_BLANKS)[:1] == b"[":
             return self._list(body)
         try:
-            answer = _CHUNK(body)
-        except _UNREADABLE:
-            return self._unusual(body)
+            answer = self._second.first(_CHUNK, body)
+        except UNREADABLE:
+            return self._error(body)
         events = self._chunk(answer)
         if self._over:
             return events
@@ -152,14 +152,14 @@ class GeminiDecoder:
 
     def _list(self, body: bytes) -> list[Event]:
         try:
-            chunks = _CHUNKS(body)
-        except _UNREADABLE:
-            return self._unusual(body)
+            chunks = self._second.first(_CHUNKS, body)
+        except UNREADABLE:
+            return self._error(body)
         events: list[Event] = []
         for chunk in chunks:
             if not self._over:
                 events += self._chunk(chunk)
-        return events + self.close()
+        return events + self._closed()
 
     def _chunk(self, chunk: AnswerWire) -> list[Event]:
         if chunk.error:
@@ -176,7 +176,7 @@ class GeminiDecoder:
         if isinstance(chunk.prompt_feedback, dict):
             self._blocked = _str(chunk.prompt_feedback.get("blockReason")) or self._blocked
             self._explain(chunk.prompt_feedback.get("blockReasonMessage"))
-        candidate = next((c for c in chunk.candidates or () if not c.index), None)
+        candidate = next((c for c in chunk.candidates or () if c.index in _FIRST), None)
         if candidate is not None:
             self._candidate(candidate, events)
         return events
@@ -187,7 +187,9 @@ class GeminiDecoder:
             self._part(part, events)
         if logprobs is not None and self._open == "text":
             events.append(PartDelta(self._index, "", {"logprobs": logprobs}))
-        self._word = _str(candidate.finish_reason) or self._word
+        if candidate.finish_reason is not None:
+            self._word = word_of(candidate.finish_reason) or self._word
+        self.given = _searched(candidate.grounding_metadata) or self.given
         self._explain(candidate.finish_message)
 
     def _part(self, part: PartWire, events: list[Event]) -> None:
@@ -258,6 +260,7 @@ class GeminiDecoder:
                 upstream_reason=self._word or self._blocked,
                 usage=self.usage,
                 explanation=self._explanation if reason == "content_filter" else None,
+                given=self.given,
             )
         )
         return events
@@ -268,8 +271,9 @@ class GeminiDecoder:
             if self._blocked is not None:
                 return "content_filter"
             return "tool_calls" if self._called else "stop" if self._said else None
-        reason = _REASONS.get(self._word, "error")
-        return "tool_calls" if reason == "stop" and self._called else reason
+        return reason_of(
+            self._word, called=self._called, called_whole=self._called, words=GEMINI_WORDS
+        )
 
     def _report(self, chunk: AnswerWire) -> None:
         if chunk.usage_metadata is not None:
@@ -278,14 +282,26 @@ class GeminiDecoder:
     def _explain(self, text: object) -> None:
         self._explanation = _str(text) or self._explanation
 
-    def _unusual(self, data: bytes) -> list[Event]:
-        """Data that is not a chunk: an error in another shape, or nonsense."""
+    def _unusual(self, frame: Frame) -> list[Event]:
+        """Data that is not a chunk at first sight: the end mark of another format, which servers that imitate this
+        one send, a chunk that is no strict JSON, several in one, or an error."""
+        if frame.data.strip() in (b"", b"[DONE]"):
+            return []
         try:
-            error = error_in(_ANY(data))
-        except _UNREADABLE:
-            error = None
+            chunk = self._second.read(frame.data, _CHUNK)
+        except UNREADABLE:
+            if lines := lines_of(frame):
+                return [event for line in lines for event in self.feed(line)]
+            if self._word is not None and _error_of(frame.data) is None:
+                return []  # whatever a server puts behind the end of its answer
+            return self._second.join(self._error(frame.data))
+        return self._second.join(self._chunk(chunk))
+
+    def _error(self, data: bytes) -> list[Event]:
+        """Data that is not a chunk: an error in another shape, or nonsense."""
+        error = _error_of(data)
         if error is None:
-            raise UndecodableError("the answer holds data that is not of Gemini's format") from None
+            raise UndecodableError("the answer holds data that is not of Gemini's format")
         return self._failed(fault_inside(error))
 
     def _failed(self, fault: Fault) -> list[Event]:
@@ -293,13 +309,28 @@ class GeminiDecoder:
         return [Failed(fault)]
 
 
+def _error_of(data: bytes) -> object | None:
+    try:
+        return error_in(read_any(data))
+    except UNREADABLE:
+        return None
+
+
 def _arguments(args: msgspec.Raw) -> str:
     """The arguments as the vendor wrote them, without its line breaks; some servers send the text of the object."""
     raw = bytes(args)
     if raw[:1] == b"{":
         return msgspec.json.format(raw, indent=-1).decode("utf-8", "replace")
-    text = _ANY(raw) if raw[:1] == b'"' else None
+    text = read_any(raw) if raw[:1] == b'"' else None
     return text if isinstance(text, str) and text.strip() else "{}"
+
+
+def _searched(grounding: object) -> Given | None:
+    """The searches an answer rests on: the vendor bills different ones, and no empty ones."""
+    queries = grounding.get("webSearchQueries") if isinstance(grounding, dict) else None
+    if not isinstance(queries, list):
+        return None
+    return Given(searches=len({query for query in queries if isinstance(query, str) and query}))
 
 
 def _str(value: object) -> str | None:

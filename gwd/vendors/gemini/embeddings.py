@@ -9,12 +9,14 @@ import msgspec
 
 from gwd.core.errors import UnsupportedInput
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
+from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Embed
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.gemini.call import headers_for, method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.wire import EmbeddingsWire
+from gwd.vendors.second_reading import read_any, reader
 from gwd.vendors.usage import usage_of
 from gwd.vendors.usage_formats import EMBEDDINGS
 
@@ -22,8 +24,7 @@ Json = dict[str, Any]
 
 MAX_BATCH: Final = 100
 
-_ANSWER: Final = msgspec.json.Decoder(EmbeddingsWire).decode
-_ANY: Final = msgspec.json.Decoder().decode
+_ANSWER: Final = reader(msgspec.json.Decoder(EmbeddingsWire).decode)
 
 
 def build(embed: Embed, target: Target) -> UpstreamCall:
@@ -46,13 +47,15 @@ def decode(body: bytes, embed: Embed) -> list[Event]:
     """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
     try:
         answer = _ANSWER(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         answer = EmbeddingsWire(error=_error_of(body))
     if answer.error:
         return [Failed(fault_inside(answer.error))]
     found = [answer.embedding] if answer.embedding is not None else (answer.embeddings or [])
     if len(found) != len(embed.inputs):
         raise UndecodableError(f"{len(found)} vectors came for {len(embed.inputs)} inputs")
+    if not all(one.values for one in found):
+        raise UndecodableError("a vector is empty")
     return [
         Started(),
         Embedded(tuple(one.values for one in found)),
@@ -73,8 +76,8 @@ def _one(text: str | tuple[int, ...], embed: Embed, target: Target) -> Json:
 
 def _error_of(body: bytes) -> object:
     try:
-        error = error_in(_ANY(body))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        error = error_in(read_any(body))
+    except UNREADABLE:
         error = None
     if error is None:
         raise UndecodableError("the answer is not a list of embeddings") from None

@@ -26,7 +26,7 @@ def _token(token: object) -> Json | None:
     text = token["token"]
     # A probability of one is a logarithm of zero, and the vendor leaves zeros out.
     logprob = token.get("logProbability", 0.0)
-    if type(logprob) not in (int, float):
+    if logprob is not None and type(logprob) not in (int, float):
         return None
     return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "replace"))}
 

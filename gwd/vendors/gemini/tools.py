@@ -7,6 +7,7 @@ import msgspec
 
 from gwd.core.request import Generate, Request, Tool, ToolChoice
 from gwd.core.target import Target
+from gwd.vendors.schemas import FREE_TEXT, object_root, without_draft
 from gwd.vendors.tool_names import NameRule, ToolNames
 
 Json = dict[str, Any]
@@ -14,11 +15,6 @@ Json = dict[str, Any]
 NAMES: Final = NameRule(128, re.compile(r"[^a-zA-Z0-9_.:-]"), re.compile(r"[^a-zA-Z_]"))
 # The model knows functions as members of this module, and at times calls them so.
 _MODULE: Final = re.compile(r"default_api[.:]")
-_FREE_TEXT: Final = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
 
 
 def tool_names(request: Request) -> ToolNames:
@@ -42,7 +38,7 @@ def declaration(tool: Tool, names: ToolNames) -> Json:
     description = _with_grammar(tool) if tool.custom else tool.description
     if description:
         built["description"] = description
-    schema = _FREE_TEXT if tool.custom else _parameters(tool.parameters)
+    schema = FREE_TEXT if tool.custom else _parameters(tool.parameters)
     if schema is not None:
         built["parametersJsonSchema"] = schema
     return built
@@ -79,15 +75,9 @@ def is_unforceable(choice: ToolChoice, target: Target) -> bool:
     return target.flags.rejects_forced_tools and choice.mode in ("required", "named")
 
 
-def plain_schema(schema: Json) -> Json:
-    """A schema without the name of its own dialect, which the vendor refuses."""
-    return {name: value for name, value in schema.items() if name != "$schema"}
-
-
 def _parameters(schema: Json | None) -> Json | None:
     """An object at the root; None where there is nothing to describe."""
-    found = plain_schema(schema or {})
-    found.setdefault("type", "object")
+    found = without_draft(object_root(schema, takes_unions=True))
     says_nothing = not found.get("properties") and not found.get("additionalProperties")
     if says_nothing and found.keys() <= {"type", "properties", "required", "additionalProperties"}:
         return None

@@ -30,6 +30,7 @@ class CandidateWire(msgspec.Struct, rename="camel"):
     content: ContentWire | None = None
     finish_reason: Any = None
     finish_message: Any = None
+    grounding_metadata: Any = None
     index: Any = None
     logprobs_result: Any = None
 

@@ -5,13 +5,14 @@ from typing import Final
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, Request
+from gwd.core.request import Family, FilePart, ImagePart, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_chat import signatures
 from gwd.vendors.openai_chat.build import build
+from gwd.vendors.openai_chat.content import ContentBuilder
 from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
-from gwd.vendors.openai_chat.faults import fault_of
 from gwd.vendors.openai_chat.proofs import without_proofs
 
 
@@ -24,6 +25,9 @@ class OpenaiChat:
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)
+
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return bool(ContentBuilder(request, target).build([part]))
 
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         return decode(body, request, target)

@@ -73,10 +73,23 @@ class Assembly:
         self._is_open = False
         self.open_text: int | None = None
         """The index of the open part that more plain text would just continue: the stream's fast path."""
+        self._tells_open_text = True
 
     @property
     def has_output(self) -> bool:
         return self._index > 0 or self._is_open or bool(self._queue)
+
+    @property
+    def has_whole_call(self) -> bool:
+        """Whether a call has all of its arguments, or none. A call without a name is none at all."""
+        return any(
+            call.name is not None and (call.arguments.is_complete() or not call.arguments.text())
+            for call in self._all_calls
+        )
+
+    def expect_cuts(self) -> None:
+        """From now on every piece goes the long way: it may be the rest of a character."""
+        self._tells_open_text, self.open_text = False, None
 
     def text(self, kind: PartKind, text: str, extras: dict[str, Any] | None = None) -> None:
         """Text of a kind; it continues the last part if that is of the same kind."""
@@ -206,7 +219,7 @@ class Assembly:
                     continue
             self._emit_head()
             if is_last:
-                if head.kind == "text":
+                if head.kind == "text" and self._tells_open_text:
                     self.open_text = self._index
                 return
             if head.kind == "tool_call" and not head.arguments.is_complete():

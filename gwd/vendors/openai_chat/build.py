@@ -10,6 +10,7 @@ from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.history import HistoryBuilder
 from gwd.vendors.openai_chat.user import user_for
+from gwd.vendors.schemas import FREE_TEXT, object_root, without_draft
 from gwd.vendors.tool_names import ToolNames
 
 Json = dict[str, Any]
@@ -101,7 +102,7 @@ class _Builder:
             body["stop"] = stops[:MAX_STOPS]
 
     def _tools(self, body: Json) -> None:
-        tools = self._generate.tools
+        tools = self._generate.tools_in_sight
         if not tools or not self._takes("tools"):
             return
         body["tools"] = [self._tool(tool) for tool in tools]
@@ -120,15 +121,11 @@ class _Builder:
         parameters = tool.parameters
         if tool.custom:
             description = _with_grammar(description, tool.grammar)
-            parameters = {
-                "type": "object",
-                "properties": {"input": {"type": "string"}},
-                "required": ["input"],
-            }
+            parameters = FREE_TEXT
         if description:
             function["description"] = description
         if parameters is not None:
-            function["parameters"] = self._schema(parameters)
+            function["parameters"] = self._schema(object_root(parameters))
         if tool.strict is not None:
             function["strict"] = tool.strict
         built: Json = {"type": "function", "function": function}
@@ -141,10 +138,8 @@ class _Builder:
         return built
 
     def _schema(self, schema: Json) -> Json:
-        """Schemas of other families carry `$schema`, which some servers refuse."""
-        if self._request.family == "openai_chat" or "$schema" not in schema:
-            return schema
-        return {name: value for name, value in schema.items() if name != "$schema"}
+        """Schemas of other families' clients name their draft."""
+        return schema if self._request.family == "openai_chat" else without_draft(schema)
 
     def _tool_choice(self, choice: ToolChoice) -> str | Json:
         forces = choice.mode in ("required", "named")

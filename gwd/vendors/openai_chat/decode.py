@@ -6,13 +6,17 @@ import msgspec
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, PartDelta, Started
+from gwd.core.extras import Given
+from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Generate, Request
-from gwd.core.sse import BOM, Frame
+from gwd.core.sse import Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.vendors.base import UndecodableError
+from gwd.vendors.finish import matched_stop, meaning_of, reason_of, word_of
 from gwd.vendors.openai_chat.assembly import Assembly
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
+from gwd.vendors.openai_chat.given import given_of
 from gwd.vendors.openai_chat.wire import (
     AnswerWire,
     ChoiceWire,
@@ -20,6 +24,7 @@ from gwd.vendors.openai_chat.wire import (
     DeltaWire,
     ToolCallWire,
 )
+from gwd.vendors.second_reading import SecondReading, lines_of, read_any
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.tool_names import ToolNames
 from gwd.vendors.usage import Reports
@@ -27,43 +32,15 @@ from gwd.vendors.usage_formats import OPENAI
 
 _ANSWER: Final = msgspec.json.Decoder(AnswerWire).decode
 _CHUNK: Final = msgspec.json.Decoder(ChunkWire).decode
-_ANY: Final = msgspec.json.Decoder().decode
 _ENVELOPE: Final = ("system_fingerprint", "service_tier")
+_FIRST: Final = (None, 0, "", "0")
 # What servers that search put beside their answer, on every chunk or on the last ones: the last word counts.
 _FOUND: Final = ("citations", "search_results", "related_questions", "images", "videos")
-_REASONS: Final[dict[str, FinishReason]] = {
-    "stop": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "model_context_window_exceeded": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "refusal": "content_filter",
-    "sensitive": "content_filter",
-    "recitation": "content_filter",
-    "blocklist": "content_filter",
-    "prohibited_content": "content_filter",
-    "spii": "content_filter",
-    "error": "error",
-    "network_error": "error",
-    "insufficient_system_resource": "error",
-    "abort": "error",
-    "aborted": "error",
-    "cancelled": "error",
-    "canceled": "error",
-    "timeout": "error",
-    "function_call_filter": "error",
-    "malformed_function_call": "error",
-}
-"""Anything else ended by itself; a call among the parts makes it a tool turn."""
 
 
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
     decoder = ChatStreamDecoder(request, target)
-    body = body.removeprefix(BOM)
     return decode_streamed(body, decoder) if looks_streamed(body) else decoder.whole(body)
 
 
@@ -79,12 +56,15 @@ class ChatStreamDecoder:
 
     def __init__(self, request: Request, target: Target) -> None:
         self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
+        self.given: Given | None = None
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._assembly = Assembly(client_names(request), origin=target.provider)
         self._started = False
         self._ended = False
-        self._finish: ChoiceWire | None = None
+        self._second = SecondReading()
+        self._word: str | None = None
+        self._stop: str | None = None
         self._usage_closed_it = False
         self._keeps_found = request.family == "openai_chat"
         self._found: dict[str, Any] = {}
@@ -101,8 +81,8 @@ class ChatStreamDecoder:
         if self._started:
             try:
                 chunk: AnswerWire | ChunkWire = _CHUNK(data)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return self._unusual(data)
+            except UNREADABLE:
+                return self._unusual(frame)
             # The hot path: one more piece of plain text.
             if (
                 chunk.usage is None
@@ -131,17 +111,15 @@ class ChatStreamDecoder:
         else:
             try:
                 chunk = _ANSWER(data)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return self._unusual(data)
-        if chunk.error or chunk.choices is None or frame.event == b"error":
-            return self._odd_chunk(chunk, data)
-        return self._chunk(chunk)
+            except UNREADABLE:
+                return self._unusual(frame)
+        return self._readable(chunk, frame)
 
     def close(self) -> list[Event]:
         """The upstream ended: well if it named a reason, or reported usage behind its text; else it broke off."""
         if self._ended:
             return []
-        if self._finish is not None or (self._assembly.has_output and self._usage_closed_it):
+        if self._word is not None or (self._assembly.has_output and self._usage_closed_it):
             return self._finished()
         return self._failed(
             Fault(reason="upstream_error", message="the stream ended before the answer did")
@@ -150,17 +128,14 @@ class ChatStreamDecoder:
     def whole(self, body: bytes) -> list[Event]:
         """A whole answer, through the same assembly. Raises UndecodableError."""
         try:
-            answer = _ANSWER(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            try:
-                error = error_in(_ANY(body))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                error = None
+            answer = self._second.first(_ANSWER, body)
+        except UNREADABLE:
+            error = _error_of(body)
             if error is None:
                 raise UndecodableError("the answer is not a chat completion") from None
             return self._failed(fault_inside(error))
         if not answer.choices:
-            error = answer.error or error_in(_ANY(body))
+            error = answer.error or _error_of(body)
             if not error:
                 raise UndecodableError("the answer holds no choices")
             return self._failed(fault_inside(error))
@@ -169,18 +144,25 @@ class ChatStreamDecoder:
         choice = answer.choices[0]
         message = choice.message or choice.delta or DeltaWire()
         self._take_usage(answer.usage or choice.usage)
+        self._take_given(answer)
         if choice.error and not (message.content or message.tool_calls):
             return self._failed(fault_inside(choice.error))
         events = self._open(answer)
         self._take_found(answer)
         self._delta(message, choice.logprobs, whole=True)
-        self._finish = choice
+        self._take_end(choice)
         return events + self._finished()
+
+    def _readable(self, chunk: AnswerWire | ChunkWire, frame: Frame) -> list[Event]:
+        if chunk.error or chunk.choices is None or frame.event == b"error":
+            return self._odd_chunk(chunk, frame.data)
+        return self._chunk(chunk)
 
     def _chunk(self, chunk: AnswerWire | ChunkWire) -> list[Event]:
         events = self._open(chunk)
-        choice = next((c for c in chunk.choices or () if not c.index), None)
+        choice = next((c for c in chunk.choices or () if c.index in _FIRST), None)
         self._take_usage(chunk.usage)
+        self._take_given(chunk)
         self._take_found(chunk)
         self._usage_closed_it = chunk.usage is not None and not chunk.choices
         if choice is None:
@@ -192,8 +174,7 @@ class ChatStreamDecoder:
             self._delta(delta, choice.logprobs, whole=False)
         if choice.error:
             return events + self._drain() + self._failed(fault_inside(choice.error))
-        if choice.finish_reason:  # some servers send an empty one on every chunk
-            self._finish = choice
+        self._take_end(choice)
         return events + self._drain()
 
     def _open(self, chunk: AnswerWire | ChunkWire) -> list[Event]:
@@ -273,9 +254,19 @@ class ChatStreamDecoder:
             )
         return taken
 
+    def _take_end(self, choice: ChoiceWire) -> None:
+        if choice.finish_reason is not None:
+            self._word = word_of(choice.finish_reason) or self._word
+        if choice.stop_reason is not None or choice.matched_stop is not None:
+            stop = matched_stop(self._stops, choice.stop_reason, choice.matched_stop)
+            self._stop = stop or self._stop
+
     def _take_usage(self, reported: object) -> None:
         if reported is not None:
             self._reports.add(reported)
+
+    def _take_given(self, chunk: AnswerWire | ChunkWire) -> None:
+        self.given = given_of(self.given, chunk.service_tier, chunk.usage)
 
     def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:
         if self._keeps_found:
@@ -287,26 +278,40 @@ class ChatStreamDecoder:
     def _odd_chunk(self, chunk: AnswerWire | ChunkWire, data: bytes) -> list[Event]:
         """A chunk with an error, or without choices."""
         self._take_usage(chunk.usage)
+        self._take_given(chunk)
         self._take_found(chunk)
-        error = chunk.error or error_in(_ANY(data))
+        error = chunk.error or _error_of(data)
         if error:
             return self._failed(fault_inside(error))
         self._usage_closed_it = chunk.usage is not None
         return []
 
-    def _unusual(self, data: bytes) -> list[Event]:
-        """Data that is not a chunk: the end mark, nothing at all, an error of another shape, or nonsense."""
-        text = data.strip()
+    def _unusual(self, frame: Frame) -> list[Event]:
+        """Data that is not a chunk at first sight: the end mark, nothing at all, a chunk that is no strict JSON,
+        several in one, an error of another shape, or nonsense."""
+        text = frame.data.strip()
         if text == b"[DONE]":
             return self._done()
         if not text:
             return []
         try:
-            value = _ANY(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise UndecodableError("the stream holds data that is not JSON") from None
-        error = error_in(value)
+            chunk: AnswerWire | ChunkWire = (
+                self._second.read(text, _CHUNK)
+                if self._started
+                else self._second.read(text, _ANSWER)
+            )
+        except UNREADABLE:
+            pass
+        else:
+            if self._second.has_cuts:
+                self._assembly.expect_cuts()
+            return self._readable(chunk, frame)
+        if lines := lines_of(frame):
+            return [event for line in lines for event in self.feed(line)]
+        error = _error_of(text)
         if error is None:
+            if self._word is not None:
+                return []  # whatever a server puts behind the end of its answer
             raise UndecodableError("the stream holds data that is not a chunk")
         return self._failed(fault_inside(error))
 
@@ -320,42 +325,42 @@ class ChatStreamDecoder:
     def _finished(self) -> list[Event]:
         self._ended = True
         self._assembly.finish()
-        given = self._finish.finish_reason if self._finish is not None else None
-        word = None if given is None else str(given)
-        stop = self._finish.stop_reason if self._finish is not None else None
         finished = Finished(
-            self._reason(word),
-            upstream_reason=word or None,
+            self._reason(),
+            upstream_reason=self._word,
             usage=self.usage,
-            stop_sequence=stop if isinstance(stop, str) and stop in self._stops else None,
+            stop_sequence=self._stop,
             extras={"envelope": self._found} if self._found else None,
+            given=self.given,
         )
         return [*self._drain(), finished]
 
-    def _reason(self, word: str | None) -> FinishReason | None:
-        """A tool turn is told by its calls: servers end it with `stop`, or with nothing at all.
-
-        Some servers add particulars behind a colon (`content_filter: SPII`).
-        """
-        known = _REASONS.get((word or "").lower().partition(":")[0])
-        if known is not None and known != "stop":
-            return known
-        if self._assembly.calls:
-            return "tool_calls"
-        if not self._assembly.has_output:
-            if self._assembly.has_lost_call:
-                return "error"
-            if not word:
-                return None
-        return "stop"
+    def _reason(self) -> FinishReason | None:
+        assembly = self._assembly
+        decides = self._word is not None and meaning_of(self._word) is None
+        reason = reason_of(
+            self._word,
+            called=assembly.calls > 0,
+            called_whole=decides and assembly.has_whole_call,
+        )
+        if reason in (None, "stop") and not assembly.has_output:
+            return "error" if assembly.has_lost_call else reason
+        return reason or "stop"
 
     def _failed(self, fault: Fault) -> list[Event]:
         self._ended = True
-        return [*self._drain(), Failed(fault)]
+        return [*self._drain(), *self._second.join([Failed(fault)])]
 
     def _drain(self) -> list[Event]:
         events, self._assembly.events = self._assembly.events, []
-        return events
+        return self._second.join(events)
+
+
+def _error_of(data: bytes) -> object | None:
+    try:
+        return error_in(read_any(data))
+    except UNREADABLE:
+        return None
 
 
 def _str(value: object) -> str | None:

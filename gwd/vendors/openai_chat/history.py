@@ -24,6 +24,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.openai_chat.content import ContentBuilder, joined_text
+from gwd.vendors.openai_chat.replay import ReplayedReasoning, is_users_own
 from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.tool_names import ToolNames, call_id_for
 
@@ -47,7 +48,7 @@ class HistoryBuilder:
         self._content = ContentBuilder(request, target)
         self._used: set[tuple[int, int]] = set()
         self._carried: list[ContentPart] = []
-        self._loop_from = _open_loop_from(self._messages)
+        self._replayed = ReplayedReasoning(self._messages, target, asked=request.replay_reasoning)
 
     def build(self) -> list[Json]:
         messages: list[Json] = []
@@ -113,9 +114,7 @@ class HistoryBuilder:
             built["refusal"] = refusal
         if len(built) == 1 and not calls:
             return []
-        thought = self._replayed_reasoning(index, message, calls)
-        if thought:
-            built["reasoning_content"] = thought
+        built |= self._replayed.fields(index, message)
         ids = _upstream_ids(calls)
         if calls:
             built["tool_calls"] = [
@@ -131,24 +130,6 @@ class HistoryBuilder:
         if extras.get(FIELD) is not None and extras.get(ORIGIN, here) == here:
             built[FIELD] = extras[FIELD]
         return built
-
-    def _replayed_reasoning(
-        self, index: int, message: Message, calls: Sequence[ToolCallPart]
-    ) -> str:
-        """Plain reasoning goes back only inside the tool loop that is still open: servers that think between calls
-        ask for it there, and refuse or ignore it elsewhere. Reasoning of a named other family is never sent."""
-        if (
-            not calls
-            or index < self._loop_from
-            or self._target.flags.developer_role
-            or "reasoning" not in self._target.supported_parameters
-        ):
-            return ""
-        return "".join(
-            part.text
-            for part in message.parts
-            if isinstance(part, ReasoningPart) and part.format == "unknown"
-        )
 
     def _results(
         self, index: int, calls: Sequence[ToolCallPart], ids: Sequence[str]
@@ -179,7 +160,7 @@ class HistoryBuilder:
                     return
                 again |= {part.call_id for part in message.parts if isinstance(part, ToolCallPart)}
                 continue
-            user_spoke = user_spoke or _is_users_own(message)
+            user_spoke = user_spoke or is_users_own(message)
             for place, part in enumerate(message.parts):
                 if isinstance(part, ToolResultPart) and part.call_id not in again:
                     yield (later, place), part
@@ -251,16 +232,3 @@ def _joined_turns(messages: Sequence[Message]) -> list[Message]:
 
 def _calls(*messages: Message) -> bool:
     return any(isinstance(part, ToolCallPart) for message in messages for part in message.parts)
-
-
-def _is_users_own(message: Message) -> bool:
-    """Whether the user says something here: a message that is not only results."""
-    return message.role == "user" and not all(isinstance(p, ToolResultPart) for p in message.parts)
-
-
-def _open_loop_from(messages: Sequence[Message]) -> int:
-    """Where the tool loop that is still open begins: behind the last user message that is not only results."""
-    for index in range(len(messages) - 1, -1, -1):
-        if _is_users_own(messages[index]):
-            return index
-    return 0

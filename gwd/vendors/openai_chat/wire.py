@@ -50,6 +50,7 @@ class ChoiceWire(msgspec.Struct):
     usage: Any = None
     error: Any = None
     stop_reason: Any = None
+    matched_stop: Any = None
 
 
 class AnswerWire(msgspec.Struct):
@@ -70,11 +71,12 @@ class AnswerWire(msgspec.Struct):
 
 
 class ChunkWire(msgspec.Struct):
-    """A later chunk of a stream: the envelope was read from the first one."""
+    """A later chunk of a stream: the envelope was read from the first one, the tier may still change."""
 
     choices: list[ChoiceWire] | None = None
     usage: Any = None
     error: Any = None
+    service_tier: Any = None
     citations: Any = None
     search_results: Any = None
     related_questions: Any = None

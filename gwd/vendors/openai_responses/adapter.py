@@ -5,12 +5,13 @@ from typing import Final
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, Request
+from gwd.core.request import Family, FilePart, ImagePart, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import Signatures
+from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_responses.build import build
+from gwd.vendors.openai_responses.content import Contents
 from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
-from gwd.vendors.openai_responses.faults import fault_of
 from gwd.vendors.openai_responses.history import REASONING_FORMAT
 from gwd.vendors.proofs import without_proofs
 
@@ -24,6 +25,9 @@ class OpenaiResponses:
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
         return build(request, target)
+
+    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
+        return bool(Contents(request, target.flags).inputs([part]))
 
     def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
         return decode(body, request, target)

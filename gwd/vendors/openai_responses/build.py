@@ -19,6 +19,7 @@ from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.openai_responses.content import FAMILY, Contents
 from gwd.vendors.openai_responses.history import History, Item
+from gwd.vendors.schemas import object_root, without_draft
 from gwd.vendors.tool_names import ToolNames
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
@@ -112,11 +113,13 @@ class _Body:
         self._fields["input"] = items
 
     def _add_tools(self) -> None:
-        tools, choice = self._body.tools, self._body.tool_choice
-        if not tools or not self._supports("tools"):
+        tools, choice = self._body.tools_in_sight, self._body.tool_choice
+        sold = self._target.sold.tools
+        hosted = [tool for tool in self._request.hosted_tools if tool.get("type") in sold]
+        if not (tools or hosted) or not self._supports("tools"):
             return
         self.used.add("tools")
-        self._fields["tools"] = [self._tool(tool) for tool in tools]
+        self._fields["tools"] = [*(self._tool(tool) for tool in tools), *hosted]
         if choice is None:
             return
         if self._supports("tool_choice"):
@@ -137,7 +140,7 @@ class _Body:
         if tool.custom:
             return {**head, "format": tool.grammar} if tool.grammar else head
         # Older documentation gave `strict` the default true: it is always written.
-        return {**head, "parameters": _object_schema(tool), "strict": tool.strict is True}
+        return {**head, "parameters": _parameters(tool), "strict": tool.strict is True}
 
     def _choice(self, choice: ToolChoice) -> str | Item:
         if self._target.flags.rejects_forced_tools and choice.mode in ("required", "named"):
@@ -283,11 +286,7 @@ def _mentions_json(item: Item) -> bool:
     )
 
 
-def _object_schema(tool: Tool) -> Item:
-    """The parameters with an object at the root, as the vendor wants them."""
-    schema = {name: value for name, value in (tool.parameters or {}).items() if name != "$schema"}
-    if "type" not in schema:
-        schema["type"] = "object"
-    if schema["type"] == "object":
-        schema.setdefault("properties", {})
-    return schema
+def _parameters(tool: Tool) -> Item:
+    """The parameters with an object at the root, which has properties even if there are none."""
+    schema = without_draft(object_root(tool.parameters))
+    return schema if "properties" in schema else {**schema, "properties": {}}

@@ -7,29 +7,34 @@ import msgspec
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, Started
+from gwd.core.extras import Given, said
+from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Request
-from gwd.core.sse import BOM, Frame
+from gwd.core.sse import Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage
+from gwd.core.usage import Usage, count_of
 from gwd.vendors.base import UndecodableError
+from gwd.vendors.finish import meaning_of, reason_of, word_of
 from gwd.vendors.openai_responses.build import tool_names
+from gwd.vendors.openai_responses.content import FAMILY
 from gwd.vendors.openai_responses.faults import fault_inside
 from gwd.vendors.openai_responses.items import Items
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.openai_responses.wire import EventWire, TextDelta
+from gwd.vendors.second_reading import SecondReading, lines_of
 from gwd.vendors.streamed import decode_streamed, looks_streamed
 from gwd.vendors.usage import Reports
 from gwd.vendors.usage_formats import OPENAI
 
 _TEXT_DELTA: Final = msgspec.json.Decoder(TextDelta).decode
 _EVENT: Final = msgspec.json.Decoder(EventWire).decode
+_ANSWER: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _UNFINISHED: Final = ("queued", "in_progress")
 
 
 def decode(body: bytes, request: Request, target: Target) -> list[Event]:
     """A whole answer of status 200. A server that streams although it was not asked to is understood too."""
     decoder = ResponsesStreamDecoder(request, target)
-    body = body.removeprefix(BOM)
     return decode_streamed(body, decoder) if looks_streamed(body) else decoder.whole(body)
 
 
@@ -38,8 +43,13 @@ class ResponsesStreamDecoder:
 
     def __init__(self, request: Request, target: Target) -> None:
         self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
+        self._second = SecondReading()
         self._parts = Parts()
-        self._items = Items(self._parts, tool_names(request))
+        self._take = self._taken
+        runs_tools = bool(target.sold.tools) and request.family == FAMILY
+        self._items = Items(self._parts, tool_names(request), runs_tools=runs_tools)
+        self._tier: str | None = None
+        self._searches: int | None = None
         self._has_started = False
         self._is_over = False
         self._text: Slot | None = None
@@ -71,6 +81,12 @@ class ResponsesStreamDecoder:
     def usage(self) -> Usage | None:
         return self._reports.usage
 
+    @property
+    def given(self) -> Given | None:
+        searches = self._items.searches if self._searches is None else self._searches
+        tier = {} if self._tier is None else {"service_tier": self._tier}
+        return said(tier, searches)
+
     def feed(self, frame: Frame) -> list[Event]:
         if self._is_over:
             return []
@@ -86,8 +102,8 @@ class ResponsesStreamDecoder:
                 )
             elif frame.data.strip() != b"[DONE]":
                 self._handle(_EVENT(frame.data))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UndecodableError(f"not an event of the responses format: {error}") from None
+        except UNREADABLE:
+            return self._unusual(frame)
         return self._take()
 
     def close(self) -> list[Event]:
@@ -104,11 +120,10 @@ class ResponsesStreamDecoder:
     def whole(self, body: bytes) -> list[Event]:
         """A whole answer as one JSON object."""
         try:
-            value = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise UndecodableError("the answer is not JSON") from None
-        if not isinstance(value, dict):
-            raise UndecodableError("the answer is not a JSON object")
+            value = self._second.first(_ANSWER, body)
+        except UNREADABLE:
+            raise UndecodableError("the answer is not a JSON object") from None
+        self._expect_cuts()
         if value.get("error") or value.get("type") == "error":
             self._note(value)
             self._fail(fault_inside(value))
@@ -118,12 +133,32 @@ class ResponsesStreamDecoder:
             raise UndecodableError("the answer is not a finished response object")
         return self._take()
 
-    def _take(self) -> list[Event]:
+    def _taken(self) -> list[Event]:
         events, self._parts.events = self._parts.events, []
         return events
 
-    def _handle(self, event: EventWire) -> None:
-        handler = self._handlers.get(event.type)
+    def _taken_whole(self) -> list[Event]:
+        return self._second.join(self._taken())
+
+    def _expect_cuts(self) -> None:
+        """After a second reading: from now on every piece may be the rest of a character."""
+        if self._second.has_cuts:
+            self._take = self._taken_whole
+
+    def _unusual(self, frame: Frame) -> list[Event]:
+        """Data that is no event at first sight: one that is no strict JSON, several in one, or nonsense."""
+        try:
+            event = self._second.read(frame.data, _EVENT)
+        except UNREADABLE as error:
+            if lines := lines_of(frame):
+                return [event for line in lines for event in self.feed(Frame(b"", line.data))]
+            raise UndecodableError(f"not an event of the responses format: {error}") from None
+        self._expect_cuts()
+        self._handle(event, named=frame.event)
+        return self._take()
+
+    def _handle(self, event: EventWire, *, named: bytes = b"") -> None:
+        handler = self._handlers.get(event.type or named.decode("ascii", "replace"))
         if handler is not None:
             handler(event)
         elif event.error and not event.type:
@@ -146,6 +181,9 @@ class ResponsesStreamDecoder:
                 )
             )
         self._reports.add(response.get("usage"))
+        tier = response.get("service_tier")
+        if isinstance(tier, str) and tier:
+            self._tier = tier.lower()
 
     def _created(self, event: EventWire) -> None:
         self._note(_dict(event.response))
@@ -261,24 +299,37 @@ class ResponsesStreamDecoder:
             for index, item in enumerate(output if isinstance(output, list) else ()):
                 self._items.finish(_dict(item), index)
         self._parts.close_all()
-        reason, upstream_reason = self._reason(response)
+        billable = _dict(_dict(response.get("tool_usage")).get("web_search")).get("num_requests")
+        if (number := count_of(billable)) is not None:
+            self._searches = number
+        word = self._word(response)
         tier = response.get("service_tier")
         self._parts.events.append(
             Finished(
-                reason,
-                upstream_reason=upstream_reason,
+                self._reason(response, word),
+                upstream_reason=word,
                 usage=self.usage,
                 extras={"service_tier": tier} if isinstance(tier, str) else None,
+                given=self.given,
             )
         )
         self._is_over = True
 
-    def _reason(self, response: dict[str, Any]) -> tuple[FinishReason, str]:
-        if response.get("status") == "incomplete":
-            why = _dict(response.get("incomplete_details")).get("reason")
-            word = why if isinstance(why, str) else "incomplete"
-            return ("content_filter" if word == "content_filter" else "length"), word
-        return ("tool_calls" if self._parts.calls else "stop"), "completed"
+    def _word(self, response: dict[str, Any]) -> str:
+        """Why the answer is incomplete, if it is, and else its status: some servers have a word of their own there."""
+        status = word_of(response.get("status")) or "completed"
+        if status != "incomplete":
+            return status
+        return word_of(_dict(response.get("incomplete_details")).get("reason")) or status
+
+    def _reason(self, response: dict[str, Any], word: str) -> FinishReason | None:
+        """An answer that says it is incomplete is never one that ended by itself."""
+        whole = self._items.has_whole_call
+        if response.get("status") != "incomplete":
+            return reason_of(word, called=self._parts.calls > 0, called_whole=whole)
+        if meaning_of(word) in ("length", "content_filter", "error"):
+            return meaning_of(word)
+        return "tool_calls" if whole and word != "incomplete" else "length"
 
     def _fail(self, fault: Fault) -> None:
         self._parts.events.append(Failed(fault))

@@ -102,7 +102,7 @@ class History:
         answers: list[Item] = []
         for part in message.parts:
             match part:
-                case TextPart(text="", extras={"item": {"type": str()} as item}) if self._is_own:
+                case TextPart(extras={"item": {"type": str()} as item}) if self._is_own:
                     turn.append(item)
                 case TextPart() | RefusalPart():
                     _add_text(turn, part)

@@ -35,14 +35,22 @@ class Item:
 
 
 class Items:
-    """All items of one answer."""
+    """All items of one answer. Calls that the vendor runs itself are shown where it was asked to run them."""
 
-    def __init__(self, parts: Parts, names: ToolNames) -> None:
+    def __init__(self, parts: Parts, names: ToolNames, *, runs_tools: bool = False) -> None:
+        self._searches: set[str] = set()
+        self._runs_tools = runs_tools
         self._parts = parts
         self._names = names
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}
         self._call_ids: set[str] = set()
+        self.has_whole_call = False
+
+    @property
+    def searches(self) -> int:
+        """How many searches the vendor has run for this answer."""
+        return len(self._searches)
 
     def add(self, fields: dict[str, Any], output_index: object) -> Item:
         """An item that the vendor announces."""
@@ -113,14 +121,18 @@ class Items:
         if item is None or item.is_done or item.kind != fields.get("type"):
             item = self.add(fields, output_index)
         item.is_done = True
+        if item.kind == "web_search_call" and _is_search(fields):
+            # A call may stand in an event of its own and once more in the answer as a whole.
+            self._searches.add(item.id or f"{len(self._searches)}")
         match item.kind:
             case "message":
                 self._finish_message(item, fields)
             case "function_call" | "custom_tool_call":
                 self._finish_call(item, fields)
+                self.has_whole_call = self.has_whole_call or fields.get("status") != "incomplete"
             case "reasoning":
                 self._finish_reasoning(item, fields)
-            case kind if travels(kind):
+            case kind if travels(kind) or (self._runs_tools and kind.endswith("_call")):
                 item.slots[0] = self._parts.open(PartStarted(0, "text", item=fields))
             case _:
                 pass  # None of the tools that the vendor runs itself were asked for.
@@ -178,6 +190,13 @@ class Items:
         self._call_ids.add(call_id)
         name = self._names.client(item.name or "")
         item.slots[0] = self._parts.open(PartStarted(0, "tool_call", call_id=call_id, name=name))
+
+
+def _is_search(fields: dict[str, Any]) -> bool:
+    """Whether a call of the vendor's web search is one that it bills: opening a page it found is free."""
+    action = fields.get("action")
+    kind = action.get("type") if isinstance(action, dict) else None
+    return kind in (None, "search") and fields.get("status") != "failed"
 
 
 def _text(value: object) -> str | None:

@@ -49,6 +49,7 @@ PRICE_FIELDS = {
     "cache_write_1h": "input_cache_write_1h",
     "reasoning": "internal_reasoning",
 }
+PRICED_EXTRAS = ("web_search", "price_modifiers")
 ADAPTERS = {
     "openai": "openai_chat",
     "anthropic": "anthropic_messages",
@@ -219,7 +220,14 @@ class Management:
     async def _model(self, model: Model, changed: Json, names: list[str], prefix: str) -> None:
         own_prices = changed.get("pricing_per_million", {})
         prices = model.prices | {name: str(price) for name, price in own_prices.items()}
-        unknown = changed.keys() - {"pricing_per_million", "supported_parameters"}
+        extras = {name: changed[name] for name in PRICED_EXTRAS if name in changed}
+        unknown = changed.keys() - {
+            "pricing_per_million",
+            "supported_parameters",
+            "input_modalities",
+            "flags",
+            *PRICED_EXTRAS,
+        }
         if unknown or prices.keys() - PRICE_FIELDS.keys():
             raise BadCase(f"fixture.models: unknown field in {changed}")
         body = {
@@ -231,11 +239,14 @@ class Management:
             "supported_parameters": changed.get(
                 "supported_parameters", [p for p in PARAMETERS if p not in model.without]
             ),
-            "input_modalities": ["text"] if model.embeddings else ["text", "image", "file"],
+            "input_modalities": changed.get(
+                "input_modalities", ["text"] if model.embeddings else ["text", "image", "file"]
+            ),
             "output_modalities": ["embeddings"] if model.embeddings else ["text"],
             "pricing": {
                 PRICE_FIELDS[k]: plain_decimal(Decimal(v) / 1_000_000) for k, v in prices.items()
-            },
+            }
+            | extras,
         }
         if model is SPEND_MODEL:
             body |= {"context_length": 10_000_000, "max_completion_tokens": 5_000_000}
@@ -248,8 +259,9 @@ class Management:
                 "provider": f"{prefix}{'embeddings' if model.embeddings else model.kind}-{name}",
                 "upstream_model": model.upstream,
             }
-            if model.flags:
-                endpoint["flags"] = model.flags
+            flags = {**(model.flags or {}), **changed.get("flags", {})}
+            if flags:
+                endpoint["flags"] = flags
             if len(names) > 1:  # earlier names first, all but surely
                 endpoint["weight"] = 10_000 ** (len(names) - 1 - rank)
             await self.call("POST", "/catalog/endpoints", endpoint)

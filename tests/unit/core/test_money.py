@@ -17,14 +17,14 @@ prices_pico = st.integers(min_value=0, max_value=money.PICO_PER_USD)
 @given(tokens, prices_pico)
 def test_a_class_of_cost_is_rounded_once_half_up(count: int, price: int):
     exact = Decimal(count) * price / money.PICO_PER_NANO
-    rounded = money.cost_of_tokens_nano(count, price)
+    rounded = money.nano_from_pico(count * price)
     assert rounded - exact <= Decimal("0.5")
     assert exact - rounded < Decimal("0.5")
 
 
 def test_half_a_nano_is_charged_as_one():
-    assert money.cost_of_tokens_nano(1, 500) == 1
-    assert money.cost_of_tokens_nano(1, 499) == 0
+    assert money.nano_from_pico(500) == 1
+    assert money.nano_from_pico(499) == 0
 
 
 @given(

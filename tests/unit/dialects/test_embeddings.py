@@ -2,6 +2,7 @@
 
 import base64
 import struct
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -117,9 +118,18 @@ def test_a_vendors_numbering_decides_the_order():
     assert _decode({"data": items}, 2)[1] == Embedded(((1.0,), (2.0,)))
 
 
-def test_nonsense_numbering_is_ignored():
-    items = [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}]
+def test_vectors_of_a_server_that_numbers_nothing_come_in_the_order_of_its_list():
+    items = [{"embedding": [1]}, {"embedding": [2]}]
     assert _decode({"data": items}, 2)[1] == Embedded(((1.0,), (2.0,)))
+
+
+def test_indices_that_are_not_those_of_the_inputs_fail_the_attempt():
+    wrong = []
+    for indices in ((0, 0), (1, 2), (-1, 0), (0, 2), (0, None), (None, 1), (0, 1e9), ("0", "0")):
+        items = [{"index": index, "embedding": [1]} for index in indices]
+        with suppress(UndecodableError):
+            wrong.append((indices, _decode({"data": items}, 2)))
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from gwd.core.errors import (
 )
 from gwd.keys import secret
 from gwd.keys.admission import KeyRow, admit, find_by_digest, require_usable
+from gwd.keys.endings import delete, end_with_member
 from gwd.keys.fields import CreateKey, PatchKey
-from gwd.keys.service import IssuedKey, delete, disable_management_keys, patch
+from gwd.keys.service import IssuedKey, patch
 from gwd.orgs import members, organizations
 from gwd.orgs.organizations import CreatedOrganization, PatchAnyOrganization
 from gwd.orgs.settings import PatchSettings, patch_settings
@@ -287,7 +288,11 @@ def test_a_removed_member_is_out_even_before_their_keys_are_touched(stage: Stage
     with pytest.raises(KeyDisabled):
         require_usable(found, now_us=NOW_US)
     assert (
-        disable_management_keys(stage.connection, organization_id, admin.user_id, now_us=NOW_US)
+        len(
+            end_with_member(
+                stage.connection, organization_id, admin.user_id, keep=False, now_us=NOW_US
+            ).disabled
+        )
         == 1
     )
 

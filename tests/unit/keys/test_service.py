@@ -8,10 +8,11 @@ import pytest
 from gwd import spend
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.keys import secret
+from gwd.keys.endings import delete
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
 from gwd.keys.models import allows, checked
 from gwd.keys.record import record, usage
-from gwd.keys.service import count_live, delete, get, list_keys, patch
+from gwd.keys.service import count_live, get, list_keys, patch
 from gwd.orgs import workspaces
 from gwd.orgs.organizations import CreatedOrganization
 from gwd.orgs.workspaces import CreateWorkspace

@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 from gwd.ledger.burn import (
     LOT_KINDS,
     Lot,
-    LotKind,
     burn,
     due,
     in_order,
     next_expiry_us,
-    refundable_nano,
+    takeable_nano,
 )
 from gwd.ledger.low_balance import SEVERITY, level, rearms
 
@@ -71,9 +70,9 @@ def test_only_what_is_due_and_free_expires(credit: list[Lot], free: int, at: int
 @given(lots(), st.integers(-(10**12), 10**13))
 def test_refundable_is_purchased_credit_that_is_free(credit: list[Lot], free: int) -> None:
     """I9."""
-    kind: LotKind = "purchased"
-    purchased = sum(lot.remaining_nano for lot in credit if lot.kind == kind)
-    assert refundable_nano(credit, free) == max(0, min(purchased, free))
+    purchased = [lot for lot in credit if lot.kind == "purchased"]
+    most = sum(lot.remaining_nano for lot in purchased)
+    assert takeable_nano(purchased, free) == max(0, min(most, free))
 
 
 @given(lots())

@@ -81,8 +81,9 @@ def test_the_life_of_a_key_is_told_without_its_secret(connection, made):
     assert both.issued.plaintext not in str(lines)
 
 
-def test_a_removed_members_management_keys_stop_at_once(connection, made):
-    """api.md 8.10; spec 2.12. Inference keys of the organization go on."""
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_removed_members_keys_stop_at_once_and_what_lives_on_is_named(connection, made, keep):
+    """Their inference keys live on where that is asked for; keys they made for others always do."""
     admin = person(connection, made, "admin")
     assert admin.user_id is not None
     console = keys.create(
@@ -92,17 +93,30 @@ def test_a_removed_members_management_keys_stop_at_once(connection, made):
         issuing=ISSUING,
     )
     app = keys.create(connection, CreateKey(name="app"), change=change(admin), issuing=ISSUING)
-    people.remove(connection, admin.user_id, change=change(caller(made, "owner")))
+    shared = keys.create(
+        connection,
+        CreateKey(name="shared", user_id=made.owner_id),
+        change=change(admin),
+        issuing=ISSUING,
+    )
+    gone = people.remove(
+        connection, admin.user_id, change=change(caller(made, "owner")), keep_keys=keep
+    )
+    stopped = [console.key.id] if keep else [console.key.id, app.key.id]
+    assert {key.id for key in gone.keys.disabled} == set(stopped)
+    assert [key.id for key in gone.keys.kept] == ([app.key.id] if keep else [])
+    assert [key.id for key in gone.keys.made] == [shared.key.id]
     with pytest.raises(KeyDisabled):
         require_usable(found(connection, console.plaintext), now_us=NOW_US)
     assert found(connection, console.plaintext).state.disabled
-    require_usable(found(connection, app.plaintext), now_us=NOW_US)
+    require_usable(found(connection, shared.plaintext), now_us=NOW_US)
+    assert found(connection, app.plaintext).state.disabled is not keep
     removal = next(
         details
         for action, _, details in trail(connection, made.organization.id)
         if action == "member.remove"
     )
-    assert (removal["keys_disabled"], removal["role"]) == (1, "admin")
+    assert (removal["keys_disabled"], removal["role"]) == (len(stopped), "admin")
 
 
 def test_a_demotion_lowers_keys_for_good_and_a_promotion_raises_none(connection, made):
@@ -180,9 +194,9 @@ def test_members_of_a_workspace_come_and_go(connection, made):
     assert ada.user_id is not None
     by_owner = change(caller(made, "owner"))
     assert teams.add_members(connection, "default", [ada.user_id], change=by_owner) == [ada.user_id]
-    assert teams.remove_members(connection, "default", [ada.user_id], change=by_owner) == [
-        ada.user_id
-    ]
+    app = keys.create(connection, CreateKey(name="app"), change=change(ada), issuing=ISSUING)
+    gone = teams.remove_members(connection, "default", [ada.user_id], change=by_owner)
+    assert (gone.user_ids, gone.keys_left) == ([ada.user_id], [app.key])
     with pytest.raises(Forbidden):
         teams.add_members(connection, "default", [ada.user_id], change=change(ada))
 
@@ -209,6 +223,7 @@ def test_the_operator_founds_an_organization_with_account_owner_and_key(connecti
 
 def test_only_the_operator_suspends_or_deletes_and_not_the_own_organization(connection, made):
     other = organization(connection, "Other")
+    ledger.open_account(connection, other.organization.id, now_us=NOW_US)
     operator, owner = change(caller(made, "operator")), change(caller(other, "owner"))
     for act in (
         lambda: organizations.patch_any(

@@ -10,7 +10,14 @@ import msgspec
 import pytest
 
 from gwd.catalog import endpoints, models, providers, snapshot
-from gwd.catalog.inputs import EndpointInput, ModelInput, ProviderInput
+from gwd.catalog.inputs import (
+    EndpointInput,
+    ModelInput,
+    ProviderInput,
+    check_adapter,
+    check_base_url,
+    check_flags,
+)
 from gwd.catalog.snapshot import Catalog
 from gwd.core.clock import SystemClock
 from gwd.core.money import pico_from_price
@@ -31,7 +38,7 @@ MODEL_FIELDS = {
 }  # fmt: skip
 PRICES = {
     "prompt", "completion", "input_cache_read", "input_cache_write", "input_cache_write_1h",
-    "internal_reasoning", "request", "image",
+    "internal_reasoning", "request", "image", "web_search", "price_modifiers",
 }  # fmt: skip
 PARAMETERS = {
     "temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
@@ -117,7 +124,7 @@ def test_a_tier_is_dearer_in_every_class_and_begins_inside_the_context(
 ) -> None:
     for tier in model.get("pricing_tiers", ()):
         assert 0 < tier["above_prompt_tokens"] < model["context_length"]
-        assert set(tier["pricing"]) == set(model["pricing"])
+        assert set(tier["pricing"]) == set(model["pricing"]) - {"web_search", "price_modifiers"}
         for name, price in tier["pricing"].items():
             assert Decimal(price) > Decimal(model["pricing"][name])
 
@@ -209,3 +216,15 @@ async def test_the_catalog_takes_the_file_in_its_order_and_every_endpoint_has_a_
     newest = catalog.resolve("~anthropic/sonnet-latest", NOW_US)
     assert newest is not None
     assert newest.id == "anthropic/claude-sonnet-5-5"
+
+
+def test_every_preset_of_a_further_provider_is_one_that_the_catalog_takes() -> None:
+    path = Path(__file__).parents[3] / "examples" / "providers.toml"
+    presets = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert presets.keys() == {"providers"}
+    for row in presets["providers"]:
+        body = msgspec.convert(row, ProviderInput)
+        assert check_flags(body.flags) == body.flags
+        assert check_base_url(body.base_url, allow_http=False) == body.base_url
+        assert check_adapter(body.adapter) == body.adapter
+        assert body.slug not in PROVIDERS

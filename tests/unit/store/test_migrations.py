@@ -67,6 +67,62 @@ def test_reservations_of_the_first_version_find_their_entries(tmp_path: Path) ->
     connection.raw.close()
 
 
+def test_references_that_were_booked_twice_are_known_by_their_first(tmp_path: Path) -> None:
+    """Grants of an earlier version may share a reference: all of them stay, and from now on none is added."""
+    path = str(tmp_path / "gwd.db")
+    migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        for reference in ("welcome", None, "welcome"):
+            connection.execute("DELETE FROM credit_reference")
+            add(connection, USD, kind="granted", reference=reference, now_us=NOW_US)
+        for key_id, successor, deleted in (
+            ("key_1", "key_2", None),
+            ("key_2", "key_3", 1),
+            ("key_3", None, None),
+            ("key_4", "key_5", None),
+            ("key_5", None, 1),
+        ):
+            connection.execute(
+                "INSERT INTO api_key (id, organization_id, family_id, kind, name, label, hash, digest,"
+                " rotated_to, created_at, updated_at, deleted_at)"
+                " VALUES (?1, ?2, ?1, 'inference', ?1, ?1, ?1, CAST(?1 AS BLOB), ?3, 0, 0, ?4)",
+                (key_id, ORGANIZATION, successor, deleted),
+            )
+        as_before_references(connection)
+    connection.raw.close()
+
+    assert migrate(path, SystemClock()) == ["0004_references_and_walks"]
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        first = add(connection, USD, kind="granted", reference="welcome", now_us=NOW_US + 1)
+        assert first.seq == 1
+        assert ledger.balance(connection, ORGANIZATION, now_us=NOW_US).owned_nano == 3 * USD
+        assert connection.rows("SELECT id, rotated_to FROM api_key ORDER BY id") == [
+            ("key_1", "key_3"),
+            ("key_2", "key_3"),
+            ("key_3", None),
+            ("key_4", None),
+            ("key_5", None),
+        ]
+    connection.raw.close()
+
+
+def as_before_references(connection: Connection) -> None:
+    """What 0004 did, undone."""
+    for kind, name in connection.rows(
+        "SELECT type, name FROM sqlite_master WHERE name = 'credit_reference' OR name LIKE 'generation_by_%'"
+        " OR name IN ('entry_of_credit', 'audit_by_organization', 'alert_by_organization')"
+    ):
+        connection.execute(f"DROP {kind} {name}")
+    connection.execute(
+        "CREATE INDEX generation_by_time ON generation (organization_id, created_at)"
+    )
+    connection.execute("CREATE INDEX generation_by_key ON generation (family_id, created_at)")
+    connection.execute("DELETE FROM schema_history WHERE name LIKE '0004%'")
+
+
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "gwd.db")
     migrate(path, SystemClock())

@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gwd import ledger, topup
+from gwd.alerts.service import AlertFilter, list_events
 from gwd.core.clock import us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.credentials.keyring import KeyRing
 from gwd.credentials.vault import CannotOpenError, Vault
+from gwd.ledger import account
 from gwd.management import topup as use_case
 from gwd.outbound.guard import Rules
+from gwd.pipeline import crossings
 from gwd.store.connection import Connection
-from gwd.topup.decision import next_try_us, wanted
+from gwd.topup.decision import has_room, next_try_us
 from tests.support.money import ORGANIZATION, USD, open_organization
 from tests.support.store import connection
 
@@ -223,23 +226,13 @@ def test_an_attempt_is_dropped_when_top_up_was_switched_off(connection: Connecti
 
 
 @given(
-    st.integers(-(10**12), 10**12),
-    st.integers(0, 10**12),
     st.integers(1, 10**12),
     st.none() | st.integers(1, 10**13),
     st.integers(0, 10**13),
 )
-def test_what_is_wanted_stays_under_threshold_and_cap(
-    owned: int, threshold: int, amount: int, cap: int | None, taken: int
-) -> None:
-    found = wanted(
-        owned,
-        threshold_nano=threshold,
-        amount_nano=amount,
-        monthly_cap_nano=cap,
-        taken_nano=taken,
-    )
-    assert found == (owned < threshold and (cap is None or taken + amount <= cap))
+def test_what_is_bought_stays_under_the_cap(amount: int, cap: int | None, taken: int) -> None:
+    found = has_room(amount_nano=amount, monthly_cap_nano=cap, taken_nano=taken)
+    assert found == (cap is None or taken + amount <= cap)
 
 
 def test_the_ladder_of_tries_ends() -> None:
@@ -281,3 +274,35 @@ def test_switching_on_with_little_credit_begins_at_once(connection: Connection) 
     body = topup.PatchTopUp(enabled=True, threshold=Decimal(5), amount=Decimal(20), hook_url=HOOK)
     use_case.patch(connection, vault, ORGANIZATION, body, rules=Rules(), now_us=NOW_US)
     assert len(topup.claim_due(connection, now_us=NOW_US)) == 1
+
+
+def test_a_top_up_that_the_cap_stops_is_told_once_a_month_and_in_the_last_attempt(
+    connection: Connection,
+) -> None:
+    """In the month it is told again only when cap or amount changed; the next month buys again."""
+
+    def look(now_us: int = NOW_US) -> tuple[list[Any], topup.TopUp]:
+        crossings.consider_topup(connection, ORGANIZATION, app_url="https://app", now_us=now_us)
+        told, _ = list_events(connection, ORGANIZATION, AlertFilter(), limit=9, offset=0)
+        return told, topup.get(connection, ORGANIZATION)
+
+    enable(connection, cap=Decimal(30))
+    begun = consider(connection, 0)
+    assert begun is not None
+    topup.succeed(connection, begun, now_us=NOW_US)
+    connection.execute("UPDATE account SET pool_nano = 0")
+    account.forget(connection, ORGANIZATION)
+    for _ in range(3):
+        told, settings = look(NOW_US + HOUR_US)
+        assert len(told) == 1
+    assert told[0].type == "alert.auto_topup_failed"
+    assert told[0].title == "The automatic top-up of org_acme is stopped by its monthly cap"
+    assert told[0].data["next_attempt_at"] == "2026-12-01T00:00:00Z"
+    assert settings.last_attempt_status == "stopped"
+    assert settings.last_attempt_error == told[0].data["reason"]
+    assert "monthly_cap of 30 USD: 20 USD were bought this month" in told[0].data["reason"]
+    put(connection, monthly_cap=Decimal(35), now_us=NOW_US + HOUR_US)
+    assert len(look(NOW_US + HOUR_US)[0]) == 2
+    put(connection, monthly_cap=Decimal(40), now_us=NOW_US + HOUR_US)
+    assert len(look(NOW_US + HOUR_US)[0]) == 2
+    assert len(topup.claim_due(connection, now_us=NOW_US + HOUR_US)) == 1

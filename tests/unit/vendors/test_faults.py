@@ -88,7 +88,7 @@ def test_a_bad_request_is_told_apart(message: str, detail: str | None):
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
         ({"retry-after": "Thu, 01 Jan 2026 00:00:09 GMT"}, 9.0),
-        ({"retry-after": "Thu, 01 Jan 2020 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "Thu, 01 Jan 2020 00:00:00 GMT"}, None),
         ({"retry-after": "86400"}, faults.MAX_HINT_S),
         ({"retry-after": "soon"}, None),
         ({"retry-after": ""}, None),
@@ -102,8 +102,9 @@ def test_retry_hints_are_read_and_capped(headers: dict[str, str], hint: float | 
 
 
 def test_a_hint_in_the_body_wins():
+    fields = {"details": [{"retryDelay": "37s"}]}
     fault = faults.classify(
-        429, {"retry-after": "5"}, code=None, kind=None, message="", retry_after_s=37.0
+        429, {"retry-after": "5"}, code=None, kind=None, message="", fields=fields
     )
     assert fault.retry_after_s == 37.0
 

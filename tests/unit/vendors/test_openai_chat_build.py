@@ -469,22 +469,6 @@ def test_no_reasoning_at_a_model_that_always_reasons_is_refused_or_the_least_of_
     assert sent(alias, to)["reasoning_effort"] == "low"
 
 
-def test_plain_reasoning_goes_back_only_inside_the_open_tool_loop():
-    def turn(call_id: str) -> list[dict[str, Any]]:
-        call = {"id": call_id, "function": {"name": "f", "arguments": "{}"}}
-        return [
-            {"role": "assistant", "reasoning_content": "hm", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": call_id, "content": "1"},
-        ]
-
-    user = {"role": "user", "content": "x"}
-    messages = sent(chat(messages=[user, *turn("a"), user, *turn("b")]))["messages"]
-    assert [m.get("reasoning_content") for m in messages if m["role"] == "assistant"] == [
-        None,
-        "hm",
-    ]
-
-
 def test_reasoning_of_another_family_never_goes_back():
     detail = {
         "type": "reasoning.text",

@@ -80,3 +80,18 @@ def test_a_request_without_proofs_stays_as_it_is(adapter: Adapter):
     asked = _asked({"reasoning_content": "hm", "custom": 1}, max_tokens=5000)
     same = adapter.build(adapter.without_signatures(asked), target)
     assert same.body == adapter.build(asked, target).body
+
+
+@pytest.mark.parametrize("turn", [{"reasoning_content": "hm"}, {}], ids=["known", "unknown"])
+def test_readable_reasoning_goes_as_the_vendor_asked(turn: dict[str, Any]):
+    """After a refusal: none of it, or some on every turn with calls, where the client has kept none too."""
+    target = golden.target("openai_chat")
+    asked = _asked(turn, max_tokens=5000)
+
+    def sent(replay: bool | None) -> list[Any]:
+        request = msgspec.structs.replace(asked, replay_reasoning=replay)
+        messages = msgspec.json.decode(CHAT.build(request, target).body)["messages"]
+        return [m.get("reasoning_content") for m in messages if m["role"] == "assistant"]
+
+    assert sent(False) == [None]
+    assert sent(True) == [turn.get("reasoning_content", " ")]

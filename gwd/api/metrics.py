@@ -190,16 +190,16 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
         "Bills with our own count because the vendor's was impossible",
         counters.usage_rejected,
     )
-    yield _counter(
-        "gwd_unpriced_extras",
-        "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
-        counters.unpriced_extras,
-    )
     yield _labelled(
         "gwd_prompts_above_bound",
         "Bills by a vendor's count of a prompt larger than the request can be",
         "provider",
         counters.prompts_above_bound,
+    )
+    yield _counter(
+        "gwd_unpriced_extras",
+        "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
+        counters.unpriced_extras,
     )
 
 

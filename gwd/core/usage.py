@@ -63,3 +63,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def total(self) -> int:
         return self.input_total + self.output_total
+
+
+def count_of(value: object) -> int | None:
+    """A whole number from 0 to the largest that any answer can have; None for everything else."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= MAX_COUNT else None

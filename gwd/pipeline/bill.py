@@ -90,8 +90,9 @@ def applied_of(outcome: Outcome, target: Target) -> Applied:
     return applied(outcome.given, target.price, target.adapter, target.sold)
 
 
-def opening_usage(reported: Usage | None, demand: Demand, target: Target) -> Usage:
+def opening_usage(outcome: Outcome, demand: Demand, target: Target) -> Usage:
     """The prompt as it is told before the answer: by the vendor's counts if it opened with some, else estimated."""
+    demand, reported = outcome.demand or demand, outcome.reported
     limits = limits_of(demand, target, output_cap=None)
     if reported is not None and not reported.input_total:  # a placeholder
         reported = None

@@ -30,12 +30,7 @@ def count_bill(
     counters: Counters, outcome: Outcome, bill: Bill, demand: Demand, hold_nano: int
 ) -> None:
     """Whose counts were billed, and whether the hold was a bound (reliability I7)."""
-    if outcome.serving is not None:
-        target = outcome.serving.target
-        counters.unpriced_extras += unpriced(
-            outcome.given, target.price, target.adapter, target.sold
-        )
-    usage = bill.usage
+    usage, demand = bill.usage, outcome.demand or demand
     if usage.refused:
         counters.usage_rejected += 1
     elif usage.estimated:
@@ -49,5 +44,10 @@ def count_bill(
                 "%s counted %d prompt tokens where the request has at most %d; billed as reported (%d such so far)",
                 provider, usage.input_total, demand.prompt_bound, seen,
             )  # fmt: skip
+    if outcome.serving is not None:
+        target = outcome.serving.target
+        counters.unpriced_extras += unpriced(
+            outcome.given, target.price, target.adapter, target.sold
+        )
     if bill.cost.total_nano > hold_nano:
         counters.estimates_exceeded += 1

@@ -195,7 +195,8 @@ class Dispatcher:
             outcome.first_call_s = began_s
         outcome.attempts += 1
         outcome.trying = planned
-        outcome.reported, outcome.given, outcome.output_cap = None, None, call.output_cap
+        outcome.reported = outcome.given = None
+        outcome.output_cap = call.output_cap
         outcome.texts, outcome.reasonings = [], []
         attempt = Incoming(
             request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock

@@ -383,7 +383,7 @@ class Generation:
         )
         if self._dialect.name == "messages" and self._demand is not None:
             # Only this one states input tokens before the answer has ended.
-            prompt = opening_usage(self._outcome.reported, self._demand, planned.target)
+            prompt = opening_usage(self._outcome, self._demand, planned.target)
             reply = msgspec.structs.replace(reply, prompt=prompt)
         return self._dialect.renderer(self._request, reply)
 

@@ -27,7 +27,7 @@ from gwd.core.extras import (
     tool_kind,
 )
 from gwd.core.request import Generate, Request
-from gwd.core.usage import MAX_COUNT, is_count
+from gwd.core.usage import MAX_COUNT, count_of
 
 _NOTHING: Final = Sold()
 _PLAIN: Final = Applied()
@@ -207,7 +207,7 @@ def _bound_of_all(request: Request) -> int:
 
 
 def _is_limit(value: object) -> bool:
-    return is_count(value) and value != 0
+    return bool(count_of(value))
 
 
 def _own_tools(body: object) -> bool:

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from gwd.core.usage import MAX_COUNT, Side, Usage
-from gwd.vendors.usage_formats import Format, Json, count_of
+from gwd.core.usage import MAX_COUNT, Side, Usage, count_of
+from gwd.vendors.usage_formats import Format, Json
 
 Counts = dict[str, int]
 
@@ -71,6 +71,11 @@ class Reports:
         if not self._is_current:
             self._usage, self._is_current = self._known(), True
         return self._usage
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both sides were counted."""
+        return "count" in self._prompt.counts and "count" in self._answer.counts
 
     def _known(self) -> Usage | None:
         prompt, answer = self._prompt, self._answer

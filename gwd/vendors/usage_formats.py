@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gwd.core.usage import MAX_COUNT
+from gwd.core.usage import count_of
 
 Json = dict[str, Any]
 
@@ -33,13 +33,6 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     beside: frozenset[str] = frozenset()
     leaves_out_zeros: bool = False
     own: tuple[str, ...] = ()
-
-
-def count_of(value: object) -> int | None:
-    """A whole number from 0 to the largest that any answer can have; None for everything else."""
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 <= value <= MAX_COUNT else None
 
 
 def _openai(reported: Json) -> Said:

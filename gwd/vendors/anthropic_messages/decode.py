@@ -25,7 +25,7 @@ from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Generate, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage, is_count
+from gwd.core.usage import Usage, count_of
 from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
@@ -83,15 +83,12 @@ class MessagesDecoder:
         self._is_text = False
         self._ending: dict[str, Any] | None = None
         self._searches = 0
-        self._counts_are_final = False
+        self._searches_told: int | None = None
 
     @property
     def given(self) -> Given | None:
-        """What the vendor says of the priced extras; of an answer that broke off, the searches that were seen."""
-        counted = self._reports.own.get("server_tool_use") if self._counts_are_final else None
-        told = counted.get("web_search_requests") if isinstance(counted, dict) else None
-        searches = told if isinstance(told, int) and is_count(told) else self._searches
-        return said(given_words(self._reports.own), searches)
+        begun = self._searches if self._searches_told is None else self._searches_told
+        return said(given_words(self._reports.own), begun)
 
     @property
     def usage(self) -> Usage | None:
@@ -120,7 +117,7 @@ class MessagesDecoder:
     def close(self) -> list[Event]:
         if self._over:
             return []
-        if self._ending is not None and (self._word is not None or self._is_counted()):
+        if self._ending is not None and (self._word is not None or self._reports.is_whole):
             return self._second.join(self._finish())
         self._over = True
         return self._second.join([Failed(unfinished())])
@@ -215,12 +212,10 @@ class MessagesDecoder:
 
     def _report(self, usage: object, *, is_opening: bool = False) -> None:
         self._reports.add(usage, is_opening=is_opening)
-        self._counts_are_final = self._counts_are_final or (usage is not None and not is_opening)
-
-    def _is_counted(self) -> bool:
-        """Whether both prompt and answer were counted: a count that is missing is not zero."""
-        usage = self.usage
-        return usage is not None and not usage.unknown
+        tools = usage.get("server_tool_use") if isinstance(usage, dict) else None
+        if isinstance(tools, dict) and not is_opening:
+            number = count_of(tools.get("web_search_requests"))
+            self._searches_told = self._searches_told if number is None else number
 
     # Blocks.
 

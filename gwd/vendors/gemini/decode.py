@@ -64,8 +64,8 @@ class GeminiDecoder:
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
         self._second = SecondReading()
-        self.given: Given | None = None
         self._reports = Reports(GEMINI)
+        self.given: Given | None = None
         self._started = False
         self._over = False
         self._index = 0

@@ -55,8 +55,8 @@ class ChatStreamDecoder:
     """Decodes one answer, frame by frame."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self.given: Given | None = None
         self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
+        self.given: Given | None = None
         body = request.body
         self._stops = body.sampling.stop if isinstance(body, Generate) else ()
         self._assembly = Assembly(client_names(request), origin=target.provider)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gwd.core.extras import Given
-from gwd.core.usage import is_count
+from gwd.core.usage import count_of
 
 # Perplexity's count stands beside the tokens; OpenRouter's stands where Anthropic's does.
 _COUNTS: Final = ("num_search_queries", "web_search_requests")
@@ -28,6 +28,6 @@ def _searches(usage: object) -> int | None:
     tools = usage.get("server_tool_use")
     for counts in (usage, tools if isinstance(tools, dict) else {}):
         for name in _COUNTS:
-            if is_count(counts.get(name)):
-                return int(counts[name])
+            if (number := count_of(counts.get(name))) is not None:
+                return number
     return None

@@ -12,7 +12,7 @@ from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target
-from gwd.core.usage import Usage, is_count
+from gwd.core.usage import Usage, count_of
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.finish import meaning_of, reason_of, word_of
 from gwd.vendors.openai_responses.build import tool_names
@@ -42,8 +42,8 @@ class ResponsesStreamDecoder:
     """Decodes one answer, frame by frame."""
 
     def __init__(self, request: Request, target: Target) -> None:
-        self._second = SecondReading()
         self._reports = Reports(OPENAI, reasoning_excluded=target.flags.reasoning_excluded)
+        self._second = SecondReading()
         self._parts = Parts()
         self._take = self._taken
         runs_tools = bool(target.sold.tools) and request.family == FAMILY
@@ -78,14 +78,14 @@ class ResponsesStreamDecoder:
         }
 
     @property
+    def usage(self) -> Usage | None:
+        return self._reports.usage
+
+    @property
     def given(self) -> Given | None:
         searches = self._items.searches if self._searches is None else self._searches
         tier = {} if self._tier is None else {"service_tier": self._tier}
         return said(tier, searches)
-
-    @property
-    def usage(self) -> Usage | None:
-        return self._reports.usage
 
     def feed(self, frame: Frame) -> list[Event]:
         if self._is_over:
@@ -300,8 +300,8 @@ class ResponsesStreamDecoder:
                 self._items.finish(_dict(item), index)
         self._parts.close_all()
         billable = _dict(_dict(response.get("tool_usage")).get("web_search")).get("num_requests")
-        if is_count(billable):
-            self._searches = billable
+        if (number := count_of(billable)) is not None:
+            self._searches = number
         word = self._word(response)
         tier = response.get("service_tier")
         self._parts.events.append(

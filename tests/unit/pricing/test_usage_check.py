@@ -114,16 +114,20 @@ def test_a_cut_prompt_is_exactly_the_smaller_and_no_class_grows(usage: Usage, li
 # The limits of a request at a target.
 
 
-def there(**flags: Any) -> Target:
+def there(*, sold: Sold | None = None, **flags: Any) -> Target:
     return msgspec.structs.replace(
         target(context_length=10_000, max_completion_tokens=4_000),
         adapter="openai_chat",
         flags=Flags(**flags),
+        sold=sold or Sold(),
     )
 
 
-def asked(**extras: Any) -> Demand:
-    return measure(msgspec.structs.replace(chat("hello", max_output_tokens=50), extras=extras))
+def asked() -> Demand:
+    return measure(chat("hello", max_output_tokens=50))
+
+
+SEARCHES = Sold(searches=3)
 
 
 def test_an_answer_ends_at_its_cap_with_some_slack() -> None:
@@ -142,19 +146,20 @@ def sold(extras: Sold) -> Target:
 def test_where_the_cap_does_not_limit_all_the_ceiling_is_the_longest_answer_and_held_for() -> None:
     plain = hold(asked(), there())
     assert plain.output_tokens == 50
-    for demand, to in (
-        (asked(), there(reasoning_excluded=True)),
-        (asked(web_search_options={}), sold(Sold(searches=1))),
-        (asked(mcp_servers=[]), sold(Sold(values={"mcp_servers": "*"}))),
+    for to in (
+        there(reasoning_excluded=True),
+        there(sold=SEARCHES),
+        there(sold=Sold(values={"mcp_servers": "any"})),
     ):
-        limits = limits_of(demand, to, output_cap=50)
-        assert (limits.output, hold(demand, to).output_tokens) == (4_000, 4_000)
-    assert limits_of(asked(web_search_options={}), there(), output_cap=50).output == 119
+        limits = limits_of(asked(), to, output_cap=50)
+        assert (limits.output, hold(asked(), to).output_tokens) == (4_000, 4_000)
+    of_the_client = there(sold=Sold(tools=("bash_20250124",)))
+    assert limits_of(asked(), of_the_client, output_cap=50).output == 119
 
 
 def test_what_a_vendors_own_tools_find_is_no_prompt_above_its_bound() -> None:
     assert limits_of(asked(), there(), output_cap=50).prompt_bound == asked().prompt_bound
-    searching = limits_of(asked(), sold(Sold(searches=1)), output_cap=50)
+    searching = limits_of(asked(), there(sold=SEARCHES), output_cap=50)
     assert searching.prompt_bound == MAX_COUNT
 
 

@@ -15,7 +15,7 @@ from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.gemini.call import headers_for, method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
-from gwd.vendors.gemini.wire import EmbeddingsWire
+from gwd.vendors.gemini.wire import EmbeddingsWire, EmbeddingWire, RawEmbeddingsWire
 from gwd.vendors.second_reading import read_any, reader
 from gwd.vendors.usage import usage_of
 from gwd.vendors.usage_formats import EMBEDDINGS

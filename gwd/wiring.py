@@ -22,11 +22,13 @@ from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining
 from gwd.core.ids import mint
+from gwd.core.node_clock import NodeClock
 from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
+from gwd.jobs import clock as clock_watch
 from gwd.jobs import retention, service_manager
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
@@ -102,7 +104,8 @@ class RunningNode:
         self.node: Node
         self.store: Store
         self._environment = environment
-        self._clock = clock or SystemClock()
+        self._machine_clock = clock or SystemClock()
+        self._clock: NodeClock
         self._name = name
         self._alone = alone
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -111,7 +114,7 @@ class RunningNode:
         self._upstream: Upstream | None = None
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
-        self._status = NodeStatus(started_us=self._clock.now_us())
+        self._status = NodeStatus(started_us=self._machine_clock.now_us())
         self._disk: DiskWatch
         self._heartbeat: Heartbeat
         self._listeners: list[Listener] = []
@@ -160,11 +163,11 @@ class RunningNode:
         return None
 
     async def _start(self) -> None:
-        settings, clock = self.settings, self._clock
+        settings = self.settings
         require(settings.database)
         self._lock = InstanceLock(settings.directory / "gwd.lock")
         ring = keyring.read(settings.keyring)
-        migrate(str(settings.database), clock)
+        migrate(str(settings.database), self._machine_clock)
         self.store = Store(
             str(settings.database),
             on_failure=self._storage_failed,
@@ -172,6 +175,9 @@ class RunningNode:
             ballast=self._ballast,
         )
         await self.store.read(setup.check_ring, ring)
+        last_us = await self.store.read(clock_watch.last_known_us)
+        self._clock = clock = NodeClock(self._machine_clock, last_us)
+        self._status.started_us = clock.now_us()
         self._status.take_certificate = self._take_certificate
         boot_id = mint("boot_")
         problem = await recovery.begin(
@@ -182,6 +188,8 @@ class RunningNode:
         self.node = self._assemble(ring, boot_id)
         if self._alone and self._disk.is_ample:
             await self.store.reserve_log()
+        self._clock_watch = clock_watch.ClockWatch(self.store, clock)
+        await self._clock_watch.look()
         await self._seed_rate_windows()
         await self.node.state.load()
         self._start_jobs()
@@ -265,6 +273,7 @@ class RunningNode:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
         self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
         self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
+        self._spawn(every(clock_watch.WATCH_S, self._clock_watch.look, name="clock"))
         self._spawn(measure_lag(self.node.vitals.loop_lag))
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
         self._spawn(every(SWEEP_S, sweep.resolve, name="sweep"))

@@ -5,8 +5,9 @@ from collections.abc import Container
 from typing import Final
 
 from gwd import ledger
-from gwd.core.clock import US_PER_S, Clock
+from gwd.core.clock import US_PER_S
 from gwd.core.errors import StorageUnavailable
+from gwd.core.node_clock import NodeClock
 from gwd.pipeline import recovery
 from gwd.store import Store
 
@@ -19,7 +20,13 @@ class Sweep:
     """One for the node. `live` holds the generations that run; none may run longer than `total_s`."""
 
     def __init__(
-        self, store: Store, clock: Clock, live: Container[str], *, total_s: float, app_url: str
+        self,
+        store: Store,
+        clock: NodeClock,
+        live: Container[str],
+        *,
+        total_s: float,
+        app_url: str,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -40,11 +47,11 @@ class Sweep:
             log.warning("resolved %d reservations that nothing owned", swept)
 
     async def expire(self) -> None:
-        """Let credit that is due expire, each organization's by itself."""
-        now_us = self._clock.now_us()
-        for name in await self._store.read(ledger.organizations_with_due_credit, now_us=now_us):
+        """Let credit that is due expire, each organization's by itself; it waits while the clock is in doubt."""
+        now_us, due_us = self._clock.now_us(), self._clock.due_us()
+        for name in await self._store.read(ledger.organizations_with_due_credit, now_us=due_us):
             try:
-                await self._store.write(ledger.expire, name, now_us=now_us)
+                await self._store.write(ledger.expire, name, now_us=now_us, due_us=due_us)
             except StorageUnavailable:
                 raise
             except Exception:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from gwd.core import sse
-from gwd.core.clock import US_PER_S, Clock
+from gwd.core.clock import US_PER_S
 from gwd.core.counters import Counters
 from gwd.core.errors import (
     Draining,
@@ -23,6 +23,7 @@ from gwd.core.errors import (
     Unavailable,
 )
 from gwd.core.events import Event, Failed, collect
+from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admission import Admitted, Refused, Stale, admit
@@ -71,7 +72,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     state: PlanningState
     dispatcher: Dispatcher
-    clock: Clock
+    clock: NodeClock
     boot_id: str
     in_flight_cap: int
     app_url: str
@@ -213,6 +214,7 @@ class Generation:
                 in_flight_cap=line.in_flight_cap,
                 app_url=line.app_url,
                 now_us=line.clock.now_us(),
+                due_us=line.clock.due_us(),
             )
             if not isinstance(answer, Stale):
                 return answer, planned

@@ -15,7 +15,7 @@ from gwd.activity import service as activity
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
-from gwd.api.listener import Listener
+from gwd.api.listener import Listener, tls_context
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
 from gwd.core.clock import US_PER_S, Clock, SystemClock
@@ -28,8 +28,8 @@ from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
-from gwd.jobs import clock as clock_watch
 from gwd.jobs import retention, service_manager
+from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
@@ -39,7 +39,7 @@ from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
-from gwd.management import setup
+from gwd.management import mend, setup
 from gwd.outbound import OutboundClient
 from gwd.pipeline import quarantine, recovery
 from gwd.pipeline.clients import client_for
@@ -175,7 +175,7 @@ class RunningNode:
             ballast=self._ballast,
         )
         await self.store.read(setup.check_ring, ring)
-        last_us = await self.store.read(clock_watch.last_known_us)
+        last_us = await self.store.read(mend.last_known_us)
         self._clock = clock = NodeClock(self._machine_clock, last_us)
         self._status.started_us = clock.now_us()
         self._status.take_certificate = self._take_certificate
@@ -188,7 +188,7 @@ class RunningNode:
         self.node = self._assemble(ring, boot_id)
         if self._alone and self._disk.is_ample:
             await self.store.reserve_log()
-        self._clock_watch = clock_watch.ClockWatch(self.store, clock)
+        self._clock_watch = ClockWatch(self.store, clock)
         await self._clock_watch.look()
         await self._seed_rate_windows()
         await self.node.state.load()
@@ -273,7 +273,7 @@ class RunningNode:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
         self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
         self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
-        self._spawn(every(clock_watch.WATCH_S, self._clock_watch.look, name="clock"))
+        self._spawn(every(CLOCK_WATCH_S, self._clock_watch.look, name="clock"))
         self._spawn(measure_lag(self.node.vitals.loop_lag))
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
         self._spawn(every(SWEEP_S, sweep.resolve, name="sweep"))
@@ -329,7 +329,7 @@ class RunningNode:
         server = self.settings.server
         dialects = {dialect.path: dialect for dialect in DIALECTS}
         main = api.build(self.node, dialects, name=self._name, alone=self._alone)
-        self._tls = _tls_context(server.tls_cert, server.tls_key)
+        self._tls = tls_context(server.tls_cert, server.tls_key)
         self.port = await self._serve(main, server.host, server.port, self._tls)
         if server.metrics_port:
             vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
@@ -417,12 +417,3 @@ async def _until(reached: Callable[[], bool], limit_s: float) -> None:
     while not reached() and waited_s < limit_s:
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-
-
-def _tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
-    if not certificate:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key)
-    return context

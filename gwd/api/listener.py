@@ -51,3 +51,13 @@ class Listener:
             for connection in list(self._server.connections):
                 connection.close()
         Sanic.unregister_app(self.app)
+
+
+def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
+    """What a listener proves itself with; None for plain HTTP."""
+    if not certificate:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    return context

@@ -53,6 +53,7 @@ class NodeClock:
         # To have been off for some days is no reason for doubt; a clock behind what is written already is one.
         if last_us is not None and last_us <= wall_us <= last_us + FAR_US:
             self.accept()
+        self.now_us()  # a doubt begins here
 
     def now_us(self) -> int:
         """Microseconds since 1970 UTC as the node believes them; may step back by less than FAR_US."""
@@ -98,7 +99,7 @@ class NodeClock:
 
     def _look(self) -> tuple[int, int]:
         """The wall clock and the monotonic one, in microseconds."""
-        return self._machine.now_us(), int(self._machine.monotonic_s() * US_PER_S)
+        return self._machine.now_us(), round(self._machine.monotonic_s() * US_PER_S)
 
 
 class _Hand:

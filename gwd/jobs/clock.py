@@ -3,16 +3,14 @@
 import logging
 from typing import Final
 
-from gwd import ledger
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.node_clock import NodeClock, State
-from gwd.store import Connection, Store
+from gwd.management.mend import keep_time
+from gwd.store import Store
 
-WATCH_S: Final = 5.0
+CLOCK_WATCH_S: Final = 5.0
 KEEP_US: Final = 600 * US_PER_S
 """How old the kept time may become."""
-
-_NAME: Final = "clock_believed"
 
 log = logging.getLogger(__name__)
 
@@ -45,24 +43,4 @@ class ClockWatch:
             return
         if self._kept_us is None or abs(now.used_us - self._kept_us) >= KEEP_US:
             self._kept_us = now.used_us
-            await self._store.write(_keep, now.used_us)
-
-
-def last_known_us(connection: Connection) -> int | None:
-    """The latest time that this database has seen: of a ledger entry, or of a node that ran; None for a new node."""
-    kept = connection.row("SELECT value FROM node_fact WHERE name = ?", (_NAME,))
-    known = (ledger.last_time_us(connection), None if kept is None else int(bytes(kept[0])))
-    return max((at_us for at_us in known if at_us is not None), default=None)
-
-
-def forget(connection: Connection) -> None:
-    """What was believed was wrong."""
-    connection.execute("DELETE FROM node_fact WHERE name = ?", (_NAME,))
-
-
-def _keep(connection: Connection, at_us: int) -> None:
-    connection.execute(
-        "INSERT INTO node_fact (name, value) VALUES (?, ?)"
-        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (_NAME, str(at_us).encode()),
-    )
+            await self._store.write(keep_time, now.used_us)

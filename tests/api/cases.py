@@ -465,6 +465,6 @@ CASES: dict[str, Case] = {
     "GET /operator/status": ANY,
     "GET /operator/doctor": ANY,
     "GET /operator/clock": ANY,
-    "POST /operator/clock": Case(body={"accept": True}),
+    "POST /operator/clock": Case(build=body(accept=True)),
     "POST /operator/reload": ANY,
 }

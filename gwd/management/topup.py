@@ -26,7 +26,7 @@ def patch(
     *,
     rules: Rules,
     now_us: int,
-    due_us: int,
+    due_us: int | None = None,
 ) -> PatchedTopUp:
     """Change the settings; a new hook address gets a secret of its own. Credit that is low already is bought soon."""
     secret = sealed = None

@@ -152,7 +152,12 @@ def rearm_low_balance(connection: Connection, organization_id: str, *, now_us: i
 
 
 def consider_topup(
-    connection: Connection, organization_id: str, *, app_url: str, now_us: int, due_us: int
+    connection: Connection,
+    organization_id: str,
+    *,
+    app_url: str,
+    now_us: int,
+    due_us: int | None = None,
 ) -> None:
     """Begin a top-up if the balance as it stands asks for one, or tell what stops it."""
     if is_deleted(connection, organization_id):

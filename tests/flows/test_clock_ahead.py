@@ -37,7 +37,7 @@ async def granted(gateway: Gateway, expires: datetime) -> None:
 
 
 # Jumps in seconds, one after the other; the clock is right again at the end.
-TABLE = [
+TABLE: list[tuple[str, list[float]]] = [
     ("a second ahead", [1]),
     ("an hour ahead", [3_600]),
     ("a day ahead, over a month's end", [DAY]),
@@ -61,7 +61,7 @@ async def test_a_clock_that_was_wrong_for_a_moment_has_cost_nothing(
         # The second lot is due in the middle of every jump ahead of more than a few minutes.
         await granted(gateway, NOON + timedelta(days=300))
         await granted(gateway, NOON + timedelta(minutes=20))
-        lost = []
+        lost: list[tuple[Any, ...]] = []
         for name, jumps in TABLE:
             before = await promotional(gateway)
             spent = (await gateway.manage("GET", "/credits"))["data"]["total_usage"]

@@ -1,6 +1,7 @@
 """The node's clock against a machine whose clock is moved: what is followed, what waits, and for how long."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -54,7 +55,7 @@ JUMPS = [
 
 
 def test_a_jump_is_followed_by_its_size_and_believed_after_an_hour() -> None:
-    wrong = []
+    wrong: list[tuple[Any, ...]] = []
     for jump_us, time_follows, credit_follows in JUMPS:
         machine = Machine()
         clock = NodeClock(machine)

@@ -5,8 +5,8 @@ the time differs in what a mistake costs, so there are two readings of it:
 
 * `now_us`, the time of records, windows, expiring keys and lifecycles, follows every step up to FAR_US; a greater one
   is put on hold as a whole, and time goes on from where it was.
-* `due_us`, the time by which credit expires and history is dropped, follows steps up to SMALL_US only. It is never
-  later than `now_us` nor than the machine's clock.
+* `due_us`, the time by which credit expires and history is dropped, follows steps up to SMALL_US only, and no more of
+  them within LASTING_S than come to that. It is never later than `now_us` nor than the machine's clock.
 
 A step on hold is believed once it has lasted for LASTING_S of monotonic time, or at once when the operator says so.
 """
@@ -49,7 +49,8 @@ class NodeClock:
         self._machine = machine
         wall_us, run_us = self._look()
         start_us = (wall_us if last_us is None else last_us) - run_us
-        self._used, self._due = _Hand(FAR_US, start_us), _Hand(SMALL_US, start_us)
+        self._used = _Hand(FAR_US, 0, start_us, run_us)
+        self._due = _Hand(SMALL_US, _LASTING_US, start_us, run_us)
         # To have been off for some days is no reason for doubt; a clock behind what is written already is one.
         if last_us is not None and last_us <= wall_us <= last_us + FAR_US:
             self.accept()
@@ -73,7 +74,7 @@ class NodeClock:
         """The machine's clock is right as it is now."""
         wall_us, run_us = self._look()
         for hand in (self._used, self._due):
-            hand.take(wall_us - run_us)
+            hand.take(wall_us - run_us, run_us)
 
     def standing(self) -> Standing:
         """What is thought of the machine's clock, and for how long still."""
@@ -103,29 +104,46 @@ class NodeClock:
 
 
 class _Hand:
-    """Wall time as monotonic time plus an offset; a step of the offset beyond the bound waits until it has lasted."""
+    """Wall time as monotonic time plus an offset; a step of the offset beyond the bound waits until it has lasted.
 
-    __slots__ = ("_bound_us", "_offset_us", "_wanted_us", "since_us")
+    Steps are measured from the offset that was believed `memory_us` ago, so that many small ones are a great one.
+    """
 
-    def __init__(self, bound_us: int, offset_us: int) -> None:
+    __slots__ = (
+        "_bound_us",
+        "_known_at_us",
+        "_known_us",
+        "_memory_us",
+        "_offset_us",
+        "_wanted_us",
+        "since_us",
+    )
+
+    def __init__(self, bound_us: int, memory_us: int, offset_us: int, run_us: int) -> None:
         self._bound_us = bound_us
-        self._offset_us = offset_us
+        self._memory_us = memory_us
+        self._offset_us = self._known_us = offset_us
+        self._known_at_us = run_us
         self._wanted_us = 0
         self.since_us: int | None = None
 
     def look(self, wall_us: int, run_us: int) -> int:
         """The time by this hand."""
         offset_us = wall_us - run_us
-        if abs(offset_us - self._offset_us) <= self._bound_us:
-            self.take(offset_us)
+        if abs(offset_us - self._known_us) <= self._bound_us:
+            if run_us - self._known_at_us >= self._memory_us:
+                self._known_us, self._known_at_us = offset_us, run_us
+            self._offset_us, self.since_us = offset_us, None
             return wall_us
         if self.since_us is None or abs(offset_us - self._wanted_us) > SMALL_US:
             self._wanted_us, self.since_us = offset_us, run_us
         elif run_us - self.since_us >= _LASTING_US:
-            self.take(offset_us)
+            self.take(offset_us, run_us)
             return wall_us
         return run_us + self._offset_us
 
-    def take(self, offset_us: int) -> None:
+    def take(self, offset_us: int, run_us: int) -> None:
         """Believe this offset."""
-        self._offset_us, self.since_us = offset_us, None
+        self._offset_us = self._known_us = offset_us
+        self._known_at_us = run_us
+        self.since_us = None

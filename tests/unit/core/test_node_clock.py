@@ -108,6 +108,24 @@ def test_a_clock_that_goes_on_jumping_is_not_believed() -> None:
         assert clock.now_us() == clock.due_us() == right_us
 
 
+def test_many_small_steps_are_a_great_one_for_credit() -> None:
+    machine = Machine()
+    clock = NodeClock(machine)
+    before_us = machine.wall_us
+    for _ in range(100):
+        machine.wall_us += SMALL_US
+        assert clock.now_us() == machine.wall_us
+    assert clock.standing().state == "doubted"
+    assert clock.due_us() == before_us + SMALL_US
+    machine.wait(LASTING_US)
+    assert clock.due_us() == machine.wall_us
+    # A clock that drifts, and is put right now and then, is no cause for doubt.
+    for _ in range(100):
+        machine.wait(LASTING_US)
+        machine.wall_us += SMALL_US
+        assert clock.standing().state == "ok"
+
+
 def test_the_operator_ends_every_doubt() -> None:
     machine = Machine()
     clock = NodeClock(machine)

@@ -243,9 +243,10 @@ def check(config: Config = DEFAULT_DIRECTORY) -> None:
     gwd check --config /var/lib/gwd
     """
     from gwd import settings
+    from gwd.core.clock import SystemClock
     from gwd.node import check as looking
 
-    findings = looking.check(settings.load(config, os.environ))
+    findings = looking.check(settings.load(config, os.environ), SystemClock())
     for finding in findings:
         print(f"{'wrong' if finding.wrong else 'ok':<6} {finding.name}: {finding.detail}")
         for line in finding.wrong:
@@ -278,6 +279,52 @@ def migrate(
         print(f"{'would apply' if dry_run else 'applied'} {name}")
     if not names:
         print("nothing to apply")
+
+
+@app.command()
+def clock(
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    mend: Annotated[
+        bool, typer.Option("--mend", help="Let the ledger go on from the present time.")
+    ] = False,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who mends it; kept for ever.")] = "",
+    why: Annotated[str, typer.Option(metavar="TEXT", help="Why; kept for ever.")] = "",
+) -> None:
+    """Compare a stopped node's ledger with the clock, and mend it after a clock that was ahead.
+
+    An entry says who and why; credit that expired too early comes back. Exits 1 if the ledger is ahead and not mended.
+
+    gwd clock
+
+    gwd clock --mend --by ana --why "the time server was a year ahead"
+    """
+    from gwd import settings
+    from gwd.core.clock import SystemClock, iso
+    from gwd.core.money import usd_text
+    from gwd.node import check as looking
+
+    read, machine = settings.load(config, os.environ), SystemClock()
+    if mend and not (by.strip() and why.strip()):
+        raise typer.BadParameter("say who mends the time, and why: --by NAME --why TEXT")
+    print(f"the clock says {iso(machine.now_us())}")
+    if not mend:
+        found = looking.time_ahead(read, machine)
+        for each in found:
+            print(f"{each.organization_id} is ahead: its last entry is of {iso(each.last_us)}")
+        if found:
+            print("If the clock is right now: gwd clock --mend --by NAME --why TEXT")
+            raise typer.Exit(1)
+        print("no ledger entry lies in the future")
+        return
+    mended = looking.mend_time(read, machine, by=by, why=why)
+    for done in mended:
+        print(
+            f"{done.organization_id} goes on from {iso(done.to_us)} instead of {iso(done.from_us)};"
+            f" {usd_text(done.restored_nano)} USD of credit came back"
+        )
+    if not mended:
+        print("no ledger entry lies in the future; nothing was done")
 
 
 @app.command()

@@ -22,12 +22,14 @@ from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining
 from gwd.core.ids import mint
+from gwd.core.node_clock import NodeClock
 from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
 from gwd.jobs import retention, service_manager
+from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
@@ -37,7 +39,7 @@ from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
-from gwd.management import setup
+from gwd.management import mend, setup
 from gwd.outbound import OutboundClient
 from gwd.pipeline import quarantine, recovery
 from gwd.pipeline.beside import Beside
@@ -103,7 +105,8 @@ class RunningNode:
         self.node: Node
         self.store: Store
         self._environment = environment
-        self._clock = clock or SystemClock()
+        self._machine_clock = clock or SystemClock()
+        self._clock: NodeClock
         self._name = name
         self._alone = alone
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -113,7 +116,7 @@ class RunningNode:
         self._beside = Beside()
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
-        self._status = NodeStatus(started_us=self._clock.now_us())
+        self._status = NodeStatus(started_us=self._machine_clock.now_us())
         self._disk: DiskWatch
         self._heartbeat: Heartbeat
         self._listeners: list[Listener] = []
@@ -162,11 +165,11 @@ class RunningNode:
         return None
 
     async def _start(self) -> None:
-        settings, clock = self.settings, self._clock
+        settings = self.settings
         require(settings.database)
         self._lock = InstanceLock(settings.directory / "gwd.lock")
         ring = keyring.read(settings.keyring)
-        migrate(str(settings.database), clock)
+        migrate(str(settings.database), self._machine_clock)
         self.store = Store(
             str(settings.database),
             on_failure=self._storage_failed,
@@ -174,6 +177,9 @@ class RunningNode:
             ballast=self._ballast,
         )
         await self.store.read(setup.check_ring, ring)
+        last_us = await self.store.read(mend.last_known_us)
+        self._clock = clock = NodeClock(self._machine_clock, last_us)
+        self._status.started_us = clock.now_us()
         self._status.take_certificate = self._take_certificate
         boot_id = mint("boot_")
         problem = await recovery.begin(
@@ -184,6 +190,8 @@ class RunningNode:
         self.node = self._assemble(ring, boot_id)
         if self._alone and self._disk.is_ample:
             await self.store.reserve_log()
+        self._clock_watch = ClockWatch(self.store, clock)
+        await self._clock_watch.look()
         await self._seed_rate_windows()
         await self.node.state.load()
         self._start_jobs()
@@ -269,6 +277,7 @@ class RunningNode:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
         self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
         self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
+        self._spawn(every(CLOCK_WATCH_S, self._clock_watch.look, name="clock"))
         self._spawn(measure_lag(self.node.vitals.loop_lag))
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
         self._spawn(every(SWEEP_S, sweep.resolve, name="sweep"))

@@ -10,13 +10,13 @@ from gwctl import profile
 from gwctl.changes import report, send
 from gwctl.client import own_version
 from gwctl.commands.help import gateway_version, root_url
-from gwctl.errors import CommandError
+from gwctl.errors import CommandError, usage
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.text import counted, mask_keys
 from gwctl.tree import Noun
-from gwctl.values import flag
+from gwctl.values import flag, opt
 
 server = Noun("server", "Check and reload the daemon.")
 top = Noun("", "Checks.")
@@ -64,6 +64,32 @@ def reload_(session: Session) -> None:
             code="credentials_failed",
             do="gwctl provider secret SLUG",
         )
+
+
+@server.verb(
+    "clock",
+    "gwctl server clock",
+    "gwctl server clock --accept --reason 'off for a month'",
+    writes=True,
+)
+def clock_(
+    session: Session,
+    accept: Annotated[bool, flag("--accept", "Say that the gateway's clock is right.")] = False,
+    reason: Annotated[str | None, opt("--reason", "TEXT", "Why; for the audit trail.")] = None,
+) -> None:
+    """Show whether the gateway believes its machine's clock; accept a clock that is in doubt."""
+    if not accept:
+        if reason is not None:
+            raise usage("--reason is said with --accept", do="gwctl server clock --help")
+        session.out.record(data(session.api.get("/operator/clock")))
+        return
+    body: dict[str, Any] = {"accept": True}
+    if reason is not None:
+        body["reason"] = reason
+    reply = send(session, "POST", "/operator/clock", body, what="accept the gateway's clock")
+    if reply is not None:
+        record = data(reply)
+        report(session, record, f"the clock is believed: {record.get('machine')}")
 
 
 @top.verb("doctor", "gwctl doctor", "gwctl doctor --json name,state,message")

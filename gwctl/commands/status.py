@@ -73,6 +73,10 @@ def _lines(session: Session, record: dict[str, Any]) -> list[str]:
     lines = [f"{name} at {url}{uptime}   profile {session.settings.profile}"]
     if record.get("quarantine"):
         lines.append(f"QUARANTINE  {record['quarantine']}: inference is refused")
+    clock = record.get("clock") or {}
+    if clock.get("do"):
+        lines.append(f"CLOCK       {clock.get('message')}; it says {clock.get('machine')}")
+        lines.append(f"            {clock['do']}")
     if record.get("draining"):
         lines.append("DRAINING    no new requests are taken")
     lines += [*_traffic(record), _money(record), *_endpoints(record)]

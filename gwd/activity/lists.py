@@ -1,13 +1,15 @@
 """The list of generations: newest first, in the order in which they ended, by offset or on from one that is named.
 
 Row numbers only grow, and with them the time at which generations ended (ledger time; those that end within the same
-moments may change places): a stretch of time is a stretch of numbers, found by halving. So every question is asked of
+moments may change places): a stretch of time is a stretch of numbers, found by halving, except where ledger time was
+set back. So every question is asked of
 one index that ends in the row number, and reads no more of it than the page and, for the count, what matches.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
+from gwd import ledger
 from gwd.activity.row import SELECT, GenerationRow, row_of
 from gwd.store.connection import Connection, Value
 from gwd.store.walk import place
@@ -34,6 +36,7 @@ _OF_TROUBLE: Final = "status <> 'succeeded'"  # as the index says it
 _BY_ORGANIZATION: Final = "generation_by_organization"
 LOOK_US: Final = 3_600_000_000  # how far out of order ends may be; in truth it is milliseconds
 _FEW: Final = 2_000
+_ALL: Final = (1 << 63) - 1
 _LAST: Final = "SELECT MAX(rowid) FROM generation INDEXED BY generation_by_organization WHERE organization_id = ?"
 _AT: Final = (
     "SELECT rowid, settled_at FROM generation INDEXED BY generation_by_organization"
@@ -106,6 +109,7 @@ class _Search:
             self._conditions.append(f"key_id IN ({', '.join('?' * len(key_ids))})")
             self._values += key_ids
         self._from_us, self._to_us = filters.get("from"), filters.get("to")
+        self._in_order = not ledger.was_set_back(connection, organization_id)
         self._index = self._narrowest(filters, key_ids)
 
     def rows(
@@ -114,10 +118,10 @@ class _Search:
         conditions, values = [*self._conditions, beyond], [*self._values, number]
         if isinstance(self._from_us, int):
             conditions += ["rowid >= ?", "settled_at >= ?"]
-            values += [self._at(self._from_us - LOOK_US), self._from_us]
+            values += [self._at(self._from_us - LOOK_US, or_else=1), self._from_us]
         if isinstance(self._to_us, int):
             conditions += ["rowid < ?", "settled_at < ?"]
-            values += [self._at(self._to_us + LOOK_US), self._to_us]
+            values += [self._at(self._to_us + LOOK_US, or_else=_ALL), self._to_us]
         # The numbers alone come out of the index in order or are sorted; whole rows are read only for the page.
         numbers = (
             f"SELECT rowid FROM generation INDEXED BY {self._index} WHERE {' AND '.join(conditions)}"  # noqa: S608
@@ -144,11 +148,11 @@ class _Search:
     def _counted(self, index: str, wanted: list[str], given: list[Value]) -> int:
         conditions, values = list(wanted), list(given)
         if isinstance(self._from_us, int):
-            conditions.append("rowid >= ?")
-            values.append(self._at(self._from_us))
+            conditions.append("rowid >= ?" if self._in_order else "settled_at >= ?")
+            values.append(self._at(self._from_us, or_else=self._from_us))
         if isinstance(self._to_us, int):
-            conditions.append("rowid < ?")
-            values.append(self._at(self._to_us))
+            conditions.append("rowid < ?" if self._in_order else "settled_at < ?")
+            values.append(self._at(self._to_us, or_else=self._to_us))
         row = self._connection.row(
             f"SELECT COUNT(*) FROM generation INDEXED BY {index} WHERE {' AND '.join(conditions)}",  # noqa: S608
             tuple(values),
@@ -177,5 +181,8 @@ class _Search:
         assert row is not None
         return int(row[0])
 
-    def _at(self, at_us: int) -> int:
+    def _at(self, at_us: int, *, or_else: int) -> int:
+        """The row number of a time; what is given instead where later rows may have earlier times."""
+        if not self._in_order:
+            return or_else
         return number_at(self._connection, self._organization_id, at_us)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import apsw
 import msgspec
 
+from gwd.api import clock
 from gwd.api.endpoint_health import Record, endpoint_records
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
@@ -54,6 +55,7 @@ async def look(call: Call) -> Answer:
     checks = [
         sqlite_version(apsw.sqlite_lib_version()),
         ledger(node.status.quarantine),
+        clock_check(await clock.record(node)),
         *await asyncio.to_thread(_files, node.settings),
         base_url(node.settings),
         *_mail(node.settings, people),
@@ -93,6 +95,19 @@ def ledger(quarantine: str | None) -> Check:
         state="failed",
         message=f"{quarantine}; inference is refused",
         do="run gwctl ledger verify and restore a backup, or ask for help with its differences",
+    )
+
+
+def clock_check(found: Record) -> Check:
+    """Whether the machine's clock is believed, and the books are not ahead of it."""
+    if not found["do"]:
+        return Check(name="clock", state="ok", message=found["machine"])
+    until = f", until {found['until']}" if found["until"] else ""
+    return Check(
+        name="clock",
+        state="failed" if found["state"] == "held" else "warning",
+        message=f"{found['message']}; it says {found['machine']}, used is {found['used']}{until}",
+        do=found["do"],
     )
 
 

@@ -33,6 +33,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     body: Any
     origin: Origin
     now_us: int
+    due_us: int
 
     @property
     def organization_id(self) -> str:

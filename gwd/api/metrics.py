@@ -22,6 +22,7 @@ from gwd.api.node import Node
 from gwd.api.readiness import unready
 from gwd.core.clock import US_PER_S
 from gwd.core.counters import Counters, Histogram
+from gwd.core.node_clock import STATES
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -115,6 +116,11 @@ class _NodeCollector(Collector):
             "gwd_quarantine",
             "1 when the ledger was found not to add up",
             int(node.status.quarantine is not None),
+        )
+        yield _gauge(
+            "gwd_clock_doubted",
+            "1 when the machine's clock is in doubt, 2 when it is not followed at all",
+            STATES.index(node.clock.standing().state),
         )
         yield _gauge(
             "gwd_uptime_seconds",

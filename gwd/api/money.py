@@ -73,7 +73,9 @@ class VerifyInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def balance(connection: Connection, call: Call) -> Answer:
     return one(
-        ledger.balance_record(ledger.balance(connection, call.organization_id, now_us=call.now_us))
+        ledger.balance_record(
+            ledger.balance(connection, call.organization_id, now_us=call.now_us, due_us=call.due_us)
+        )
     )
 
 
@@ -139,6 +141,7 @@ def refund(connection: Connection, call: Call) -> Answer:
         note=_text(body.note, "note"),
         actor=call.caller.key_id,
         now_us=call.now_us,
+        due_us=call.due_us,
     )
     details = {"reference": reference} if reference is not None else {}
     return _booked(organization_id, entries, details, again=bool(first))
@@ -162,6 +165,7 @@ def adjust(connection: Connection, call: Call) -> Answer:
             note=reason,
             actor=call.caller.key_id,
             now_us=call.now_us,
+            due_us=call.due_us,
         )
     else:
         credit = NewCredit(

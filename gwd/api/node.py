@@ -5,8 +5,8 @@ from collections.abc import Callable
 import msgspec
 
 from gwd.api.auth import Authenticator
-from gwd.core.clock import Clock
 from gwd.core.counters import Counters
+from gwd.core.node_clock import NodeClock
 from gwd.core.vitals import Vitals
 from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
@@ -38,7 +38,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: Settings
     store: Store
-    clock: Clock
+    clock: NodeClock
     vault: Vault
     issuing: Issuing
     authenticator: Authenticator

@@ -6,6 +6,7 @@ import msgspec
 
 from gwd import __version__, ledger, spend
 from gwd.activity import service as activity
+from gwd.api import clock
 from gwd.api.endpoint_health import endpoint_records
 from gwd.api.management import Answer, Call, one
 from gwd.core.clock import US_PER_S, iso
@@ -28,7 +29,7 @@ class _Glance(msgspec.Struct, frozen=True, kw_only=True):
 async def status(call: Call) -> Answer:
     """Traffic and endpoints are the whole node's; money is the caller's organization's."""
     node = call.node
-    glance = await node.store.read(_glance, call.organization_id, call.now_us)
+    glance = await node.store.read(_glance, call)
     traffic = glance.traffic
     error_rate = round(traffic.errors / traffic.requests, 6) if traffic.requests else None
     endpoints = await endpoint_records(node, call.now_us)
@@ -40,6 +41,7 @@ async def status(call: Call) -> Answer:
             "uptime_s": max(0, call.now_us - node.status.started_us) // US_PER_S,
             "draining": node.status.draining,
             "quarantine": node.status.quarantine,
+            "clock": await clock.record(node),
             "requests": {
                 "last_hour": traffic.requests,
                 "errors": traffic.errors,
@@ -82,12 +84,13 @@ async def reload(call: Call) -> Answer:
     return Answer(body={"data": record}, subject=("node", None), details=details)
 
 
-def _glance(connection: Connection, organization_id: str, now_us: int) -> _Glance:
+def _glance(connection: Connection, call: Call) -> _Glance:
+    organization_id, now_us = call.organization_id, call.now_us
     at_us = ledger.ledger_time_us(connection, organization_id, now_us=now_us)
     held_nano, held_requests = ledger.held_in_organization(connection, organization_id)
     return _Glance(
         traffic=activity.traffic(connection, now_us - HOUR_US),
-        credit=ledger.balance(connection, organization_id, now_us=now_us),
+        credit=ledger.balance(connection, organization_id, now_us=now_us, due_us=call.due_us),
         spent_today_nano=spend.total_nano(
             connection, organization_id, "daily", at_us=at_us, include_byok=False
         ),

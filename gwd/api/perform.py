@@ -61,6 +61,7 @@ async def perform(
         body=body,
         origin=incoming.origin,
         now_us=node.clock.now_us(),
+        due_us=node.clock.due_us(),
     )
     if isinstance(route, LiveRoute):
         return await _live(node, route, call)

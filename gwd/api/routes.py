@@ -10,6 +10,7 @@ from gwd.api import (
     auth_key,
     budgets,
     catalog,
+    clock,
     doctor,
     invitations,
     keys,
@@ -20,6 +21,7 @@ from gwd.api import (
     workspaces,
 )
 from gwd.api.access import ANY_KEY, manage
+from gwd.api.clock import AcceptClock
 from gwd.api.money_routes import MONEY_ROUTES
 from gwd.api.route import (
     LiveRoute,
@@ -341,6 +343,20 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         path="/operator/doctor",
         access=manage("operator"),
         handler=doctor.look,
+    ),
+    LiveRoute(
+        method="GET",
+        path="/operator/clock",
+        access=manage("operator"),
+        handler=clock.show,
+    ),
+    LiveRoute(
+        method="POST",
+        path="/operator/clock",
+        access=manage("operator"),
+        handler=clock.accept,
+        shape=AcceptClock,
+        action="clock.accept",
     ),
     LiveRoute(
         method="POST",

@@ -32,10 +32,15 @@ def patch(connection: Connection, call: Call) -> Answer:
         body,
         rules=call.node.outbound,
         now_us=call.now_us,
+        due_us=call.due_us,
     )
     # Credit that is low already is bought soon; where the cap leaves no room, that is told, and is the last attempt.
     crossings.consider_topup(
-        connection, call.organization_id, app_url=call.node.app_url, now_us=call.now_us
+        connection,
+        call.organization_id,
+        app_url=call.node.app_url,
+        now_us=call.now_us,
+        due_us=call.due_us,
     )
     shown: dict[str, Any] = {"data": topup.record(topup.get(connection, call.organization_id))}
     if patched.signing_secret is not None:

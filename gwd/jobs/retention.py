@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, Final
 
 from gwd.activity import service as activity
-from gwd.core.clock import US_PER_DAY, Clock
+from gwd.core.clock import US_PER_DAY
+from gwd.core.node_clock import NodeClock
 from gwd.orgs import settings
 from gwd.replay import idempotency, signatures
 from gwd.store import Store
@@ -18,9 +19,9 @@ AT_MOST: Final = 100_000
 """Of each kind in one round; the next round goes on."""
 
 
-async def forget(store: Store, clock: Clock) -> None:
-    """Drop what has had its time."""
-    now_us = clock.now_us()
+async def forget(store: Store, clock: NodeClock) -> None:
+    """Drop what has had its time; while the clock is in doubt nothing is dropped by it."""
+    now_us = clock.due_us()
     for kind in (idempotency, signatures):
         found = await store.read(kind.old, now_us=now_us, at_most=AT_MOST)
         await _in_chunks(store, partial(kind.forget, now_us=now_us), found)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from gwd import ledger
-from gwd.core.clock import US_PER_S, Clock
+from gwd.core.clock import US_PER_S
 from gwd.core.errors import StorageUnavailable, UpstreamFailed
+from gwd.core.node_clock import NodeClock
 from gwd.pipeline import recovery
 from gwd.pipeline.inference import Generation
 from gwd.store import Store
@@ -26,7 +27,7 @@ class Sweep:
     def __init__(
         self,
         store: Store,
-        clock: Clock,
+        clock: NodeClock,
         live: Mapping[str, Generation],
         *,
         total_s: float,
@@ -70,11 +71,11 @@ class Sweep:
                 generation.give_up()
 
     async def expire(self) -> None:
-        """Let credit that is due expire, each organization's by itself."""
-        now_us = self._clock.now_us()
-        for name in await self._store.read(ledger.organizations_with_due_credit, now_us=now_us):
+        """Let credit that is due expire, each organization's by itself; it waits while the clock is in doubt."""
+        now_us, due_us = self._clock.now_us(), self._clock.due_us()
+        for name in await self._store.read(ledger.organizations_with_due_credit, now_us=due_us):
             try:
-                await self._store.write(ledger.expire, name, now_us=now_us)
+                await self._store.write(ledger.expire, name, now_us=now_us, due_us=due_us)
             except StorageUnavailable:
                 raise
             except Exception:

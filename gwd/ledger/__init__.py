@@ -6,7 +6,7 @@ Does not own: what a request costs (pricing), what was spent per scope (spend), 
 taken.
 Invariants: an entry moves one positive amount between two accounts (a hold of a free request may be 0); cached balances
 equal the sums of the entries; a reservation ends exactly once; free credit never goes below zero by a reservation;
-promotional credit pays before granted before purchased; ledger time never goes back.
+promotional credit pays before granted before purchased; ledger time goes back only by an entry that says why.
 Speaks to: store and core only. All functions run inside the caller's transaction on the writer.
 """
 
@@ -20,11 +20,13 @@ from gwd.ledger.credit import (
     adjust_down,
     expire,
     free_nano,
+    last_time_us,
     ledger_time_us,
     open_account,
     organizations_with_due_credit,
     refund,
 )
+from gwd.ledger.mend import Ahead, Mended, ahead, set_back
 from gwd.ledger.references import booked
 from gwd.ledger.reports import (
     Balance,
@@ -37,6 +39,7 @@ from gwd.ledger.reports import (
     open_holds,
     place,
     taken_record,
+    was_set_back,
 )
 from gwd.ledger.service import (
     NewReservation,
@@ -54,12 +57,14 @@ from gwd.ledger.service import (
 )
 
 __all__ = [
+    "Ahead",
     "Balance",
     "Entry",
     "EntryType",
     "LedgerBroken",
     "LedgerFilter",
     "LotKind",
+    "Mended",
     "NewCredit",
     "NewReservation",
     "OpenHolds",
@@ -68,6 +73,7 @@ __all__ = [
     "Verification",
     "add_credit",
     "adjust_down",
+    "ahead",
     "balance",
     "balance_record",
     "booked",
@@ -77,6 +83,7 @@ __all__ = [
     "free_nano",
     "held_by_family",
     "held_in_organization",
+    "last_time_us",
     "ledger_time_us",
     "list_entries",
     "look_over",
@@ -90,7 +97,9 @@ __all__ = [
     "refund",
     "release",
     "reserve",
+    "set_back",
     "settle",
     "taken_record",
     "verify",
+    "was_set_back",
 ]

@@ -48,6 +48,11 @@ class StoredAccount(NamedTuple):
         return max(now_us, self.last_at_us)
 
 
+def due_by_us(now_us: int, due_us: int | None) -> int:
+    """The time by which credit expires: `due_us` where the caller's clock may be in doubt, and never in the future."""
+    return now_us if due_us is None else min(due_us, now_us)
+
+
 def stored(connection: Connection, organization_id: str) -> StoredAccount:
     """The account as it stands. Raises NotFound when the organization has none."""
     return connection.recall(("account", organization_id), _find, organization_id)

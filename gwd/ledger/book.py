@@ -25,6 +25,8 @@ EntryType = Literal[
     "charge",
     "expiry",
     "adjustment",
+    "clock",
+    "restoration",
 ]
 
 
@@ -68,6 +70,9 @@ ROUTES: Final[dict[str, tuple[Account, Account]]] = {
     "charge": ("pool", "spent"),
     "expiry": ("pool", "expired"),
     "adjustment": ("funding", "pool"),
+    # Of nothing: it says that ledger time goes back here, who wanted it and why (`gwd.ledger.mend`).
+    "clock": ("funding", "pool"),
+    "restoration": ("expired", "pool"),
 }
 BOTH_WAYS: Final[frozenset[str]] = frozenset(("adjustment",))
 _SAVE: Final = (

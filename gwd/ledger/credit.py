@@ -104,6 +104,7 @@ def refund(
     note: str | None = None,
     actor: str | None = None,
     now_us: int,
+    due_us: int | None = None,
 ) -> tuple[Entry, ...]:
     """Pay back purchased credit, one entry for each lot it comes from. A known reference gives back what it booked.
 
@@ -119,6 +120,7 @@ def refund(
         note=note,
         actor=actor,
         now_us=now_us,
+        due_us=due_us,
     )
 
 
@@ -132,6 +134,7 @@ def adjust_down(
     note: str,
     actor: str | None = None,
     now_us: int,
+    due_us: int | None = None,
 ) -> tuple[Entry, ...]:
     """Take credit back to correct a booking, of one kind or in the order in which lots pay; one entry for each lot.
 
@@ -147,6 +150,7 @@ def adjust_down(
         note=note,
         actor=actor,
         now_us=now_us,
+        due_us=due_us,
     )
 
 
@@ -161,6 +165,7 @@ def _take_back(
     note: str | None,
     actor: str | None,
     now_us: int,
+    due_us: int | None,
 ) -> tuple[Entry, ...]:
     first = references.booked(connection, organization_id, entry_type, reference)
     if first:
@@ -168,7 +173,7 @@ def _take_back(
         return first
     if amount_nano <= 0:
         raise InvalidValue("amount must be more than 0 USD", param="amount")
-    expire(connection, organization_id, now_us=now_us)
+    expire(connection, organization_id, now_us=now_us, due_us=due_us)
     book = Book(connection, organization_id, now_us)
     lots = account.lots_with_credit(connection, organization_id)
     takeable = [lot for lot in lots if kind is None or lot.kind == kind]
@@ -202,13 +207,20 @@ def _named(kind: LotKind | None) -> str:
     return "" if kind is None else f"{kind} "
 
 
-def expire(connection: Connection, organization_id: str, *, now_us: int) -> tuple[Entry, ...]:
-    """Take back credit whose time is over, as far as it is free; the rest is tried again at the next call."""
+def expire(
+    connection: Connection, organization_id: str, *, now_us: int, due_us: int | None = None
+) -> tuple[Entry, ...]:
+    """Take back credit whose time is over, as far as it is free; the rest is tried again at the next call.
+
+    Its time is over by `due_us`, which a clock in doubt keeps behind `now_us`, and never by ledger time: entries that
+    a clock too far ahead has left behind do not make it later than it is.
+    """
     book = Book(connection, organization_id, now_us)
-    if book.next_expiry_at is None or book.next_expiry_at > book.at_us:
+    by_us = account.due_by_us(now_us, due_us)
+    if book.next_expiry_at is None or book.next_expiry_at > by_us:
         return ()
     lots = account.lots_with_credit(connection, organization_id)
-    parts = due(lots, book.free_nano, book.at_us)
+    parts = due(lots, book.free_nano, by_us)
     taken = {lot.id: part_nano for lot, part_nano in parts}
     for lot, part_nano in parts:
         book.move("expiry", part_nano, bucket=lot.kind, lot_id=lot.id)
@@ -244,11 +256,19 @@ def ledger_time_us(connection: Connection, organization_id: str, *, now_us: int)
     return account.stored(connection, organization_id).time_us(now_us)
 
 
-def free_nano(connection: Connection, organization_id: str, *, now_us: int) -> int:
+def last_time_us(connection: Connection) -> int | None:
+    """The latest ledger time of all organizations; None while nobody has an entry."""
+    row = connection.row("SELECT MAX(last_at) FROM account WHERE last_seq > 0")
+    return None if row is None else row[0]
+
+
+def free_nano(
+    connection: Connection, organization_id: str, *, now_us: int, due_us: int | None = None
+) -> int:
     """What a new hold could take at most, once due credit has expired; negative in debt. Reads only."""
     stored = account.stored(connection, organization_id)
-    at_us = stored.time_us(now_us)
-    if stored.next_expiry_at_us is None or stored.next_expiry_at_us > at_us:
+    by_us = account.due_by_us(now_us, due_us)
+    if stored.next_expiry_at_us is None or stored.next_expiry_at_us > by_us:
         return stored.pool_nano
     lots = account.lots_with_credit(connection, organization_id)
-    return stored.pool_nano - sum(part for _, part in due(lots, stored.pool_nano, at_us))
+    return stored.pool_nano - sum(part for _, part in due(lots, stored.pool_nano, by_us))

@@ -42,6 +42,7 @@ class Replay:
         self.open: dict[str, int] = {}
         self.holds: dict[str, int] = {}
         self.charged: dict[str, int] = {}
+        self.expired: dict[str, int] = {}
         self.ends: dict[str, str] = {}
         self.seq = 0
         self.hash = START
@@ -52,6 +53,7 @@ class Replay:
         self._group: str | None = None
         self._overrun_before_nano = 0
         self._overrun_nano = 0
+        self._is_mending = False
 
     def run(self) -> None:
         """Play all entries."""
@@ -68,8 +70,9 @@ class Replay:
         if self.hash != stored_hash:
             self._wrong("I16", f"entry {seq} does not have the hash of its content")
             self.hash = stored_hash
-        if created_at < self.at_us:
-            self._wrong("I12", f"entry {seq} is older than the one before it")
+        self._check_time(
+            seq, kind, created_at, sets_back=bool(row[13] and row[14]) and amount_nano == 0
+        )
         self.seq, self.at_us = seq, created_at
         back = kind in BOTH_WAYS and origin == "pool"
         if ROUTES.get(kind) != ((target, origin) if back else (origin, target)):
@@ -88,7 +91,9 @@ class Replay:
                 self._add(seq, lot_id, bucket, amount_nano)
             case "refund" | "expiry" | "adjustment":
                 self._take(seq, kind, lot_id, bucket, amount_nano)
-            case _:
+            case "restoration":
+                self._restore(seq, lot_id, bucket, amount_nano)
+            case _ if kind != "clock":
                 self._hold(seq, kind, generation_id, amount_nano)
         if self.balances["pool"] != balance_after_nano:
             self._wrong(
@@ -116,6 +121,34 @@ class Replay:
         self.debt_nano -= paid_nano
         self.debt_paid[lot_id] = paid_nano
         self.remaining[lot_id] = amount_nano - paid_nano
+
+    def _check_time(self, seq: int, kind: str, created_at: int, *, sets_back: bool) -> None:
+        # Time goes back only where an entry that moves nothing says who set it back, and why.
+        if kind != "clock":
+            self._is_mending = self._is_mending and kind == "restoration"
+            if created_at < self.at_us:
+                self._wrong("I12", f"entry {seq} is older than the one before it")
+            return
+        self._is_mending = True
+        if not sets_back:
+            self._wrong("I12", f"entry {seq} sets the time back without saying who and why")
+        if created_at >= self.at_us:
+            self._wrong("I12", f"entry {seq} sets back a time that was not ahead")
+
+    def _restore(self, seq: int, lot_id: str | None, bucket: str | None, amount_nano: int) -> None:
+        if lot_id is None or lot_id not in self.remaining or self._lots[lot_id][1] != bucket:
+            self._wrong("I4", f"entry {seq} restores a lot that it does not describe")
+            return
+        expires_at = self._lots[lot_id][3]
+        if not self._is_mending or expires_at is None or expires_at <= self.at_us:
+            self._wrong("I4", f"restoration {seq} gives back what had not expired too early")
+        self.expired[lot_id] = self.expired.get(lot_id, 0) - amount_nano
+        if self.expired[lot_id] < 0:
+            self._wrong("I4", f"restoration {seq} gives back more than had expired of {lot_id}")
+        paid_nano = min(self.debt_nano, amount_nano)
+        self.debt_nano -= paid_nano
+        self.debt_paid[lot_id] += paid_nano
+        self.remaining[lot_id] += amount_nano - paid_nano
 
     def _charge(
         self,
@@ -165,8 +198,11 @@ class Replay:
             self._wrong(
                 "I9" if kind == "refund" else "I7", f"{kind} {seq} takes credit that is held"
             )
+        if kind != "expiry":
+            return
+        self.expired[lot_id] = self.expired.get(lot_id, 0) + amount_nano
         expires_at = self._lots[lot_id][3]
-        if kind == "expiry" and (expires_at is None or expires_at > self.at_us):
+        if expires_at is None or expires_at > self.at_us:
             self._wrong("I4", f"expiry {seq} takes from lot {lot_id} before its time")
 
     def _hold(self, seq: int, kind: str, generation_id: str | None, amount_nano: int) -> None:

@@ -16,7 +16,19 @@ from gwd.store.connection import Connection
 from gwd.store.walk import unknown_place
 
 ENTRY_TYPES: Final[tuple[str, ...]] = get_args(EntryType)
-CREDIT_TYPES: Final = ("purchase", "grant", "refund", "expiry", "adjustment")
+CREDIT_TYPES: Final = (
+    "purchase",
+    "grant",
+    "refund",
+    "expiry",
+    "adjustment",
+    "clock",
+    "restoration",
+)
+_SET_BACK: Final = (
+    f"SELECT 1 FROM entry WHERE organization_id = ? AND type = 'clock'"  # noqa: S608
+    f" AND type IN ({', '.join(map(repr, CREDIT_TYPES))}) LIMIT 1"
+)
 _OF_CREDIT: Final = peewee.SQL(f"type IN ({', '.join(map(repr, CREDIT_TYPES))})")
 _TIME_OF: Final = (
     "SELECT created_at FROM entry WHERE organization_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
@@ -58,14 +70,16 @@ class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
     workspace_id: str | None = None
 
 
-def balance(connection: Connection, organization_id: str, *, now_us: int) -> Balance:
-    """The balance as it is once the credit that is due by now has expired."""
+def balance(
+    connection: Connection, organization_id: str, *, now_us: int, due_us: int | None = None
+) -> Balance:
+    """The balance as it is once due credit has expired, by `due_us` where the caller's clock may be in doubt."""
     stored = account.stored(connection, organization_id)
     lots = account.lots_with_credit(connection, organization_id)
     remaining = dict.fromkeys(LOT_KINDS, 0)
     for lot in lots:
         remaining[lot.kind] += lot.remaining_nano
-    expiring = due(lots, stored.pool_nano, stored.time_us(now_us))
+    expiring = due(lots, stored.pool_nano, account.due_by_us(now_us, due_us))
     for lot, part_nano in expiring:
         remaining[lot.kind] -= part_nano
     return Balance(
@@ -120,15 +134,21 @@ def list_entries(
     if wanted.type is not None and wanted.type not in ENTRY_TYPES:
         raise InvalidValue(f"type must be one of {', '.join(ENTRY_TYPES)}", param="type")
     last_seq = account.stored(connection, organization_id).last_seq
-    # Numbers have no gaps and ledger time never goes back: a stretch of time is a stretch of numbers.
-    first = 1 if wanted.from_us is None else _seq_at(connection, organization_id, wanted.from_us)
-    end = last_seq + 1
-    if wanted.to_us is not None:
+    # Numbers have no gaps and ledger time does not go back: a stretch of time is a stretch of numbers.
+    in_order = not was_set_back(connection, organization_id)
+    first, end = 1, last_seq + 1
+    if in_order and wanted.from_us is not None:
+        first = _seq_at(connection, organization_id, wanted.from_us)
+    if in_order and wanted.to_us is not None:
         end = _seq_at(connection, organization_id, wanted.to_us)
     query = EntryRow.select(*(getattr(EntryRow, name) for name in Entry.__struct_fields__)).where(
         (EntryRow.organization_id == organization_id) & (EntryRow.seq >= first)
     )
     query = query.where(EntryRow.seq < end)
+    if not in_order and wanted.from_us is not None:
+        query = query.where(EntryRow.created_at >= wanted.from_us)
+    if not in_order and wanted.to_us is not None:
+        query = query.where(EntryRow.created_at < wanted.to_us)
     if wanted.type is not None:
         query = query.where(EntryRow.type == wanted.type)
         if wanted.type in CREDIT_TYPES:
@@ -145,8 +165,13 @@ def list_entries(
         older = query.where(EntryRow.seq < _place(after, last_seq, "after"))
         return _entries(connection, older.order_by(EntryRow.seq.desc()).limit(limit)), None
     entries = _entries(connection, query.order_by(EntryRow.seq.desc()).limit(limit).offset(offset))
-    is_whole = wanted.type is wanted.generation_id is wanted.workspace_id is None
+    is_whole = in_order and wanted.type is wanted.generation_id is wanted.workspace_id is None
     return entries, max(0, end - first) if is_whole else connection.count(query)
+
+
+def was_set_back(connection: Connection, organization_id: str) -> bool:
+    """Whether ledger time was ever set back, so that later entries may have earlier times."""
+    return connection.row(_SET_BACK, (organization_id,)) is not None
 
 
 def place(entry: Entry) -> str:

@@ -99,15 +99,18 @@ _ALL_OPEN: Final = (
 )
 
 
-def reserve(connection: Connection, hold: NewReservation, *, now_us: int) -> int | None:
+def reserve(
+    connection: Connection, hold: NewReservation, *, now_us: int, due_us: int | None = None
+) -> int | None:
     """Hold `amount_nano` for a generation; gives back what is free afterwards, or None when too little is.
 
     Credit that is due expires first. A refused hold changes nothing else. Raises LedgerBroken for books that do not
     add up, before anybody is called on their strength.
     """
     book = Book(connection, hold.organization_id, now_us)
-    if book.next_expiry_at is not None and book.next_expiry_at <= book.at_us:
-        expire(connection, hold.organization_id, now_us=now_us)
+    by_us = account.due_by_us(now_us, due_us)
+    if book.next_expiry_at is not None and book.next_expiry_at <= by_us:
+        expire(connection, hold.organization_id, now_us=now_us, due_us=by_us)
         book = Book(connection, hold.organization_id, now_us)
     _lots_that_add_up(connection, book)
     book.move(

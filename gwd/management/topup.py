@@ -26,6 +26,7 @@ def patch(
     *,
     rules: Rules,
     now_us: int,
+    due_us: int | None = None,
 ) -> PatchedTopUp:
     """Change the settings; a new hook address gets a secret of its own. Credit that is low already is bought soon."""
     secret = sealed = None
@@ -37,7 +38,9 @@ def patch(
     settings = topup.patch(
         connection, organization_id, changes, sealed_secret=sealed, now_us=now_us
     )
-    owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
+    owned_nano = ledger.balance(
+        connection, organization_id, now_us=now_us, due_us=due_us
+    ).owned_nano
     topup.consider(connection, organization_id, owned_nano, now_us=now_us)
     return PatchedTopUp(settings=settings, signing_secret=secret)
 

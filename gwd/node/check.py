@@ -1,16 +1,17 @@
-"""A stopped node looked over (`gwd check`), migrated (`gwd migrate`), or given a new operator key."""
+"""A stopped node looked over, migrated, its ledger time mended, or given a new operator key."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from gwd import ledger
-from gwd.core.clock import Clock
+from gwd.core.clock import Clock, iso
+from gwd.core.errors import InvalidRequest
 from gwd.credentials import keyring
-from gwd.management import setup
+from gwd.management import mend, setup
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
 from gwd.store.connection import open_connection, require, transaction
@@ -27,8 +28,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     wrong: tuple[str, ...] = ()
 
 
-def check(settings: Settings) -> list[Finding]:
-    """Key ring, schema, file, foreign keys, ledger, in this order. Raises AlreadyRunningError while the node serves."""
+def check(settings: Settings, clock: Clock) -> list[Finding]:
+    """Key ring, schema, file, foreign keys, time, ledger. Raises AlreadyRunningError while the node serves."""
     with _held(settings):
         pending = migrations.pending(str(settings.database))
         if pending:
@@ -47,6 +48,7 @@ def check(settings: Settings) -> list[Finding]:
                     Finding(name="schema", detail=migrations.names()[-1]),
                     _file(connection),
                     _references(connection),
+                    _time(connection, clock.now_us()),
                     _ledger(connection),
                 ]
         finally:
@@ -65,6 +67,18 @@ def migrate(settings: Settings, clock: Clock) -> list[str]:
         return migrations.migrate(str(settings.database), clock)
 
 
+def time_ahead(settings: Settings, clock: Clock) -> list[ledger.Ahead]:
+    """The organizations whose last entry lies in the future."""
+    with _opened(settings, "reader") as connection, transaction(connection, "DEFERRED"):
+        return ledger.ahead(connection, now_us=clock.now_us())
+
+
+def mend_time(settings: Settings, clock: Clock, *, by: str, why: str) -> tuple[ledger.Mended, ...]:
+    """Let ledger time go on from now where it is ahead, and give back credit that expired too early."""
+    with _opened(settings, "writer") as connection, transaction(connection, "IMMEDIATE"):
+        return mend.mend_time(connection, by=by, why=why, now_us=clock.now_us())
+
+
 def new_operator_key(settings: Settings, clock: Clock) -> str:
     """A further operator key; the lost one stays until it is deleted with the new one."""
     ring = keyring.read(settings.keyring)
@@ -78,6 +92,20 @@ def new_operator_key(settings: Settings, clock: Clock) -> str:
                     rate_limit_ceiling=settings.limits.default_rate_limit_per_minute,
                     now_us=clock.now_us(),
                 )
+        finally:
+            connection.raw.close()
+
+
+@contextmanager
+def _opened(settings: Settings, mode: Literal["reader", "writer"]) -> Iterator[Connection]:
+    """The database of a stopped node whose schema is this version's."""
+    with _held(settings):
+        missing = migrations.pending(str(settings.database))
+        if missing:
+            raise InvalidRequest(f"{missing[0]} is not applied; run `gwd migrate` first")
+        connection = open_connection(str(settings.database), mode)
+        try:
+            yield connection
         finally:
             connection.raw.close()
 
@@ -111,6 +139,15 @@ def _references(connection: Connection) -> Finding:
     rows = connection.rows("PRAGMA foreign_key_check")[:MAX_DAMAGE_LINES]
     wrong = tuple(f"a row of {row[0]} points to a missing row of {row[2]}" for row in rows)
     return Finding(name="references", detail="foreign_key_check", wrong=wrong)
+
+
+def _time(connection: Connection, now_us: int) -> Finding:
+    wrong = tuple(
+        f"the last entry of {found.organization_id} is of {iso(found.last_us)}, which is still to come;"
+        " if the machine's clock is right: gwd clock --mend --by NAME --why TEXT"
+        for found in ledger.ahead(connection, now_us=now_us)
+    )
+    return Finding(name="time", detail=f"the clock says {iso(now_us)}", wrong=wrong)
 
 
 def _ledger(connection: Connection) -> Finding:

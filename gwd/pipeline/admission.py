@@ -62,8 +62,12 @@ def admit(
     in_flight_cap: int,
     app_url: str,
     now_us: int,
+    due_us: int,
 ) -> Admitted | Refused | Stale:
-    """Decide on one generation. `in_flight_cap` is the node's default cap per key, 0 for none."""
+    """Decide on one generation. `in_flight_cap` is the node's default cap per key, 0 for none.
+
+    Credit expires by `due_us`, the rest goes by `now_us`.
+    """
     if (
         snapshot.revision(connection) != planned.catalog_revision
         or orgs.revision(connection, ticket.organization_id) != planned.organization_revision
@@ -87,13 +91,13 @@ def admit(
         if isinstance(planned, Refusal):
             raise planned.error
         within = _within_strict_limit(connection, planned, key, ledger_us)
-        return _hold(connection, within, ticket, boot_id, app_url, now_us)
+        return _hold(connection, within, ticket, boot_id, app_url, now_us=now_us, due_us=due_us)
     except GatewayError as error:
         activity.write(connection, refused_row(ticket, error, now_us))
         if isinstance(error, InsufficientCredits):
             # No charge will come that could begin a top-up: credit that expired or was refunded is bought here.
             crossings.consider_topup(
-                connection, ticket.organization_id, app_url=app_url, now_us=now_us
+                connection, ticket.organization_id, app_url=app_url, now_us=now_us, due_us=due_us
             )
         return Refused(error=error)
 
@@ -127,10 +131,12 @@ def _hold(
     ticket: Ticket,
     boot_id: str,
     app_url: str,
+    *,
     now_us: int,
+    due_us: int,
 ) -> Admitted:
     """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
-    free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us)
+    free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us, due_us=due_us)
     targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
     if not targets:
         raise _insufficient(plan, free_nano, app_url)
@@ -148,6 +154,7 @@ def _hold(
             context=_encoder.encode(Context(ticket=ticket)),
         ),
         now_us=now_us,
+        due_us=due_us,
     )
     assert held is not None, "what was free a statement ago was not"
     return Admitted(targets=targets, hold_nano=amount_nano)

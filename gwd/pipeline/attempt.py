@@ -26,8 +26,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     Times are the monotonic clock's seconds. `serving` is the target whose output is (or will be) the client's, set when
     its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
     `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far, `output_cap` the
-    limit on the answer that it was sent, `given` what it says it gave of the priced extras; `received_bytes` is the size
-    of a whole answer.
+    limit on the answer that it was sent, `given` what it says it gave of the priced extras.
+    `received_bytes` is the size of a whole answer.
     `opens_s` and `passed_over` are the plan's: when something closed opens, and the names that nobody knows.
     `demand` measures the request as it was sent, where something had to be left out of it for the target being tried.
     `client_is_behind` tells that the vendor had to wait for the client.

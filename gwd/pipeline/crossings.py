@@ -152,12 +152,19 @@ def rearm_low_balance(connection: Connection, organization_id: str, *, now_us: i
 
 
 def consider_topup(
-    connection: Connection, organization_id: str, *, app_url: str, now_us: int
+    connection: Connection,
+    organization_id: str,
+    *,
+    app_url: str,
+    now_us: int,
+    due_us: int | None = None,
 ) -> None:
     """Begin a top-up if the balance as it stands asks for one, or tell what stops it."""
     if is_deleted(connection, organization_id):
         return
-    owned_nano = ledger.balance(connection, organization_id, now_us=now_us).owned_nano
+    owned_nano = ledger.balance(
+        connection, organization_id, now_us=now_us, due_us=due_us
+    ).owned_nano
     for telling in _topup_tellings(
         connection, organization_id, owned_nano, app_url=app_url, now_us=now_us
     ):

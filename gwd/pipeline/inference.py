@@ -200,6 +200,7 @@ class Generation:
                 in_flight_cap=line.in_flight_cap,
                 app_url=line.app_url,
                 now_us=line.clock.now_us(),
+                due_us=line.clock.due_us(),
             )
             if not isinstance(answer, Stale):
                 return answer, planned

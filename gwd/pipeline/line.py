@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gwd.core.clock import Clock
 from gwd.core.counters import Counters
 from gwd.core.errors import GatewayError
+from gwd.core.node_clock import NodeClock
 from gwd.pipeline.beside import Beside
 from gwd.pipeline.dispatch import Dispatcher
 from gwd.pipeline.routing import Planned
@@ -39,7 +39,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     state: PlanningState
     dispatcher: Dispatcher
-    clock: Clock
+    clock: NodeClock
     boot_id: str
     in_flight_cap: int
     app_url: str

@@ -19,6 +19,7 @@ from gwd.topup.attempts import (
     consider,
     due,
     fail,
+    forget_the_future,
     note_capped,
     succeed,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "consider",
     "due",
     "fail",
+    "forget_the_future",
     "get",
     "note_capped",
     "patch",

@@ -160,6 +160,17 @@ def _is_enabled(connection: Connection, organization_id: str) -> bool:
     return connection.row(_ENABLED, (organization_id,)) is not None
 
 
+def forget_the_future(connection: Connection, *, now_us: int) -> None:
+    """A clock that was ahead is right again: what was to wait until a time that it made up is due now."""
+    connection.execute(
+        "UPDATE topup_attempt SET next_attempt_at = ?1 WHERE state = 'pending' AND created_at > ?1",
+        (now_us,),
+    )
+    connection.execute(
+        "UPDATE auto_topup SET last_attempt_at = ?1 WHERE last_attempt_at > ?1", (now_us,)
+    )
+
+
 def claim_due(connection: Connection, *, now_us: int) -> list[ClaimedAttempt]:
     """Take what is due, so that nobody else tries it meanwhile; a claim that is never ended comes back after the lease.
 

@@ -464,5 +464,7 @@ CASES: dict[str, Case] = {
     "DELETE /catalog/credentials/<credential>": Case(build=keyed(credential, "credential")),
     "GET /operator/status": ANY,
     "GET /operator/doctor": ANY,
+    "GET /operator/clock": ANY,
+    "POST /operator/clock": Case(build=body(accept=True)),
     "POST /operator/reload": ANY,
 }

@@ -203,6 +203,10 @@ def test_the_operator_sees_the_node(daemon: Daemon) -> None:
     checks = json.loads(daemon("doctor", "--json", code=None))
     assert {"sqlite", "ledger", "key ring", "profile file"} & {c["name"] for c in checks}
     daemon("server", "reload")
+    assert daemon("server", "clock", "--jq", ".state") == "ok\n"
+    assert "CLOCK" not in status
+    assert "would accept" in daemon("server", "clock", "--accept", "--dry-run", code=None)
+    assert daemon("server", "clock", "--accept", "--reason", "checked").startswith("the clock is")
     daemon("endpoint", "health")
     actions = daemon("audit", "list", "--all", "--jq", ".[].action").split()
     assert {"key.create", "key.rotate", "budget.create", "node.reload"} <= set(actions)

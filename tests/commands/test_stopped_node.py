@@ -2,14 +2,16 @@
 
 import subprocess
 import sys
+import time
 
 import apsw
 import pytest
 
+from gwd import ledger
 from gwd.credentials import keyring
 from gwd.keys import admission, secret
 from gwd.store import migrations
-from gwd.store.connection import open_connection
+from gwd.store.connection import open_connection, transaction
 from gwd.store.lock import InstanceLock
 
 
@@ -30,7 +32,7 @@ def test_a_sound_node_passes(gwd, node):
     done = gwd("check", "--config", "node")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert all(line.startswith("ok ") for line in lines)
 
 
@@ -98,6 +100,8 @@ def test_a_node_that_runs_is_left_alone(gwd, node):
             ("check",),
             ("migrate",),
             ("migrate", "--dry-run"),
+            ("clock",),
+            ("clock", "--mend", "--by", "ana", "--why", "it was ahead"),
             ("operator-key", "--new"),
         ):
             done = gwd(*command, "--config", "node")
@@ -115,6 +119,31 @@ def test_a_node_that_runs_is_left_alone_although_its_lock_file_was_deleted(gwd, 
         assert (done.code, "stop it first" in done.err) == (1, True)
     finally:
         lock.close()
+
+
+def test_a_ledger_that_is_ahead_is_found_and_mended_with_a_name_and_a_reason(gwd, node):
+    done = gwd("clock", "--config", "node")
+    assert (done.code, "no ledger entry lies in the future" in done.out) == (0, True)
+    at_us = time.time_ns() // 1_000 + 400 * 86_400_000_000
+    connection = open_connection(str(node / "gwd.db"), "writer")
+    with transaction(connection, "IMMEDIATE"):
+        (name,) = connection.row("SELECT organization_id FROM account") or ("",)
+        gift = ledger.NewCredit(kind="granted", type="grant", amount_nano=1_000_000_000)
+        ledger.add_credit(connection, name, gift, now_us=at_us)
+    connection.raw.close()
+    done = gwd("check", "--config", "node")
+    assert (done.code, "gwd clock --mend --by NAME --why TEXT" in done.out) == (1, True)
+    done = gwd("clock", "--config", "node")
+    assert (done.code, f"{name} is ahead" in done.out) == (1, True)
+    done = gwd("clock", "--config", "node", "--mend", "--by", "ana")
+    assert (done.code, "--by NAME --why TEXT" in done.err) == (2, True)
+    done = gwd("clock", "--config", "node", "--mend", "--by", "ana", "--why", "a year ahead")
+    assert (done.code, f"{name} goes on from" in done.out) == (0, True)
+    assert gwd("clock", "--config", "node").code == 0
+    done = gwd("check", "--config", "node")
+    assert (done.code, "wrong" in done.out) == (0, False)
+    done = gwd("clock", "--config", "node", "--mend", "--by", "ana", "--why", "once more")
+    assert "nothing was done" in done.out
 
 
 def test_migrate_has_nothing_to_do_on_a_new_node(gwd, node):

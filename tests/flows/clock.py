@@ -6,7 +6,7 @@ from gwd.core.clock import US_PER_S, SystemClock
 
 
 class MovableClock:
-    """`jump` moves only the wall clock, as a clock that is set does; `pass_by` lets time go by on both."""
+    """`set` and `jump` move the wall alone, as whoever sets a clock does; `pass_by` and `wait_until` let time go by."""
 
     def __init__(self, start: datetime | None = None) -> None:
         self._system = SystemClock()
@@ -25,6 +25,12 @@ class MovableClock:
         """Set the wall clock."""
         wanted = int(moment.timestamp()) * US_PER_S
         self._wall_us = wanted - self._system.now_us()
+
+    def wait_until(self, moment: datetime) -> None:
+        """Let time go by until it is this moment; a moment that is over is set."""
+        before_us = self.now_us()
+        self.set(moment)
+        self._monotonic_s += max(0, self.now_us() - before_us) / US_PER_S
 
     def jump(self, seconds: float) -> None:
         self._wall_us += int(seconds * US_PER_S)

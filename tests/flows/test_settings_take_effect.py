@@ -3,6 +3,7 @@
 import pytest
 
 from gwd.core.clock import SystemClock
+from gwd.core.node_clock import NodeClock
 from gwd.jobs import retention
 from gwd.orgs.settings import retentions
 from tests.support.node import Gateway
@@ -33,14 +34,14 @@ async def test_tags_are_dropped_after_the_retention_and_amounts_stay(gateway: Ga
     assert before["external_user"] == "alice"
     await gateway.manage("PATCH", "/organization/settings", {"retention_days": 1})
     assert [days for _, days in await gateway.store.read(retentions)] == [1]
-    await retention.forget(gateway.store, SystemClock())
+    await retention.forget(gateway.store, NodeClock(SystemClock()))
     assert (await gateway.generation(reply))["external_user"] == "alice"
 
     class Tomorrow(SystemClock):
         def now_us(self) -> int:
             return super().now_us() + 2 * 86_400_000_000
 
-    await retention.forget(gateway.store, Tomorrow())
+    await retention.forget(gateway.store, NodeClock(Tomorrow()))
     after = await gateway.generation(reply)
     assert (after["external_user"], after["session_id"]) == (None, None)
     assert after["total_cost"] == before["total_cost"]
@@ -57,6 +58,6 @@ async def test_more_than_the_writer_is_given_at_once_goes_all_the_same(
     monkeypatch.setattr(retention, "CHUNK", 2)
     replies = [await gateway.chat(user=f"u{number}") for number in range(5)]
     await gateway.manage("PATCH", "/organization/settings", {"retention_days": 1})
-    await retention.forget(gateway.store, NextWeek())
+    await retention.forget(gateway.store, NodeClock(NextWeek()))
     users = [(await gateway.generation(reply))["external_user"] for reply in replies]
     assert users == [None] * 5

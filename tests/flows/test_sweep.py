@@ -66,10 +66,10 @@ async def test_credit_of_one_expires_although_anothers_cannot(
     organization_id, _ = await second_organization(gateway)
     real, broken = ledger.expire, await gateway.organization_id()
 
-    def expire(connection: Any, name: str, *, now_us: int) -> Any:
+    def expire(connection: Any, name: str, **times: int) -> Any:
         if name == broken:
             raise RuntimeError("not this one")
-        return real(connection, name, now_us=now_us)
+        return real(connection, name, **times)
 
     monkeypatch.setattr("gwd.jobs.sweep.ledger.expire", expire)
     await gateway.store.write(_let_expire, running.node.clock.now_us())

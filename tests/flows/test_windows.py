@@ -26,7 +26,6 @@ def at(
     return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
-# In the future of any machine: the node itself was made by the machine's clock, and ledger time never goes back.
 EDGES: list[tuple[str, str, datetime, datetime]] = [
     ("midnight", "daily", at(2032, 3, 10, 22), at(2032, 3, 11)),
     ("Sunday to Monday", "weekly", at(2032, 3, 10, 22), at(2032, 3, 15)),
@@ -64,12 +63,12 @@ async def test_key_limit_opens_again_at_the_edge_and_not_before(
         key, key_id = await gateway.new_key(limit=0.01, limit_reset=window)
         gateway.client.headers["authorization"] = f"Bearer {key}"
         await use_up(gateway)
-        clock.set(end - timedelta(seconds=2))
+        clock.wait_until(end - timedelta(seconds=2))
         refused = await gateway.chat()
         assert (refused.status_code, error_of(refused)["code"]) == (402, "key_limit_exceeded")
         metadata = error_of(refused)["metadata"]
         assert (metadata["limit_reset"], metadata["limit_resets_at"]) == (window, iso(end))
-        clock.set(end)
+        clock.wait_until(end)
         assert (await gateway.chat()).status_code == 200
         assert (await gateway.chat()).status_code == 402
         record = (await gateway.manage("GET", f"/keys/{key_id}"))["data"]
@@ -95,13 +94,13 @@ async def test_hard_budget_opens_again_at_the_edge_and_not_before(
             body["scope_id"] = gateway.key_id
         await gateway.manage("POST", "/budgets", body)
         await use_up(gateway)
-        clock.set(end - timedelta(seconds=2))
+        clock.wait_until(end - timedelta(seconds=2))
         refused = await gateway.chat()
         assert (refused.status_code, error_of(refused)["code"]) == (402, "budget_exceeded")
         metadata = error_of(refused)["metadata"]
         assert (metadata["budget_scope"], metadata["budget_interval"]) == (scope, window)
         assert metadata["budget_resets_at"] == iso(end)
-        clock.set(end)
+        clock.wait_until(end)
         assert (await gateway.chat()).status_code == 200
         assert (await gateway.chat()).status_code == 402
 
@@ -111,7 +110,7 @@ async def test_lifetime_never_opens_again(opened: Opened, clock: MovableClock) -
         key, _ = await gateway.new_key(limit=0.01)
         gateway.client.headers["authorization"] = f"Bearer {key}"
         await use_up(gateway)
-        clock.jump(4_000 * 86_400)
+        clock.pass_by(4_000 * 86_400)
         refused = await gateway.chat()
         assert refused.status_code == 402
         assert error_of(refused)["metadata"]["limit_resets_at"] is None
@@ -124,7 +123,7 @@ async def test_clock_set_back_does_not_open_a_closed_window(
     """reliability.md I12: ledger time never goes back, so neither does the window that it is in."""
     clock.set(LONG_BEFORE)
     async with opened(clock) as gateway:
-        clock.set(at(2032, 3, 11, 0, 5))
+        clock.wait_until(at(2032, 3, 11, 0, 5))
         if kind == "key limit":
             key, _ = await gateway.new_key(limit=0.01, limit_reset="daily")
             gateway.client.headers["authorization"] = f"Bearer {key}"
@@ -154,10 +153,10 @@ async def test_spending_is_counted_in_the_window_of_its_settlement(
         )
         asking = asyncio.ensure_future(gateway.chat())
         await gateway.vendor.calls.wait_for(1)
-        clock.set(at(2032, 3, 11, 0, 0, 1))
+        clock.wait_until(at(2032, 3, 11, 0, 0, 1))
         assert (await asking).status_code == 200
         assert (await gateway.chat()).status_code == 402
-        clock.set(at(2032, 3, 12))
+        clock.wait_until(at(2032, 3, 12))
         assert (await gateway.chat()).status_code == 200
 
 
@@ -174,7 +173,7 @@ async def test_clock_that_jumps_under_a_stream_harms_nothing(
     monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.05)
     clock.set(LONG_BEFORE)
     async with opened(clock) as gateway:
-        clock.set(at(2032, 2, 29, 23, 59, 30))
+        clock.wait_until(at(2032, 2, 29, 23, 59, 30))
         gateway.vendor.script.next(Behaviour(event_delay_s=0.02, tokens=20))
         asking = asyncio.ensure_future(gateway.chat(stream=True))
         await gateway.vendor.calls.wait_for(1)
@@ -200,7 +199,7 @@ async def test_rate_window_does_not_care_what_the_wall_clock_does(
     """reliability.md P5; reports.md 097: refused requests do not lengthen the window."""
     clock.set(LONG_BEFORE)
     async with opened(clock) as gateway:
-        clock.set(at(2032, 2, 29, 12))
+        clock.wait_until(at(2032, 2, 29, 12))
         key, _ = await gateway.new_key(rate_limit_per_minute=3)
         gateway.client.headers["authorization"] = f"Bearer {key}"
         for remaining in ("2", "1", "0"):
@@ -236,9 +235,9 @@ async def test_rotated_key_works_to_the_last_second_of_its_overlap(
                 found.append((await gateway.chat()).status_code)
             return found[0], found[1]
 
-        clock.set(ends - timedelta(seconds=2))
+        clock.wait_until(ends - timedelta(seconds=2))
         assert await statuses() == (200, 200)
-        clock.set(ends + timedelta(seconds=1))
+        clock.wait_until(ends + timedelta(seconds=1))
         assert await statuses() == (401, 200)
         spent = (await gateway.manage("GET", f"/keys/{made['data']['id']}"))["data"]["usage"]
         total = (await gateway.manage("GET", "/credits"))["data"]["total_usage"]
@@ -257,7 +256,7 @@ async def test_credit_that_expires_under_an_open_hold_is_taken_only_when_it_is_f
         )
         asking = asyncio.ensure_future(gateway.chat(max_tokens=2_000))
         await gateway.vendor.calls.wait_for(1)
-        clock.set(at(2032, 3, 10, 13, 0, 1))
+        clock.wait_until(at(2032, 3, 10, 13, 0, 1))
         assert (await gateway.chat()).status_code == 402
         assert (await asking).status_code == 200
         now_us = clock.now_us()

@@ -32,8 +32,6 @@ def opened(tmp_path: Path, watch: Watch) -> Opened:
     def open_(
         *, credit: str | None = "10", **environment: str
     ) -> AbstractAsyncContextManager[Gateway]:
-        return open_gateway(
-            tmp_path, watch, ledger_clock=watch, credit=credit, environment=environment
-        )
+        return open_gateway(tmp_path, watch, credit=credit, environment=environment)
 
     return open_

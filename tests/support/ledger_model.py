@@ -54,18 +54,17 @@ class LedgerModel:
 
     def due(self, now_us: int) -> int:
         """How much would expire now."""
-        at = self.at(now_us)
         ripe = sum(
             lot.remaining
             for lot in self.lots
-            if lot.expires_at is not None and lot.expires_at <= at
+            if lot.expires_at is not None and lot.expires_at <= now_us
         )
         return max(0, min(self.free, ripe))
 
     def expire(self, now_us: int) -> None:
         at = self.at(now_us)
         for lot in self.ordered():
-            if lot.expires_at is not None and lot.expires_at <= at:
+            if lot.expires_at is not None and lot.expires_at <= now_us:
                 part = max(0, min(lot.remaining, self.free))
                 lot.remaining -= part
                 self.free -= part

@@ -247,16 +247,15 @@ async def open_gateway(
     directory: Path,
     clock: Clock | None = None,
     *,
-    ledger_clock: Clock | None = None,
     credit: str | None = "10",
     environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Gateway]:
     """A running node with a catalog on the simulated vendor and one inference key in `client`.
 
-    The books must add up at the end. `ledger_clock` is the time at which the node is made.
+    The books must add up at the end. The node is made by the same clock.
     """
     nodes = Nodes(directory)
-    management_key = nodes.init(credit, ledger_clock)
+    management_key = nodes.init(credit, clock)
     async with SimulatedVendor() as vendor, nodes.running(clock, **(environment or {})) as running:
         made = Gateway(running, vendor, management_key)
         await fill_catalog(made)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import apsw
 import pytest
 
 from gwd import ledger
@@ -10,7 +11,7 @@ from gwd.ledger import LedgerFilter
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
-from tests.support.money import ORGANIZATION, USD, add, hold, open_organization
+from tests.support.money import ORGANIZATION, USD, add, charge, hold, open_organization
 from tests.support.store import NOW_US
 
 
@@ -121,6 +122,47 @@ def as_before_references(connection: Connection) -> None:
     )
     connection.execute("CREATE INDEX generation_by_key ON generation (family_id, created_at)")
     connection.execute("DELETE FROM schema_history WHERE name LIKE '0004%'")
+
+
+def attached(connection: Connection) -> list[str]:
+    rows = connection.rows(
+        "SELECT type || ' ' || name FROM sqlite_master WHERE tbl_name = 'entry' AND sql IS NOT NULL"
+    )
+    return sorted(row[0] for row in rows)
+
+
+def test_the_table_of_entries_is_written_anew_with_all_that_hangs_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    (name,) = [each for each in migrations.names() if each.endswith("clock_entries")]
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        add(connection, 10 * USD, now_us=NOW_US, reference="paid")
+        hold(connection, "gen-1", 5 * USD, now_us=NOW_US)
+        charge(connection, "gen-1", 3 * USD, now_us=NOW_US)
+        rows, hanging = connection.rows("SELECT * FROM entry"), attached(connection)
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert connection.rows("SELECT * FROM entry") == rows
+    assert attached(connection) == hanging
+    assert len(hanging) > 5
+    assert ledger.verify(connection).ok
+    with pytest.raises(apsw.ConstraintError, match="append-only"):
+        connection.execute("UPDATE entry SET note = 'a gift'")
+    copied = "INSERT INTO entry SELECT organization_id, 99, 'led_x', '{}', 'funding', 'pool', 0{} FROM entry LIMIT 1"
+    rest = ", bucket, lot_id, 'g', key_id, workspace_id, 'r', note, actor, 0, 0, hash"
+    with pytest.raises(apsw.ConstraintError, match="CHECK"):
+        connection.execute(copied.format("grant", rest))
+    connection.execute(copied.format("clock", rest))
+    connection.raw.close()
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""/operator/clock: what is thought of the machine's clock, and the operator's word that it is right."""
+
+from typing import Any, Final
+
+import msgspec
+
+from gwd import ledger
+from gwd.api.management import Answer, Call, one
+from gwd.api.node import Node
+from gwd.core.clock import US_PER_S, iso
+from gwd.core.errors import InvalidValue
+from gwd.core.node_clock import SMALL_US, Standing
+from gwd.store import Connection
+
+MEND: Final = "stop the node and run gwd clock --mend --by NAME --why TEXT"
+_WHAT: Final = {
+    "ok": "the machine's clock is believed",
+    "doubted": "the machine's clock has jumped: credit does not expire by it yet",
+    "held": "the machine's clock is too far off: the node goes on from the time before",
+}
+_DO: Final = (
+    "set the machine's clock right; if it is right: gwctl server clock --accept;"
+    " left alone, it is believed once it has lasted for an hour"
+)
+
+
+class AcceptClock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """POST /operator/clock. `accept` must be true; `reason` is for the audit trail."""
+
+    accept: bool
+    reason: str | None = None
+
+
+async def show(call: Call) -> Answer:
+    return one(await record(call.node))
+
+
+async def accept(call: Call) -> Answer:
+    """The operator says that the machine's clock is right: everything goes by it from now on."""
+    body: AcceptClock = call.body
+    if not body.accept:
+        raise InvalidValue("accept must be true; to see the clock use GET", param="accept")
+    before = call.node.clock.standing()
+    call.node.clock.accept()
+    return Answer(
+        body={"data": await record(call.node)},
+        subject=("node", None),
+        details={
+            "state": before.state,
+            "machine": iso(before.machine_us),
+            "used": iso(before.used_us),
+            "reason": body.reason,
+        },
+    )
+
+
+async def record(node: Node) -> dict[str, Any]:
+    """The clock as the API shows it; `do` is empty when all is well."""
+    now = node.clock.standing()
+    ahead_us = await node.store.read(_ahead_us, now)
+    what, remedy = _WHAT[now.state], "" if now.state == "ok" else _DO
+    if ahead_us and now.state == "ok":
+        what = "the ledger's last entry lies in the future: the clock was ahead"
+        remedy = MEND
+    return {
+        "state": now.state,
+        "message": what,
+        "do": remedy,
+        "machine": iso(now.machine_us),
+        "used": iso(now.used_us),
+        "credit_expires_by": iso(now.due_us),
+        "since": None if now.since_us is None else iso(now.since_us),
+        "until": None if now.until_us is None else iso(now.until_us),
+        "left_s": now.left_s,
+        "ledger_ahead_s": ahead_us // US_PER_S,
+    }
+
+
+def _ahead_us(connection: Connection, now: Standing) -> int:
+    """How far the last entry lies ahead of the machine's clock; 0 within a small step."""
+    last_us = ledger.last_time_us(connection)
+    ahead_us = 0 if last_us is None else last_us - now.machine_us
+    return ahead_us if ahead_us > SMALL_US else 0

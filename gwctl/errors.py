@@ -62,7 +62,7 @@ _STATUS_BY_CODE = {
 _REMEDIES = {
     "missing_api_key": "gwctl login, or set GWCTL_KEY",
     "invalid_api_key": "gwctl login; gwctl config list --show-origin tells which key is used",
-    "key_disabled": "gwctl key enable, with another management key",
+    "key_disabled": "gwctl key enable NAME, with another management key",
     "key_expired": "gwctl login with a key that is still valid",
     "wrong_key_type": "gwm_… keys manage, gwi_… keys are for chat and embed: gwctl whoami",
     "insufficient_role": "ask an owner or admin, or use a key with a higher role: gwctl whoami",

@@ -290,7 +290,7 @@ def _prices(endpoints: list[Record]) -> Check:
             name="prices",
             state="failed",
             message=f"no complete price for {_some(without)}: nothing is sent there",
-            do="gwctl model price set, with prompt and completion",
+            do="gwctl model price set MODEL --prompt USD --completion USD, per million tokens",
         )
     return Check(name="prices", state="ok", message="every endpoint in use has a price")
 

@@ -101,7 +101,7 @@ async def test_a_redirect_says_where_to_and_its_hint_leads_there(
 
 
 async def test_certificates_are_named_and_the_hint_s_file_is_taken(
-    cli: Cli, front: Front, tmp_path: Path
+    cli: Cli, node: Gateway, front: Front, tmp_path: Path
 ) -> None:
     signer = authority(tmp_path)
     good = await front(lambda _: b"", tls=server_tls(tmp_path, by=signer))
@@ -112,7 +112,7 @@ async def test_certificates_are_named_and_the_hint_s_file_is_taken(
         (await front(lambda _: b"", tls=server_tls(tmp_path)), {}, "is self-signed", "GWCTL_CA_FILE"),
         (await front(lambda _: b"", tls=server_tls(tmp_path, by=signer, days=-1)), ca, "has expired", "renew"),
         (await front(lambda _: b"", tls=another), ca, "is for another name", "use the name"),
-        (await front(lambda _: b""), ca, "does not speak TLS at this port", "http://"),
+        (node.running.port, ca, "does not speak TLS at this port", "http://"),
     )  # fmt: skip
     for port, more, said, do in cases:
         url = f"https://localhost:{port}/api/v1"

@@ -79,7 +79,9 @@ def untrusted(error: ssl.SSLError) -> UpstreamFault:
 
 
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
-    """The rules of TLS towards vendors: checked certificates, 1.2 or newer."""
-    context = ssl.create_default_context(cafile=ca_file)
+    """The rules of TLS towards vendors: checked certificates, 1.2 or newer. The file's come beside the system's."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -17,7 +17,7 @@ from gwd.outbound import OutboundClient
 from gwd.outbound.guard import Rules
 from gwd.pipeline.http_client import HttpClient
 from gwd.pipeline.proxied_client import ProxiedClient
-from gwd.pipeline.upstream import Timeouts, UpstreamFault
+from gwd.pipeline.upstream import Timeouts, UpstreamFault, tls_context
 from tests.support.certificates import authority, server_tls
 from tests.support.node import PRICES, Gateway
 
@@ -151,6 +151,23 @@ async def test_both_clients_name_the_same_with_a_file_of_trusted_authorities(
             if said not in fault.message or (fault.reason, fault.detail) != ("network", detail):
                 wrong.append((kind.__name__, said, fault))
     assert not wrong
+
+
+async def test_what_the_hint_says_of_the_file_is_so(listen: Listen, tmp_path: Path) -> None:
+    """A certificate named in it is trusted, also one that signed itself, and so is whoever was trusted before."""
+    for directory, signer in ((tmp_path / "self", None), (tmp_path / "other", authority(tmp_path))):
+        directory.mkdir()
+        port = await listen("HTTP/1.1 200 OK", tls=server_tls(directory, by=signer))
+        file = directory / "server.pem" if signer is None else signer.file
+        call = UpstreamCall(url=f"https://localhost:{port}/", headers={}, body=b"{}", stream=False)
+        for kind in (HttpClient, ProxiedClient):
+            client = kind(Timeouts(), ca_file=str(file))
+            reply = await client.send(call, 5)
+            assert reply.status == 200
+            reply.close()
+            await client.close()
+    theirs = ssl.create_default_context().get_ca_certs()
+    assert len(tls_context(str(file)).get_ca_certs()) == len(theirs) + 1
 
 
 async def test_a_hook_that_leads_elsewhere_shows_no_path(listen: Listen, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gwctl import jsontext
+from gwctl import jsontext, reach
 from gwctl.errors import (
     NOT_ALLOWED,
     UNREACHABLE,
@@ -57,12 +57,14 @@ class Gateway:
         timeout_s: float,
         debug: Callable[[str], None] | None = None,
         show_waiting: bool = True,
+        ca_file: str = "",
     ) -> None:
         self.url = url
         self.key = key
         self.timeout_s = timeout_s
         self.debug = debug
         self.show_waiting = show_waiting
+        self.ca_file = ca_file
         self.repeat_with: str | None = None
         """The idempotency key with which the running command can be repeated, where it is not that of one request."""
         self.compares = False
@@ -77,9 +79,19 @@ class Gateway:
     def probe(self, address: str) -> str:
         """What a health page says, whether JSON or plain words; an error status raises."""
         reply = self._send(self._build("GET", address, None, None, {}, None))
+        said = reply.text.strip()
+        if reply.status_code == 503 and said == "not ready":
+            raise CommandError(
+                "the gateway takes no requests now",
+                code="not_ready",
+                why=said,
+                do="gwctl doctor tells why",
+            )
+        if reply.is_success and reach.is_a_web_page(reply.headers, reply.content):
+            raise reach.a_web_page(self.url, reply.status_code, "GET", address)
         if not reply.is_success:
             self._parsed(reply, "GET", address)
-        return reply.text.strip()
+        return said
 
     def post(
         self,
@@ -125,7 +137,7 @@ class Gateway:
             with waiting(f"POST {path}", show=self.show_waiting):
                 reply = self._open().send(request, stream=True)
             try:
-                if reply.status_code >= 400:
+                if not reply.is_success:
                     reply.read()
                     self._show_reply(reply)
                     self._parsed(reply, "POST", path)
@@ -143,8 +155,15 @@ class Gateway:
                 timeout=self._timeout(self.timeout_s),
                 headers={"user-agent": f"gwctl/{own_version()}", "accept": "application/json"},
                 follow_redirects=False,
+                **self._trust(),
             )
         return self._client
+
+    def _trust(self) -> dict[str, Any]:
+        """Whose certificates are taken; where nothing is said, what httpx takes."""
+        if not self.ca_file or not self.url.startswith("https:"):
+            return {}
+        return {"verify": reach.trusting(_httpx().create_ssl_context(), self.ca_file)}
 
     def _timeout(self, seconds: float) -> Any:
         return _httpx().Timeout(seconds, connect=min(self.timeout_s, 10))
@@ -239,6 +258,10 @@ class Gateway:
         )
 
     def _parsed(self, reply: "httpx.Response", method: str, path: str) -> Any:
+        if reach.is_redirect(reply.status_code):
+            location = reply.headers.get("location", "")
+            asked = str(reply.request.url)
+            raise reach.redirected(self.url, asked, reply.status_code, location, path)
         try:
             body = jsontext.loads(reply.content) if reply.content else None
         except ValueError:
@@ -247,9 +270,23 @@ class Gateway:
             why = f"something in front of the gateway said {reply.status_code}"
             request_id = str(reply.headers.get("x-request-id", ""))
             raise self._unknown(reply.request, why, request_id)
+        is_page = body is _NOT_JSON and reach.is_a_web_page(reply.headers, reply.content)
+        if is_page and reply.status_code not in _FROM_A_PROXY:
+            raise reach.a_web_page(self.url, reply.status_code, method, path)
         if not reply.is_success or body is _NOT_JSON:
-            raise from_reply(reply.status_code, body, reply.headers, method=method, path=path)
+            error = from_reply(reply.status_code, body, reply.headers, method=method, path=path)
+            if error.code == "no_such_route" and path != _STATUS:
+                reach.compare(error, own_version(), self._version())
+            raise error
         return body
+
+    def _version(self) -> str | None:
+        """The gateway's version, where the key may see it."""
+        try:
+            found = self.get(_STATUS)
+            return str(found["data"]["version"])
+        except (CommandError, LookupError, TypeError):
+            return None
 
     def _show_reply(self, reply: "httpx.Response", *, body: bool = True) -> None:
         if self.debug is None:
@@ -261,6 +298,8 @@ class Gateway:
             self.debug(f"< {masked_body(reply.content)}")
 
     def _unreachable(self, error: Exception) -> CommandError:
+        if (found := reach.untrusted(self.url, error)) is not None:
+            return found
         return CommandError(
             f"the gateway at {mask_keys(self.url)} cannot be reached",
             exit_code=UNREACHABLE,
@@ -271,6 +310,7 @@ class Gateway:
 
 
 _NOT_JSON = object()
+_STATUS = "/operator/status"
 _FROM_A_PROXY = (502, 503, 504)
 _ONLY_READ = ("/analytics/query", "/ledger/verify", "/test")
 

@@ -62,7 +62,7 @@ _STATUS_BY_CODE = {
 _REMEDIES = {
     "missing_api_key": "gwctl login, or set GWCTL_KEY",
     "invalid_api_key": "gwctl login; gwctl config list --show-origin tells which key is used",
-    "key_disabled": "gwctl key enable, with another management key",
+    "key_disabled": "gwctl key enable NAME, with another management key",
     "key_expired": "gwctl login with a key that is still valid",
     "wrong_key_type": "gwm_… keys manage, gwi_… keys are for chat and embed: gwctl whoami",
     "insufficient_role": "ask an owner or admin, or use a key with a higher role: gwctl whoami",
@@ -192,6 +192,8 @@ def from_error(
 ) -> CommandError:
     """The failure that one `error` object describes, from a reply or from inside a stream."""
     code = str(error.get("code") or error.get("type") or "failed")
+    if code == "not_found" and "base path" in str(error.get("message")):
+        code = "no_such_route"
     metadata = error.get("metadata") if isinstance(error.get("metadata"), dict) else {}
     assert isinstance(metadata, dict)
     status = status or _STATUS_BY_CODE.get(code, 500)
@@ -237,11 +239,18 @@ def _remedy(code: str, message: str, metadata: Mapping[str, Any], method: str, p
         interval = metadata.get("budget_interval", "monthly")
         target = scope if scope == "organization" else f"{scope}:NAME"
         return f"gwctl budget set {target} --{interval} AMOUNT; gwctl budget list shows them all"
+    if metadata.get("reason") == "no_credential":
+        slug = metadata.get("provider", "PROVIDER")
+        return f"mend what it names, or give it another key: gwctl provider secret {slug}"
+    if metadata.get("reason") == "no_endpoint":
+        return "gwctl endpoint list shows what there is; gwctl endpoint add makes one"
+    if code == "no_available_endpoint" and "no_credential" in metadata.get("excluded_by", ()):
+        return "gwctl doctor shows which key and why; gwctl provider secret PROVIDER sets it"
     if code in _REMEDIES:
         return _REMEDIES[code]
     if code == "already_exists":
         taken = "that one is taken; choose another"
         return _INSTEAD.get(path, taken) if method == "POST" else taken
-    if code == "not_found" and "base path" in message:
-        return f"if {method} {path} should exist, this gateway is older than gwctl: gwctl version"
+    if code == "no_such_route":
+        return f"{method} {path} is not known there; check the URL: gwctl config get url"
     return ""

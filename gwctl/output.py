@@ -39,6 +39,7 @@ class Output:
     def __init__(self, shape: Shape, environment: Mapping[str, str] | None = None) -> None:
         self.shape = shape
         self.environment = os.environ if environment is None else environment
+        self.noted: set[str] = set()
         self.pager: Callable[[], str] = lambda: "cat"
 
     @property
@@ -182,10 +183,13 @@ class Output:
         self._write(text.clean(piece))
         sys.stdout.flush()
 
-    def note(self, message: str) -> None:
-        """A hint or progress on stderr, so that pipes stay clean."""
-        if not (self.shape.quiet and self.shape.machine):
-            self._say(text.clean(message))
+    def note(self, message: str, *, again: bool = False) -> None:
+        """A hint or progress on stderr, so that pipes stay clean; the same one once, unless it tells of an event."""
+        if (self.shape.quiet and self.shape.machine) or (message in self.noted and not again):
+            return
+        if message:
+            self.noted.add(message)
+        self._say(text.clean(message))
 
     def debug(self, line: str) -> None:
         self._say(text.clean(line))

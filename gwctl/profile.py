@@ -27,6 +27,7 @@ SETTINGS: dict[str, tuple[str, str, str]] = {
     "key": ("GWCTL_KEY", "", "management key (gwm_…)"),
     "inference_key": ("GWCTL_INFERENCE_KEY", "", "inference key (gwi_…) for chat, embed, launch"),
     "key_command": ("", "", "command that prints the management key"),
+    "ca_file": ("GWCTL_CA_FILE", "", "PEM file with the authority of the gateway's certificate"),
     "timeout": ("GWCTL_TIMEOUT", "30", "seconds to wait for the gateway"),
     "pager": ("PAGER", "less -FRX", "what shows long tables on a terminal; `cat` turns it off"),
 }

@@ -167,6 +167,7 @@ class Session:
             timeout_s=self.settings.timeout_s(),
             debug=self.out.debug if self.flags.debug else None,
             show_waiting=not self.flags.quiet and not self.flags.debug,
+            ca_file=self.settings.get("ca_file").value,
         )
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated
 
+from gwctl import reach
 from gwctl.client import own_version
 from gwctl.errors import EXIT_CODES, NOT_ALLOWED, NOT_FOUND, CommandError, usage
 from gwctl.profile import ENVIRONMENT, config_path
@@ -11,6 +12,8 @@ from gwctl.session import Session
 from gwctl.text import mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg
+
+_ELSEWHERE = ("redirected", "http_200", "http_401", "http_403", "http_404")
 
 top = Noun("", "Help and versions.")
 NOUNS = [top]
@@ -102,7 +105,7 @@ def version(session: Session) -> None:
 
 def gateway_version(session: Session) -> str:
     """The gateway's version as the operator sees it; `unknown` for other keys."""
-    session.anonymous.probe(f"{root_url(session.settings.url())}/healthz")
+    health(session, "healthz")
     if not session.settings.secret("key"):
         return "unknown"
     try:
@@ -114,10 +117,21 @@ def gateway_version(session: Session) -> str:
     return str(status.get("version", "unknown"))
 
 
-def root_url(url: str) -> str:
-    """The host's root, where the health pages are."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}"
+def health(session: Session, name: str) -> str:
+    """What a health page says. Behind a proxy with a path of its own it may stand beside the API or at the root."""
+    failure: CommandError | None = None
+    for root in reach.roots(session.settings.url()):
+        try:
+            answer = session.anonymous.probe(f"{root}/{name}")
+        except CommandError as error:
+            # What the node itself says of this page counts; what somebody else says of it, only if all do.
+            if error.code not in (*_ELSEWHERE, "no_such_route"):
+                raise
+            failure = failure or error
+        else:
+            return answer
+    assert failure is not None
+    raise failure
 
 
 @top.verb(

@@ -80,7 +80,7 @@ def _handler(session: Session, secret: str) -> type[BaseHTTPRequestHandler]:
             )
             self._answer(400 if wrong else 204)
             if wrong:
-                session.out.note(f"refused: {wrong}")
+                session.out.note(f"refused: {wrong}", again=True)
                 return
             _print(session, body)
 
@@ -99,10 +99,10 @@ def _print(session: Session, body: bytes) -> None:
     try:
         event = jsontext.loads(body)
     except ValueError:
-        session.out.note("refused: the body is not JSON")
+        session.out.note("refused: the body is not JSON", again=True)
         return
     if not isinstance(event, dict):
-        session.out.note("refused: the body is no event")
+        session.out.note("refused: the body is no event", again=True)
         return
     if session.out.shape.machine:
         session.out.data(event)

@@ -128,7 +128,10 @@ def _make(
     if secret:
         for name in without_key:
             wanted = {"provider": name, **secret}
-            send(session, "POST", CREDENTIALS.path, wanted, what=f"add the key of {name}")
+            told(
+                session,
+                send(session, "POST", CREDENTIALS.path, wanted, what=f"add the key of {name}"),
+            )
     results += _made(session, [c for c in changes if c.kind.table != "providers"])
     if session.out.shape.machine:
         session.out.data(results)
@@ -144,6 +147,13 @@ def _make(
 
 def _made(session: Session, changes: list[plan.Change]) -> list[dict[str, Any]]:
     return [result for _, result in plan.apply(session, changes)]
+
+
+def told(session: Session, reply: Any) -> None:
+    """Say at once where the daemon cannot read what a reference names."""
+    problem = data(reply).get("problem") if reply is not None else None
+    if problem:
+        session.out.note(f"the daemon cannot use this key: {problem}")
 
 
 def set_credential(session: Session, slug: str, secret: dict[str, str]) -> Any:
@@ -201,6 +211,7 @@ def secret(
         reply = send(session, "POST", CREDENTIALS.path, wanted, what=f"add key {name} of {slug}")
     if reply is not None:
         report(session, data(reply), f"key of {slug} set")
+        told(session, reply)
 
 
 add_switches(provider, PROVIDERS, "openai", on={"disabled": False}, off={"disabled": True})

@@ -2,6 +2,7 @@
 
 import stat
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -9,8 +10,8 @@ from urllib.parse import urlsplit
 from gwctl import profile
 from gwctl.changes import report, send
 from gwctl.client import own_version
-from gwctl.commands.help import gateway_version, root_url
-from gwctl.errors import CommandError, usage
+from gwctl.commands.help import gateway_version, health
+from gwctl.errors import UNREACHABLE, CommandError, usage
 from gwctl.records import data
 from gwctl.session import Session
 from gwctl.tables import Column
@@ -33,16 +34,15 @@ _CHECKS = (
 @server.verb("check", "gwctl server check", "gwctl server check --json && echo ready")
 def check(session: Session) -> None:
     """Ask whether the daemon lives and takes requests; exit 1 when it does not."""
-    root = root_url(session.settings.url())
     rows = []
     for name in ("healthz", "readyz"):
         try:
-            answer = session.anonymous.probe(f"{root}/{name}")
+            answer = health(session, name)
             rows.append({"name": name, "state": "ok", "message": answer[:200]})
         except CommandError as error:
-            if error.code == "unreachable" and name == "healthz":
+            if error.exit_code == UNREACHABLE and name == "healthz":
                 raise
-            rows.append({"name": name, "state": "failed", "message": error.what})
+            rows.append(_row(name, "failed", error.what, error.do))
     session.out.records(rows, _CHECKS, noun="check")
     _fail_on(rows)
 
@@ -139,14 +139,31 @@ def _profile_checks(session: Session) -> list[dict[str, Any]]:
 def _interpreter_checks() -> list[dict[str, Any]]:
     """`.pth` files may hold code that runs at every start of Python; name the lines that do."""
     found = []
-    for folder in {Path(entry) for entry in sys.path if entry.endswith("site-packages")}:
+    for folder in sorted(
+        {Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))}
+    ):
+        owned = _owned(folder)
         for file in sorted(folder.glob("*.pth")):
-            text = file.read_text(encoding="utf-8", errors="replace")
+            if file.name in owned or not file.is_file():
+                continue
+            text = file.read_text(encoding="utf-8-sig", errors="replace")
             if any(line.startswith(("import ", "import\t")) for line in text.splitlines()):
-                found.append(file.name)
-    message = f"code at start: {', '.join(found)}" if found else "no code at start"
-    do = "check who put them there" if found else ""
+                found.append(str(file))
+    message = "no code at start but that of installed distributions"
+    if found:
+        message = (
+            f"code at every start of Python that no installed distribution owns: {', '.join(found)}"
+        )
+    do = "check who put them there, and delete what you do not know" if found else ""
     return [_row("python .pth files", "warning" if found else "ok", message, do)]
+
+
+def _owned(folder: Path) -> set[str]:
+    """The `.pth` files of a folder that are on the list of files of something installed there."""
+    owned = set()
+    for distribution in distributions(path=[str(folder)]):
+        owned |= {file.name for file in distribution.files or () if len(file.parts) == 1}
+    return {name for name in owned if name.endswith(".pth")}
 
 
 def _gateway_checks(session: Session) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """/catalog: providers, models, endpoints and the platform's vendor keys, written by the operator."""
 
+from typing import Any
+
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.catalog import endpoints, models, providers
 from gwd.credentials import service as credentials
@@ -126,20 +128,25 @@ def delete_endpoint(connection: Connection, call: Call) -> Answer:
 
 def create_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.create(connection, call.node.vault, call.body, now_us=call.now_us)
-    return Answer(status=201, body={"data": record}, subject=("credential", record["id"]))
+    body = {"data": _with_problem(call, record)}
+    return Answer(status=201, body=body, subject=("credential", record["id"]))
 
 
 def list_credentials(connection: Connection, call: Call) -> Answer:
     limit, offset = call.page()
-    return listed(
-        *credentials.list_(
-            connection, limit=limit, offset=offset, provider=call.query.get("provider")
-        )
+    records, total = credentials.list_(
+        connection, limit=limit, offset=offset, provider=call.query.get("provider")
     )
+    return listed([_with_problem(call, record) for record in records], total)
 
 
 def get_credential(connection: Connection, call: Call) -> Answer:
-    return one(credentials.get(connection, call.path["credential"]))
+    return one(_with_problem(call, credentials.get(connection, call.path["credential"])))
+
+
+def _with_problem(call: Call, record: dict[str, Any]) -> dict[str, Any]:
+    """With why the daemon cannot use it, so that a reference that leads nowhere is told when it is set."""
+    return {**record, "problem": call.node.state.key_problem(record["id"], record["key_ref"])}
 
 
 def patch_credential(connection: Connection, call: Call) -> Answer:
@@ -147,7 +154,8 @@ def patch_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.patch(
         connection, call.node.vault, credential_id, call.body, now_us=call.now_us
     )
-    return Answer(body={"data": record}, subject=("credential", credential_id))
+    body = {"data": _with_problem(call, record)}
+    return Answer(body=body, subject=("credential", credential_id))
 
 
 def delete_credential(connection: Connection, call: Call) -> Answer:

@@ -33,6 +33,8 @@ _REMEDIES: Final = {
     "auth_invalid": "give the provider a key that its vendor takes: gwctl provider secret PROVIDER",
     "quota_exhausted": "pay the vendor's account or raise its limit",
     "model_access_denied": "check upstream_model and what the vendor's account may use",
+    "upstream_error": "correct the provider's base_url in your file: gwctl apply -f gw.toml",
+    "network": "gwctl provider test PROVIDER shows whether it can be reached now",
 }
 
 State = Literal["ok", "warning", "failed"]
@@ -288,7 +290,7 @@ def _prices(endpoints: list[Record]) -> Check:
             name="prices",
             state="failed",
             message=f"no complete price for {_some(without)}: nothing is sent there",
-            do="gwctl model price set, with prompt and completion",
+            do="gwctl model price set MODEL --prompt USD --completion USD, per million tokens",
         )
     return Check(name="prices", state="ok", message="every endpoint in use has a price")
 

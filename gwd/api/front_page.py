@@ -2,6 +2,7 @@
 
 from html import escape
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from sanic import HTTPResponse, Request, Sanic
 
@@ -34,13 +35,16 @@ def add_front_page(app: Sanic[Any, Any], node: Node) -> None:
 
 def _pages(node: Node) -> list[tuple[str, str]]:
     """Path and what is there; everything else wants a key."""
+    # Behind a proxy with a path of its own the pages stand beside the API.
+    base = urlsplit(node.base_url).path
+    prefix = base.removesuffix("/v1").removesuffix("/api")
     pages = [
-        ("/api/v1/models", "the models that are served, with their prices (JSON)"),
-        ("/healthz", "whether the process lives"),
-        ("/readyz", "whether it takes requests"),
+        (f"{base}/models", "the models that are served, with their prices (JSON)"),
+        (f"{prefix}/healthz", "whether the process lives"),
+        (f"{prefix}/readyz", "whether it takes requests"),
     ]
     if not node.settings.server.metrics_port:
-        pages.append(("/metrics", "counters for Prometheus"))
+        pages.append((f"{prefix}/metrics", "counters for Prometheus"))
     return pages
 
 

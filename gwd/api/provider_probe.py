@@ -55,7 +55,8 @@ def _target(catalog: Catalog, call: Call) -> Target:
     ]
     if not found:
         raise Conflict(
-            f"provider `{slug}` has no endpoint that is enabled and has a price; add one first"
+            f"provider `{slug}` has no endpoint that is enabled and has a price; add one first",
+            metadata={"reason": "no_endpoint", "provider": slug},
         )
     price, model, endpoint = min(found, key=_dearness)
     keys = call.node.state.vendor_keys.get(slug, ())
@@ -64,7 +65,8 @@ def _target(catalog: Catalog, call: Call) -> Target:
         problem = next((key.problem for key in keys if key.problem is not None), None)
         raise Conflict(
             f"provider `{slug}` has no usable credential"
-            + (f": {problem}" if problem else "; add one with POST /catalog/credentials")
+            + (f": {problem}" if problem else "; add one with POST /catalog/credentials"),
+            metadata={"reason": "no_credential", "provider": slug},
         )
     return target_of(model, endpoint, credential_of(ready[0]), price)
 

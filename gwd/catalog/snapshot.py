@@ -45,6 +45,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
             found = price
         return found
 
+    def opens_at_us(self, now_us: int) -> int | None:
+        """When its first complete price begins, if that is still to come: planned so, or the clock was set back."""
+        if self.price_at(now_us) is not None:
+            return None
+        return next(
+            (at_us for at_us, price in self.dated_prices if at_us > now_us and price is not None),
+            None,
+        )
+
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A model of the catalog and its endpoints."""

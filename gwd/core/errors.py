@@ -313,6 +313,8 @@ FaultDetail = Literal[
     "elsewhere",
     "this_request",
     "by_words",
+    "redirect",
+    "certificate",
 ]
 
 _RETRYABLE: Final = frozenset(
@@ -336,7 +338,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     anything that looks like a credential removed, `retry_after_s` its hint, for `quota_exhausted` as long as was said.
     `detail` refines the reason: what a bad_request names or is worth trying again without or with, `elsewhere` where
     another endpoint may take it; `this_request` for a throttle that holds for one request alone; `by_words` for a
-    refused key of which only a sentence tells.
+    refused key of which only a sentence tells; `redirect` and `certificate` where the address or the trust in it has to
+    be corrected, and the message says which.
     """
 
     reason: FaultReason

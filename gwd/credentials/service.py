@@ -162,17 +162,29 @@ def platform_keys(
     ]
 
 
+def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """The secret that a reference leads to, or why there is none that can be used and what mends it."""
+    try:
+        secret = references.resolve(reference, environment)
+    except references.UnresolvedReferenceError as error:
+        return None, f"{error}; {references.cure(reference)}"
+    if secret.isascii() and secret.isprintable():
+        return secret, None
+    return (
+        None,
+        f"{reference} has characters that no header can carry; {references.cure(reference)}",
+    )
+
+
 def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey:
     secret, problem = None, None
-    try:
-        if row.key_ref is not None:
-            secret = references.resolve(row.key_ref, environment)
-        else:
+    if row.key_ref is not None:
+        secret, problem = referenced(row.key_ref, environment)
+    else:
+        try:
             secret = vault.open(row.sealed, _binding(row.organization_id, row.id, row.provider))
-        if not (secret.isascii() and secret.isprintable()):
-            secret, problem = None, "the key has characters that no header can carry"
-    except (CannotOpenError, references.UnresolvedReferenceError) as error:
-        problem = str(error)
+        except CannotOpenError as error:
+            problem = str(error)
     return VendorKey(
         id=row.id,
         organization_id=row.organization_id,

@@ -124,9 +124,9 @@ def _body(attempt: topup.ClaimedAttempt) -> bytes:
 
 
 def _reason(answer: Answer) -> str:
-    if answer.status is None:
-        return answer.error or "the hook did not answer"
-    return f"the hook answered {answer.status}"
+    if answer.error is not None:
+        return answer.error
+    return f"the hook answered {answer.status}" if answer.status else "the hook did not answer"
 
 
 def _is_final(answer: Answer) -> bool:

@@ -14,6 +14,7 @@ import httpcore
 import httpx
 import msgspec
 
+from gwd.core.connection_trouble import is_redirect, redirect_trouble, ssl_error_of, tls_trouble
 from gwd.outbound.guard import AddressRefused, Resolve, Route, Rules, resolve, route
 
 TOTAL_TIMEOUT_S: Final = 15.0
@@ -25,7 +26,7 @@ MAX_RETRY_AFTER_S: Final = 3_600
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """How a call ended: a status, or an error that says why there is none. Bodies are not kept.
 
-    `refused` tells that the guard did not let the call out.
+    `error` stands beside a status that leads elsewhere. `refused` tells that the guard did not let the call out.
     """
 
     status: int | None
@@ -65,24 +66,22 @@ class OutboundClient:
         try:
             async with asyncio.timeout(TOTAL_TIMEOUT_S):
                 path = await route(url, self.rules, self._resolver)
-                status, retry_after_s = await self._post(path, body, headers)
+                return await self._post(path, body, headers, started_s)
         except AddressRefused as refused:
             return Answer(status=None, error=str(refused), refused=True)
         except (TimeoutError, httpx.TimeoutException):
             error = f"no answer within {TOTAL_TIMEOUT_S:g} s"
             return Answer(status=None, error=error, latency_ms=_ms_since(started_s))
         except httpx.HTTPError as error:
-            text = f"the call failed: {type(error).__name__}"
-            return Answer(status=None, error=text, latency_ms=_ms_since(started_s))
-        return Answer(status=status, retry_after_s=retry_after_s, latency_ms=_ms_since(started_s))
+            return Answer(status=None, error=_broken(error), latency_ms=_ms_since(started_s))
 
     @functools.cached_property
     def _tls(self) -> ssl.SSLContext:
         return self._given_tls or httpx.create_ssl_context(trust_env=False)
 
     async def _post(
-        self, path: Route, body: bytes, headers: Mapping[str, str]
-    ) -> tuple[int, int | None]:
+        self, path: Route, body: bytes, headers: Mapping[str, str], started_s: float
+    ) -> Answer:
         client = httpx.AsyncClient(
             transport=_PinnedTransport(path, self._tls),
             timeout=httpx.Timeout(TOTAL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
@@ -96,7 +95,13 @@ class OutboundClient:
                 read += len(chunk)
                 if read > READ_LIMIT_BYTES:
                     break
-            return response.status_code, _retry_after(response.headers.get("retry-after"))
+            status, location = response.status_code, response.headers.get("location")
+            return Answer(
+                status=status,
+                error=_elsewhere(status, location, str(path.url)) if is_redirect(status) else None,
+                retry_after_s=_retry_after(response.headers.get("retry-after")),
+                latency_ms=_ms_since(started_s),
+            )
 
 
 class _PinnedTransport(httpx.AsyncBaseTransport):
@@ -186,6 +191,19 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
+
+
+def _elsewhere(status: int, location: str | None, url: str) -> str:
+    told = redirect_trouble(status, location, asked=url)
+    return f"the receiver {told}, which is not followed; set the address to where it listens"
+
+
+def _broken(error: httpx.HTTPError) -> str:
+    handshake = ssl_error_of(error)
+    if handshake is None:
+        return f"the call failed: {type(error).__name__}"
+    trust = "it needs one of a public authority"
+    return f"the receiver {tls_trouble(handshake, trust=trust)}"
 
 
 def _retry_after(value: str | None) -> int | None:

@@ -1,12 +1,13 @@
 """Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
 
 from collections.abc import Iterable, Sequence
-from math import isinf
+from math import inf, isinf
 from typing import Final
 
 import msgspec
 
 from gwd.catalog.snapshot import Endpoint, Model
+from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import (
     ContextLengthExceeded,
     EndpointsThrottled,
@@ -36,6 +37,8 @@ from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
 _VENDOR_FILE: Final = "vendor_file"
+_LONGEST_WAIT_S: Final = 3_600.0  # behind it somebody is to look, not to wait
+_NO_CREDENTIAL: Final = "no_credential"
 _NO_TOOL: Final = "unsupported_tool"
 _MODALITY: Final = "modality"
 # Beside these an endpoint that was left out says nothing against the content being what stands in the way.
@@ -59,6 +62,8 @@ class Exclusions:
 
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
     `unseen` tells per model what of the question it cannot take.
+    `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
+    none yet by this clock.
     """
 
     def __init__(self) -> None:
@@ -71,6 +76,9 @@ class Exclusions:
         self.retry_after_s: float | None = None
         self.closed_for: set[str] = set()
         self.closed: tuple[Wanted, Endpoint] | None = None
+        self.keyless: set[str] = set()
+        self.opens_at_us: int | None = None
+        self.now_us = 0
 
     def close(self, wait_s: float, reason: str) -> None:
         self.unavailable = True
@@ -79,6 +87,15 @@ class Exclusions:
             return  # until somebody edits the key
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
+
+    def not_yet(self, at_us: int, now_us: int) -> None:
+        """An endpoint whose first price begins later."""
+        self.unavailable = True
+        self.now_us = now_us
+        self.opens_at_us = at_us if self.opens_at_us is None else min(self.opens_at_us, at_us)
+        wait_s = (at_us - now_us) / US_PER_S
+        if wait_s <= _LONGEST_WAIT_S:
+            self.retry_after_s = min(self.retry_after_s or inf, wait_s)
 
 
 class Media(msgspec.Struct, kw_only=True):
@@ -145,6 +162,8 @@ def candidates(
             fitting.append(endpoint)
             continue
         excluded.reasons.add(reason)
+        if reason == "price" and (at_us := endpoint.opens_at_us(situation.now_us)) is not None:
+            excluded.not_yet(at_us, situation.now_us)
         if reason == "context_length":
             excluded.context_length = max(excluded.context_length, endpoint.context_length)
         if reason == "require_parameters":
@@ -296,8 +315,9 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             metadata=metadata,
         )
     left_out: dict[str, object] = {}
-    if excluded.reasons:
-        left_out["excluded_by"] = sorted(excluded.reasons)
+    reasons = excluded.reasons | ({_NO_CREDENTIAL} if excluded.keyless else set())
+    if reasons:
+        left_out["excluded_by"] = sorted(reasons)
     wait_s = excluded.retry_after_s
     if excluded.closed_for == {"rate_limited"}:
         # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
@@ -309,11 +329,7 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             ),
         )
     return until(
-        wait_s,
-        NoAvailableEndpoint(
-            f"no endpoint of `{request.models[0]}` is available now; try again later or name another model",
-            metadata=left_out or None,
-        ),
+        wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=left_out or None)
     )
 
 
@@ -328,3 +344,20 @@ def _unseen_content(request: Request, excluded: Exclusions) -> UnsupportedConten
         param="input" if request.dialect == "responses" else "messages",
         metadata={"excluded_by": sorted(excluded.reasons)},
     )
+
+
+def _why_none(request: Request, excluded: Exclusions) -> str:
+    """What is in the way, where it is known and time alone may not mend it."""
+    text = f"no endpoint of `{request.models[0]}` is available now"
+    if excluded.keyless:
+        names = ", ".join(f"`{name}`" for name in sorted(excluded.keyless))
+        return (
+            f"{text}: the gateway has no usable key for {names}, which its operator has to mend;"
+            " name another model until then"
+        )
+    if excluded.opens_at_us is not None:
+        return (
+            f"{text}: its first price begins at {iso(excluded.opens_at_us)}, and the gateway's clock says"
+            f" {iso(excluded.now_us)}; if that is wrong, its operator has to set the clock"
+        )
+    return f"{text}; try again later or name another model"

@@ -40,6 +40,7 @@ def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> Ga
         ]
     }
     last = failures[-1].fault
+    misled = _misled(outcome)
     refused = [f.fault for f in failures if f.fault.reason == "bad_request"]
     reasons = {failure.fault.reason for failure in failures} - {"bad_request"}
     if last.reason == "bad_request" or (refused and reasons <= _OUR_ACCOUNT):
@@ -59,7 +60,7 @@ def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> Ga
         return until(
             _wait_s(outcome, now_s),
             Unavailable(
-                "no endpoint of this model could be reached or is free; try again",
+                f"no endpoint of this model could be reached or is free; {misled or 'try again'}",
                 metadata=metadata,
             ),
         )
@@ -69,8 +70,19 @@ def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> Ga
             metadata=metadata,
         )
     return UpstreamFailed(
-        "the vendors of this model failed to answer; try again or name another model",
+        f"the vendors of this model failed to answer; {misled or 'try again or name another model'}",
         metadata=metadata,
+    )
+
+
+def _misled(outcome: Outcome) -> str:
+    """Where an address leads elsewhere or to somebody who is not trusted: no second try helps, so it is said which."""
+    return "; ".join(
+        dict.fromkeys(
+            f"{failure.planned.target.tag}: {failure.fault.message}"
+            for failure in outcome.failures
+            if failure.fault.detail in ("redirect", "certificate")
+        )
     )
 
 

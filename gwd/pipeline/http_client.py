@@ -27,6 +27,7 @@ from gwd.pipeline.upstream import (
     UpstreamFault,
     UpstreamReply,
     tls_context,
+    untrusted,
 )
 
 MAX_HEAD_BYTES: Final = 16 * 1024
@@ -130,10 +131,8 @@ class HttpClient:
                 )
         except TimeoutError:
             raise UpstreamFault("timeout", "the vendor could not be reached in time") from None
-        except ssl.SSLError:
-            raise UpstreamFault(
-                "network", "the vendor's TLS certificate or handshake was not acceptable"
-            ) from None
+        except ssl.SSLError as error:
+            raise untrusted(error) from None
         except socket.gaierror:
             raise UpstreamFault("network", "the vendor's name could not be resolved") from None
         except (OSError, ValueError):

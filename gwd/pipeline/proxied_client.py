@@ -8,6 +8,7 @@ import asyncio
 import aiohttp
 from yarl import URL
 
+from gwd.core.connection_trouble import ssl_error_of
 from gwd.core.target import UpstreamCall
 from gwd.pipeline.upstream import (
     KEEPALIVE_S,
@@ -17,6 +18,7 @@ from gwd.pipeline.upstream import (
     UpstreamFault,
     UpstreamReply,
     tls_context,
+    untrusted,
 )
 
 
@@ -57,7 +59,7 @@ class ProxiedClient:
         except TimeoutError:
             raise UpstreamFault("timeout", "the vendor did not answer in time") from None
         except aiohttp.ClientError as error:
-            raise UpstreamFault("network", _network(error)) from None
+            raise _network(error) from None
         except (OSError, ValueError) as error:
             raise UpstreamFault(
                 "network", f"the call could not be made: {type(error).__name__}"
@@ -97,7 +99,7 @@ class _Reply:
         except TimeoutError:
             raise UpstreamFault("timeout", "the vendor stopped sending") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamFault("network", _network(error)) from None
+            raise _network(error) from None
         self._received += len(data)
         if self._received > MAX_BODY_BYTES:
             raise UpstreamFault("upstream_error", "the vendor's answer is too large")
@@ -115,7 +117,7 @@ class _Reply:
         except TimeoutError:
             raise UpstreamFault("timeout", "the vendor did not finish its answer in time") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamFault("network", _network(error)) from None
+            raise _network(error) from None
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
@@ -129,11 +131,24 @@ class _Reply:
             self._response.close()
 
 
-def _network(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
-        return "the vendor's TLS certificate or handshake was not acceptable"
+def _network(error: Exception) -> UpstreamFault:
+    # Its own classes inherit from the TLS errors without being filled like them.
+    inner: BaseException = error
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        inner = error.certificate_error
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        inner = error.os_error
+    handshake = ssl_error_of(inner)
+    if handshake is not None:
+        return untrusted(handshake)
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return UpstreamFault("network", "the proxy of [upstream] could not be reached")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return UpstreamFault(
+            "network", f"the proxy of [upstream] answered with status {error.status}"
+        )
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "the vendor's name could not be resolved"
+        return UpstreamFault("network", "the vendor's name could not be resolved")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return "the vendor could not be reached"
-    return "the connection to the vendor broke"
+        return UpstreamFault("network", "the vendor could not be reached")
+    return UpstreamFault("network", "the connection to the vendor broke")

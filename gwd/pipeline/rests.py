@@ -80,6 +80,9 @@ class Rests:
                 return self._of_pair(pair, Rest(fault, now_s, OVERLOADED_S), now_s)
             case "timeout":
                 return self._of_pair(pair, Rest(fault, now_s, NETWORK_S), now_s)
+            case "network" | "upstream_error" if fault.detail in ("certificate", "redirect"):
+                # Only somebody who corrects an address or a certificate mends it.
+                return self._of_pair(pair, Rest(fault, now_s, CERTAIN_S), now_s)
             case "network" if network_faults >= 3:
                 return self._of_pair(pair, Rest(fault, now_s, NETWORK_S), now_s)
             case "model_access_denied":

@@ -213,9 +213,11 @@ def _usable_keys(
     Each with the end of its rest, None where it is awake; what is closed is left out.
     """
     usable: list[tuple[VendorKey, float | None]] = []
-    for key in situation.vendor_keys.get(endpoint.provider, ()):
-        if not is_usable(key, situation.now_us):
-            continue
+    keys = situation.vendor_keys.get(endpoint.provider, ())
+    readable = [key for key in keys if is_usable(key, situation.now_us)]
+    if not readable:
+        excluded.keyless.add(endpoint.provider)
+    for key in readable:
         rest = situation.health.rest(endpoint.id, key.id, situation.now_s)
         if rest is not None and rest.is_closed:
             excluded.close(rest.until_s - situation.now_s, rest.reason)

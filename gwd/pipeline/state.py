@@ -107,6 +107,13 @@ class PlanningState:
         """The platform's keys by provider, as the last load opened them."""
         return self._vendor_keys
 
+    def key_problem(self, credential_id: str, key_ref: str | None) -> str | None:
+        """Why a platform credential cannot be used: a reference is looked at now, a stored key was at the last load."""
+        if key_ref is not None:
+            return credentials.referenced(key_ref, self._environment)[1]
+        known = (key for keys in self._vendor_keys.values() for key in keys)
+        return next((key.problem for key in known if key.id == credential_id), None)
+
     def _read(self, connection: Connection) -> tuple[Catalog, list[VendorKey]]:
         return (
             snapshot.load(connection),

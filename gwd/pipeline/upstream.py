@@ -9,12 +9,14 @@ from typing import Final, Protocol
 
 import msgspec
 
-from gwd.core.errors import Fault, FaultReason
+from gwd.core.connection_trouble import tls_trouble
+from gwd.core.errors import Fault, FaultDetail, FaultReason
 from gwd.core.target import UpstreamCall
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 MAX_IN_FLIGHT: Final = 4_000
 KEEPALIVE_S: Final = 30
+TRUST: Final = "if it is the right one, name the file with it (PEM) as [upstream] ca_file"
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,9 +32,11 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 class UpstreamFault(Exception):
     """The call broke below HTTP's meaning: network or time."""
 
-    def __init__(self, reason: FaultReason, message: str) -> None:
+    def __init__(
+        self, reason: FaultReason, message: str, *, detail: FaultDetail | None = None
+    ) -> None:
         super().__init__(message)
-        self.fault = Fault(reason=reason, message=message)
+        self.fault = Fault(reason=reason, message=message, detail=detail)
 
 
 class UpstreamReply(Protocol):
@@ -64,8 +68,20 @@ class Upstream(Protocol):
     async def close(self) -> None: ...
 
 
+def untrusted(error: ssl.SSLError) -> UpstreamFault:
+    """The fault of a handshake that failed."""
+    is_certificate = isinstance(error, ssl.SSLCertVerificationError)
+    return UpstreamFault(
+        "network",
+        f"the vendor {tls_trouble(error, trust=TRUST)}",
+        detail="certificate" if is_certificate else None,
+    )
+
+
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
-    """The rules of TLS towards vendors: checked certificates, 1.2 or newer."""
-    context = ssl.create_default_context(cafile=ca_file)
+    """The rules of TLS towards vendors: checked certificates, 1.2 or newer. The file's come beside the system's."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -1,5 +1,6 @@
 """Settings made whole: sources merged, paths absolute, addresses derived, the rules between settings checked."""
 
+import codecs
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from gwd.core.errors import InvalidValue
+from gwd.core.text_file import NotUtf8Error, decode
 from gwd.credentials import references
 from gwd.settings.sections import (
     KEYRING_CREDENTIAL,
@@ -169,8 +171,24 @@ def _check_url(places: _Places, section: str, key: str, url: str) -> None:
 
 
 def _check_file(places: _Places, section: str, key: str, path: str) -> None:
-    if path and not Path(path).is_file():
+    if not path:
+        return
+    if not Path(path).is_file():
         raise places.wrong(section, key, f"{path} is not a file; write the path of a PEM file")
+    try:
+        content = Path(path).read_bytes()
+        is_pem = "-----BEGIN " in decode(content)
+    except OSError as error:
+        raise places.wrong(section, key, f"{path} cannot be read: {error.strerror}") from None
+    except NotUtf8Error:
+        is_pem = False
+    if not is_pem:
+        raise places.wrong(section, key, f"{path} is no PEM file in UTF-8; save it as one")
+    if content.startswith(codecs.BOM_UTF8):
+        # The library would pass over the line with the mark, and so over the first certificate.
+        raise places.wrong(
+            section, key, f"{path} begins with a byte order mark; save it as UTF-8 without one"
+        )
 
 
 def _absolute(section: S, config: Path, key: str) -> S:

@@ -105,7 +105,9 @@ class Upstream(Struct, frozen=True, kw_only=True):
     proxy: Annotated[str, Meta(description="HTTP proxy for upstream calls; empty: none.")] = ""
     ca_file: Annotated[
         str,
-        Meta(description="Extra certificate authorities (PEM) for upstreams; empty: the system's."),
+        Meta(
+            description="Certificate authorities (PEM) to trust for upstreams beside the system's; empty: those alone."
+        ),
     ] = ""
 
 

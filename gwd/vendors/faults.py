@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gwd.core.clock import Clock, SystemClock
+from gwd.core.connection_trouble import is_redirect, redirect_trouble
 from gwd.core.errors import Fault
 from gwd.core.secret_looks import hide_credentials
 from gwd.vendors import waits
@@ -38,6 +39,10 @@ def scrub(text: str) -> str:
 
 def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """Why an HTTP answer of another status than 200 failed, in whatever shape it says so."""
+    if is_redirect(status):
+        told = redirect_trouble(status, headers.get("location"))
+        message = f"the vendor {told}, which is not followed; the provider's base_url has to name where it serves"
+        return Fault(reason="upstream_error", message=message, status=status, detail="redirect")
     error = read(body)
     without = f"the vendor answered with status {status} and without an error message"
     return fault_of_error(error, status, headers, without_message=without)

@@ -1,11 +1,12 @@
 """/healthz, /readyz and the probes of agents: at the root, without a key (design: starting it; api.md 10)."""
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.support.node import Gateway
+from tests.support.node import Gateway, open_gateway
 
 
 async def ask(gateway: Gateway, method: str, path: str) -> httpx.Response:
@@ -52,3 +53,16 @@ async def test_a_browser_is_told_what_this_is_and_where_its_pages_are(gateway: G
     assert plain.headers["content-type"].startswith("text/plain")
     assert gateway.base_url in plain.text
     assert (await gateway.client.head(f"{root}/")).status_code == 204
+
+
+async def test_pages_behind_the_path_of_a_proxy_are_linked_with_it(tmp_path: Path) -> None:
+    given = {"GWD_SERVER_BASE_URL": "https://gw.example/gw/api/v1"}
+    async with open_gateway(tmp_path, environment=given) as node:
+        root = f"http://127.0.0.1:{node.running.port}/"
+        page = (await node.client.get(root, headers={"accept": "text/html"})).text
+    assert re.findall(r'href="([^"]+)"', page) == [
+        "/gw/api/v1/models",
+        "/gw/healthz",
+        "/gw/readyz",
+        "/gw/metrics",
+    ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gwctl.client import own_version
 from gwctl.commands.listen import verdict
 from gwctl.commands.member import token_of
 from tests.cli.conftest import ROOT, Run
@@ -363,12 +364,19 @@ def test_server_check_tells_whether_requests_are_taken(run: Run, gateway: FakeGa
     assert run("server", "check").code == 1
 
 
-def test_a_missing_endpoint_shows_the_apis_404_and_says_the_gateway_may_be_older(
+def test_a_missing_endpoint_is_explained_by_the_versions_and_by_nothing_else(
     run: Run, gateway: FakeGateway
 ) -> None:
-    code, _, err = run("audit", "list")
-    assert code == 3
-    assert "older than gwctl" in err
+    found: dict[str, str] = {}
+    for version in ("", own_version(), "0.0.1"):
+        if version:
+            gateway.on("GET", "/operator/status", {"data": {"version": version}})
+        code, _, found[version] = run("audit", "list")
+        assert code == 3
+    assert "older" not in "".join(found.values())
+    assert "check the URL: gwctl config get url" in found[""]
+    assert f"gwctl and the gateway are both version {own_version()}" in found[own_version()]
+    assert f"gwctl is {own_version()}, the gateway 0.0.1" in found["0.0.1"]
 
 
 def test_route_explain_says_who_is_left_out_and_why(run: Run, gateway: FakeGateway) -> None:

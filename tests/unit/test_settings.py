@@ -161,8 +161,20 @@ def test_a_file_can_hold_a_value(read, tmp_path):
     assert "cannot be read" in refused(read, "", environ)
 
 
+def test_pem_files_are_read_before_they_are_used(read, tmp_path):
+    block = "-----BEGIN CERTIFICATE-----"
+    for content, said in (
+        (b"\xef\xbb\xbf" + block.encode(), "begins with a byte order mark"),
+        (block.encode("utf-16"), "is no PEM file in UTF-8"),
+        (b"\x30\x82\x01\x0a", "is no PEM file in UTF-8"),
+        (b"pem", "is no PEM file in UTF-8"),
+    ):
+        (tmp_path / "ca.pem").write_bytes(content)
+        assert said in refused(read, "", {"GWD_UPSTREAM_CA_FILE": "ca.pem"}), content
+
+
 def test_setting_that_ends_in_file_is_itself(read, tmp_path):
-    (tmp_path / "ca.pem").write_text("pem")
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----")
     found = read("", {"GWD_UPSTREAM_CA_FILE": "ca.pem"})
     assert found.upstream.ca_file == str(tmp_path / "ca.pem")
 
@@ -225,7 +237,7 @@ def test_any_other_address_needs_tls_or_the_flag(read, host, tmp_path):
     assert "allow_plain_http = true" in refused(read, "", host=host)
     assert read("[server]\nallow_plain_http = true\n", host=host).server.host == host
     for name in ("cert.pem", "key.pem"):
-        (tmp_path / name).write_text("pem")
+        (tmp_path / name).write_text("-----BEGIN CERTIFICATE-----")
     tls = '[server]\ntls_cert = "cert.pem"\ntls_key = "key.pem"\n'
     found = read(tls, host=host).server
     assert found.tls_cert == str(tmp_path / "cert.pem")

@@ -15,6 +15,7 @@ MAX_LINES = 420
 # Each with the reason why it is one duty although it is long.
 LONG_FILES = {
     "gwd/__main__.py": "every command of the node with its arguments and its help",
+    "gwd/wiring.py": "the node put together and taken apart",
     "gwd/pipeline/inference.py": "one generation, from its admission to its last byte",
     "gwd/pipeline/http_client.py": "one HTTP/1.1 exchange, from a rested connection to the last byte",
 }

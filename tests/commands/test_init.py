@@ -158,7 +158,7 @@ def test_an_empty_directory_becomes_the_node(gwd, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [
-    ("--credit", "-1"), ("--credit", "0.0000000001"), ("--credit", "NaN"), ("--email", "ada"),
+    ("--credit", "-1"), ("--credit", "0.0000000001"), ("--email", "ada"),
     ("--org", ""), ("--org", "x" * 500),
 ])  # fmt: skip
 @pytest.mark.parametrize("exists", [False, True])
@@ -173,10 +173,11 @@ def test_bad_input_is_one_line_and_leaves_nothing(gwd, tmp_path, arguments, exis
     assert not exists or not list((tmp_path / "node").iterdir())
 
 
-def test_a_number_that_is_none_is_wrong_usage(gwd):
-    done = gwd("init", "--credit", "ten")
+@pytest.mark.parametrize("text", ["ten", "NaN", "12,50"])
+def test_a_number_that_is_none_is_wrong_usage(gwd, text):
+    done = gwd("init", "--credit", text)
     assert done.code == 2
-    assert "write 25 or 0.50" in done.err
+    assert "12.50" in done.err if text == "12,50" else "write 25 or 0.50" in done.err
 
 
 @pytest.mark.parametrize("exists", [False, True])

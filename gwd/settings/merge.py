@@ -177,9 +177,10 @@ def _check_file(places: _Places, section: str, key: str, path: str) -> None:
         raise places.wrong(section, key, f"{path} is not a file; write the path of a PEM file")
     try:
         content = Path(path).read_bytes()
-        is_pem = "-----BEGIN " in decode(content)
     except OSError as error:
         raise places.wrong(section, key, f"{path} cannot be read: {error.strerror}") from None
+    try:
+        is_pem = "-----BEGIN " in decode(content)
     except NotUtf8Error:
         is_pem = False
     if not is_pem:

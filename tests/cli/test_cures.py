@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from gwctl import errors
 from gwctl.app import main
@@ -308,7 +309,7 @@ SITUATIONS = (
 
 
 async def test_every_cure_is_tried_where_it_is_told(gwctl: Gwctl, node: Gateway) -> None:
-    wrong = []
+    wrong: list[tuple[object, ...]] = []
     for situation in SITUATIONS:
         fills = dict(situation.fills)
         await _special(node, situation.code, fills)
@@ -415,9 +416,7 @@ async def test_a_hint_is_printed_once(gwctl: Gwctl, node: Gateway) -> None:
 
 
 def test_hints_of_the_daemon_name_its_own_commands() -> None:
-    known = {
-        c.name or c.callback.__name__.rstrip("_").replace("_", "-") for c in app.registered_commands
-    }
+    known = set(get_command(app).commands)  # type: ignore[attr-defined]
     wrong = [
         (path.name, name)
         for path in sorted((ROOT / "gwd").rglob("*.py"))

@@ -107,7 +107,7 @@ async def test_certificates_are_named_and_the_hint_s_file_is_taken(
     good = await front(lambda _: b"", tls=server_tls(tmp_path, by=signer))
     ca = {"GWCTL_CA_FILE": str(signer.file)}
     another = server_tls(tmp_path, by=signer, host="x.example")
-    cases = (
+    cases: tuple[tuple[int, dict[str, str], str, str], ...] = (
         (good, {}, "is of an authority not known here", "gwctl config set ca_file FILE"),
         (await front(lambda _: b"", tls=server_tls(tmp_path)), {}, "is self-signed", "GWCTL_CA_FILE"),
         (await front(lambda _: b"", tls=server_tls(tmp_path, by=signer, days=-1)), ca, "has expired", "renew"),

@@ -16,8 +16,8 @@ from tests.support.node import Gateway
 
 
 def cents(number: int) -> Behaviour:
-    """An answer of demo/chat that costs so many cents: a thousand tokens in and a thousand out are one."""
-    return Behaviour(text="fine", prompt_tokens=1_000 * number, completion_tokens=1_000 * number)
+    """An answer of demo/chat that costs so many cents, nearly all of it in the prompt: its cap is short."""
+    return Behaviour(text="fine", prompt_tokens=5_000 * number - 20, completion_tokens=5)
 
 
 async def spend(gateway: Gateway, number: int, **headers: str) -> httpx.Response:

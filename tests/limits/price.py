@@ -20,6 +20,11 @@ def cents(number: int) -> Behaviour:
     return Behaviour(text="fine", prompt_tokens=5_000 * number - 20, completion_tokens=5)
 
 
+async def long_context(gateway: Gateway) -> None:
+    """For answers above forty cents: no prompt that is longer than its model's context is believed."""
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"context_length": 1_000_000})
+
+
 async def spend(gateway: Gateway, number: int, **headers: str) -> httpx.Response:
     """A request that costs so many cents, settled when this returns."""
     gateway.vendor.script.next(cents(number))

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.limits.conftest import Opened
-from tests.limits.price import bearer, served_by_own_key, spend
+from tests.limits.price import bearer, long_context, served_by_own_key, spend
 from tests.limits.watch import Watch
 from tests.support.node import Gateway
 
@@ -264,6 +264,7 @@ async def test_a_lifetime_is_forecast_from_the_last_seven_days(
     opened: Opened, watch: Watch
 ) -> None:
     async with opened() as gateway:
+        await long_context(gateway)
         assert (await spend(gateway, 50)).status_code == 200
         watch.set("2026-12-31T12:00:00Z")
         assert (await spend(gateway, 13)).status_code == 200

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from tests.limits.conftest import Opened
-from tests.limits.price import bearer, served_by_own_key, spend
+from tests.limits.price import bearer, long_context, served_by_own_key, spend
 from tests.limits.told import percents, told
 from tests.limits.watch import Watch
 from tests.support.node import Gateway
@@ -205,6 +205,7 @@ async def test_a_low_balance_is_told_on_crossing_and_again_only_after_it_rose_cl
     gateway: Gateway,
 ) -> None:
     """api.md 9.3: on crossing below; re-armed after the balance has risen 10 % above the threshold."""
+    await long_context(gateway)
     await gateway.manage("PATCH", "/organization/settings", {"low_balance_threshold": 9.9})
     for number in (5, 5, 1, 3):
         assert (await spend(gateway, number)).status_code == 200

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.api.management import Answer, Call, one, walked
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
@@ -191,7 +191,7 @@ def verify(connection: Connection, call: Call) -> Answer:
             "only the operator verifies all organizations; leave `all` out", param="all"
         )
     organization_id = None if everything else _organization(call, body.organization_id)
-    found = ledger.verify(connection, organization_id)
+    found = proof.verify(connection, organization_id)
     return one(found)
 
 

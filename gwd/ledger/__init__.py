@@ -11,7 +11,7 @@ Speaks to: store and core only. All functions run inside the caller's transactio
 """
 
 from gwd.ledger.account import LedgerBroken
-from gwd.ledger.audit import Verification, look_over, verify
+from gwd.ledger.audit import Difference, Verification, books, look_over, verify
 from gwd.ledger.book import Entry, EntryType
 from gwd.ledger.burn import LotKind
 from gwd.ledger.credit import (
@@ -59,6 +59,7 @@ from gwd.ledger.service import (
 __all__ = [
     "Ahead",
     "Balance",
+    "Difference",
     "Entry",
     "EntryType",
     "LedgerBroken",
@@ -77,6 +78,7 @@ __all__ = [
     "balance",
     "balance_record",
     "booked",
+    "books",
     "checkpoint",
     "entry_record",
     "expire",

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.core.clock import Clock, iso
 from gwd.core.errors import InvalidRequest
 from gwd.credentials import keyring
@@ -151,10 +151,13 @@ def _time(connection: Connection, now_us: int) -> Finding:
 
 
 def _ledger(connection: Connection) -> Finding:
-    found = ledger.verify(connection)
+    found = proof.verify(connection)
     wrong = tuple(
-        f"{item.invariant} {item.organization_id}: {item.message}" for item in found.differences
+        f"{item.invariant} {item.organization_id or 'the node'}: {item.message}"
+        for item in found.differences
     )
     return Finding(
-        name="ledger", detail=f"recomputed from its entries ({found.checked})", wrong=wrong
+        name="ledger",
+        detail=f"recomputed from its entries ({found.checked}), with every charge",
+        wrong=wrong,
     )

@@ -63,6 +63,13 @@ def migrate(path: str, clock: Clock) -> list[str]:
         connection.raw.close()
 
 
+def apply_all(connection: Connection) -> None:
+    """Every step on an empty database, without a history: the schema of this version, to compare with."""
+    connection.execute(_HISTORY)
+    for name in names():
+        _step(name)(connection)
+
+
 def _pending(connection: Connection) -> list[str]:
     connection.execute(_HISTORY)
     applied = {row[0] for row in connection.rows("SELECT name FROM schema_history")}

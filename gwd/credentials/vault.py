@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gwd.credentials.keyring import KEY_BYTES, KeyRing
@@ -70,6 +71,12 @@ class Vault:
             raise CannotOpenError(
                 f"the {binding.purpose} of {binding.row_id} does not open with this key ring"
             ) from None
+
+    def signer(self, purpose: str) -> Ed25519PrivateKey:
+        """The node's own signing key for one purpose. It comes from the pepper, which never changes."""
+        return Ed25519PrivateKey.from_private_bytes(
+            hmac.digest(self._ring.pepper, f"gwd signs {purpose}".encode(), sha256)
+        )
 
     def check_value(self) -> bytes:
         """A value that tells this ring from any other; kept in the database to detect a wrong ring at start."""

@@ -8,6 +8,6 @@ Speaks to: ledger, audit, activity, catalog, pricing, credentials (the key ring)
 """
 
 from gwd.proof.books import look_over, verify
-from gwd.proof.head import Head, NotOurHeadError, take
+from gwd.proof.head import Head, NotOurHeadError, read, take
 
-__all__ = ["Head", "NotOurHeadError", "look_over", "take", "verify"]
+__all__ = ["Head", "NotOurHeadError", "look_over", "read", "take", "verify"]

@@ -28,11 +28,9 @@ def verify(
         parts.append(of_node(connection, head))
         return joined(parts)
     own = _books(connection, organization_id, boot_id=boot_id)
-    rest = [
-        *strays(connection, organization_id),
-        *check_schema(connection),
-        *_kept(connection, head),
-    ]
+    rest = [*strays(connection, organization_id), *check_schema(connection)]
+    if head is not None:
+        rest += check_head(connection, head, organization_id)
     return joined([own, _of(rest)])
 
 
@@ -49,8 +47,9 @@ def of_node(connection: Connection, head: Head | None = None) -> Verification:
         *check_schema(connection),
         *strays(connection),
         *(each for name in trails for each in _trail(connection, name)),
-        *_kept(connection, head),
     ]
+    if head is not None:
+        found += check_head(connection, head, None)
     return _of(found)
 
 
@@ -82,10 +81,6 @@ def _trail(connection: Connection, name: str) -> Iterator[Difference]:
     owner = None if name == chain.NODE else name
     for message in islice(chain.check(connection, name), MAX_DIFFERENCES):
         yield Difference(invariant=AUDIT, organization_id=owner, message=message)
-
-
-def _kept(connection: Connection, head: Head | None) -> Iterator[Difference]:
-    return iter(()) if head is None else check_head(connection, head)
 
 
 def _of(found: list[Difference]) -> Verification:

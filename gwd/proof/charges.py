@@ -73,9 +73,9 @@ class _CannotComputeError(Exception):
 
 def _charged(row: GenerationRow, end: str | None, price_of: Any) -> Cost:
     """The cost by the record. What was released, refused or never began costs nothing at all."""
-    if end != "settlement" or row.price is None:
+    if end != "settlement":
         return Cost()
-    price = price_of(row.price)
+    price = None if row.price is None else price_of(row.price)
     if price is None:
         raise _CannotComputeError(
             f"names the price {row.price}, which is not complete or not there"

@@ -3,24 +3,21 @@
 Whoever may write the database can write all chains anew, and each of them is whole again. A head that lies elsewhere
 still names the last hash of that time: today's history either contains it, or was rewritten or cut off.
 
-The signature is Ed25519 over the head's JSON without it, by a key that is derived from the pepper of the key ring,
-which never changes. The public key stands in the head, so that a head can be checked without the node, too; whoever
+The signature is Ed25519 over the head's JSON without it, by a key that is derived from the key ring, which is
+not in the database. The public key stands in the head, so that a head can be checked without the node, too; whoever
 compares heads of one node sees the same key in all of them.
 """
 
 import base64
-import hmac
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from gwd.audit import chain
 from gwd.core.clock import iso
-from gwd.credentials.keyring import KeyRing
+from gwd.credentials.vault import Vault
 from gwd.ledger.audit import organizations
 from gwd.ledger.replay import Difference
 from gwd.store import Connection
@@ -29,7 +26,7 @@ FORMAT: Final = "gwd-head-1"
 KEPT: Final = "head"
 """In place of an invariant: a head that was kept elsewhere."""
 
-_PURPOSE: Final = b"gwd ledger head, ed25519"
+_PURPOSE: Final = "ledger heads"
 _HASH_AT: Final = "SELECT hash FROM entry WHERE organization_id = ? AND seq = ?"
 _LAST: Final = "SELECT last_seq, last_hash FROM account WHERE organization_id = ?"
 
@@ -62,7 +59,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def take(
-    connection: Connection, ring: KeyRing, organization_id: str | None = None, *, now_us: int
+    connection: Connection, vault: Vault, organization_id: str | None = None, *, now_us: int
 ) -> Head:
     """The signed head of an organization's books, or of all and the node's own audit trail."""
     if organization_id is None:
@@ -71,7 +68,7 @@ def take(
         names = [*known, *trails] if chain.NODE in trails else [*known, *trails, chain.NODE]
     else:
         names = [organization_id]
-    key = _key(ring)
+    key = vault.signer(_PURPOSE)
     head = Head(
         format=FORMAT,
         taken_at=iso(now_us),
@@ -81,7 +78,7 @@ def take(
     return msgspec.structs.replace(head, signature=_text(key.sign(_signed(head))))
 
 
-def read(given: Any, ring: KeyRing) -> Head:
+def read(given: Any, vault: Vault) -> Head:
     """A head that was kept. Raises NotOurHeadError for anything this node did not sign, word for word."""
     try:
         head = msgspec.convert(given, Head)
@@ -90,7 +87,7 @@ def read(given: Any, ring: KeyRing) -> Head:
         raise NotOurHeadError(f"this is no head of a ledger: {error}") from None
     if head.format != FORMAT:
         raise NotOurHeadError(f"the head is of the format {head.format!r}, not {FORMAT}")
-    public: Ed25519PublicKey = _key(ring).public_key()
+    public = vault.signer(_PURPOSE).public_key()
     if head.public_key != _text(public.public_bytes_raw()):
         raise NotOurHeadError("the head was signed by another node, or with another key ring")
     try:
@@ -102,10 +99,14 @@ def read(given: Any, ring: KeyRing) -> Head:
     return head
 
 
-def check_head(connection: Connection, head: Head) -> Iterator[Difference]:
-    """Where today's history is no continuation of the kept one."""
+def check_head(
+    connection: Connection, head: Head, organization_id: str | None
+) -> Iterator[Difference]:
+    """Where today's history, of one organization or of all that the head names, is no continuation of the kept one."""
     for books in head.books:
         name = books.organization_id
+        if organization_id not in (None, name):
+            continue
         if books.entries:
             yield from _compare(
                 name, "ledger", books.entries, books.entries_hash, _hash_of(connection, books), head
@@ -145,10 +146,6 @@ def _books(connection: Connection, name: str) -> Books:
         audit_lines=lines,
         audit_hash=lines_hash.hex(),
     )
-
-
-def _key(ring: KeyRing) -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(hmac.digest(ring.pepper, _PURPOSE, sha256))
 
 
 def _signed(head: Head) -> bytes:

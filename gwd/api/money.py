@@ -65,7 +65,7 @@ class AdjustmentInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VerifyInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /ledger/verify: one organization, or for the operator `all`. `head` is one of GET /ledger/head, kept since."""
+    """POST /ledger/verify: one organization, or for the operator `all`. `head` is an answer of GET /ledger/head."""
 
     organization_id: str | None = None
     all: bool = False

@@ -39,6 +39,13 @@ _STRAY_HOLDS: Final = """
     LEFT JOIN entry AS e ON e.organization_id = r.organization_id AND e.seq = r.opened_seq
     WHERE (?1 IS NULL OR r.organization_id = ?1)
         AND (e.type IS NOT 'reservation' OR e.generation_id IS NOT r.generation_id)"""
+_ENDED: Final = {
+    "succeeded": ("settlement",),
+    "incomplete": ("settlement",),
+    "failed": ("release",),
+    "cancelled": ("release", "settlement"),
+}
+"""The entries that may end the hold of a generation of each status."""
 
 
 def check_holds(
@@ -46,34 +53,41 @@ def check_holds(
 ) -> None:
     """Each reservation of the ledger has its row, which says what its entries say."""
     for row in _walk(connection, _HOLDS, replay.organization_id):
-        name, entry, held = row[1], row[2:6], row[7:11]
-        owner, state, held_by = row[6], row[11], row[12]
-        opened_seq, ended_seq, closed_at, end_type, end_name, end_at = row[13:19]
-        if owner != replay.organization_id:
-            wrong("I3", f"{name} is reserved in the ledger alone")
+        if row[6] != replay.organization_id:
+            wrong("I3", f"{row[1]} is reserved in the ledger alone")
             continue
-        if held[0] != entry[0]:
-            wrong("I3", f"{name} holds {held[0]}, its entry another amount")
-        if held[1:3] != entry[1:3]:
-            wrong("I17", f"{name} is held for another key or workspace than its entry says")
-        if held[3] != entry[3]:
-            wrong("I12", f"{name} was not reserved at the time of its entry")
-        if opened_seq != row[0]:
-            wrong("I5", f"{name} names entry {opened_seq} as its reservation, not {row[0]}")
-        is_open = name in replay.open
-        if (state == "open") != is_open:
-            wrong("I5", f"{name} is {state}, its entries say otherwise")
-        elif is_open:
-            if boot_id is not None and held_by != boot_id:
-                wrong("I18", f"{name} is held by a run of the daemon that is over")
-        elif end_type not in ("settlement", "release") or end_name != name:
-            wrong("I5", f"{name} names entry {ended_seq} as its end, which is none of it")
-        elif closed_at != end_at:
-            wrong("I12", f"{name} did not end at the time of its entry")
-        if not is_open and row[19] is None:
-            wrong("I17", f"{name} held credit and has no record")
-        elif row[19] is not None and row[19] != row[20]:
-            wrong("I17", f"{name} is held for another key than its record says")
+        _check_hold(row, wrong)
+        _check_state(row, wrong, is_open=row[1] in replay.open, boot_id=boot_id)
+
+
+def _check_hold(row: Row, wrong: Wrong) -> None:
+    name, entry, held, opened_seq = row[1], row[2:6], row[7:11], row[13]
+    if held[0] != entry[0]:
+        wrong("I3", f"{name} holds {held[0]}, its entry another amount")
+    if held[1:3] != entry[1:3]:
+        wrong("I17", f"{name} is held for another key or workspace than its entry says")
+    if held[3] != entry[3]:
+        wrong("I12", f"{name} was not reserved at the time of its entry")
+    if opened_seq != row[0]:
+        wrong("I5", f"{name} names entry {opened_seq} as its reservation, not {row[0]}")
+
+
+def _check_state(row: Row, wrong: Wrong, *, is_open: bool, boot_id: str | None) -> None:
+    name, state, held_by = row[1], row[11], row[12]
+    ended_seq, closed_at, end_type, end_name, end_at, recorded_for, held_for = row[14:]
+    if (state == "open") != is_open:
+        wrong("I5", f"{name} is {state}, its entries say otherwise")
+    elif is_open:
+        if boot_id is not None and held_by != boot_id:
+            wrong("I18", f"{name} is held by a run of the daemon that is over")
+    elif end_type not in ("settlement", "release") or end_name != name:
+        wrong("I5", f"{name} names entry {ended_seq} as its end, which is none of it")
+    elif closed_at != end_at:
+        wrong("I12", f"{name} did not end at the time of its entry")
+    if not is_open and recorded_for is None:
+        wrong("I17", f"{name} held credit and has no record")
+    elif recorded_for is not None and recorded_for != held_for:
+        wrong("I17", f"{name} is held for another key than its record says")
 
 
 def check_records(connection: Connection, replay: Replay, wrong: Wrong) -> None:
@@ -81,8 +95,7 @@ def check_records(connection: Connection, replay: Replay, wrong: Wrong) -> None:
     charges = 0
     for row in _walk(connection, _RECORDS, replay.organization_id):
         (_, name, status, total_nano, fee_nano, insured, byok, parts_nano) = row[:8]
-        settled_at, key_id, workspace_id, is_held, is_own = row[8:13]
-        end, end_at, end_key, end_workspace, charged_nano, pieces = row[13:]
+        is_held, is_own, charged_nano, pieces = row[11], row[12], row[17], row[18]
         charges += pieces
         owed_nano = 0 if insured or status == "failed" else fee_nano if byok else parts_nano
         if total_nano != owed_nano:
@@ -91,27 +104,24 @@ def check_records(connection: Connection, replay: Replay, wrong: Wrong) -> None:
             wrong("I17", f"{name} cost {total_nano}, the ledger charged {charged_nano}")
         if is_held and not is_own:
             wrong("I17", f"{name} is recorded for another organization than held credit for it")
-        if status == "refused":
-            if is_held:
-                wrong("I17", f"{name} was refused, but holds or held credit")
-            continue
-        if status in ("succeeded", "incomplete") and end != "settlement":
-            wrong("I17", f"{name} {_ENDED[status]} without a settlement")
-        if status == "failed" and end != "release":
-            wrong("I17", f"{name} failed, but its hold was not released")
-        if status == "cancelled" and end is None:
-            wrong("I17", f"{name} was cancelled, but its hold did not end")
-        if end is None:
-            continue
-        if settled_at != end_at:
-            wrong("I12", f"{name} is not recorded at the time of its last entry")
-        if (key_id, workspace_id) != (end_key, end_workspace):
-            wrong("I17", f"{name} is recorded for another key or workspace than paid for it")
+        if is_held and status == "refused":
+            wrong("I17", f"{name} was refused, but holds or held credit")
+        _check_end(row, wrong)
     if charges != replay.charges:
         wrong("I17", f"records explain {charges} charges, the ledger has {replay.charges}")
 
 
-_ENDED: Final = {"succeeded": "succeeded", "incomplete": "ended early"}
+def _check_end(row: Row, wrong: Wrong) -> None:
+    name, status, settled_at, payer = row[1], row[2], row[8], row[9:11]
+    end, end_at = row[13], row[14]
+    if status in _ENDED and end not in _ENDED[status]:
+        wrong("I17", f"{name} {status} without a {_ENDED[status][0]}")
+    if end is None:
+        return
+    if settled_at != end_at:
+        wrong("I12", f"{name} is not recorded at the time of its last entry")
+    if payer != row[15:17]:
+        wrong("I17", f"{name} is recorded for another key or workspace than paid for it")
 
 
 def stray_holds(connection: Connection, organization_id: str | None) -> list[Row]:

@@ -58,7 +58,7 @@ class Replay:
         self.at_us = 0
         self.differences: list[Difference] = []
         self._lots = {row[0]: row for row in connection.rows(_LOTS, (organization_id,))}
-        self._named = dict(connection.rows(_NAMED_LOTS, (organization_id,)))
+        self._named: dict[str, str] = dict(connection.rows(_NAMED_LOTS, (organization_id,)))
         self._connection = connection
         self._group: str | None = None
         self._overrun_before_nano = 0

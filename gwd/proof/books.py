@@ -5,7 +5,8 @@ from itertools import islice
 
 from gwd import ledger
 from gwd.audit import chain
-from gwd.ledger.audit import MAX_DIFFERENCES, Difference, Verification, organizations, strays
+from gwd.ledger.audit import MAX_DIFFERENCES, Verification, organizations, strays
+from gwd.ledger.replay import Difference
 from gwd.proof.charges import check_charges
 from gwd.proof.head import Head, check_head
 from gwd.proof.schema import check_schema

@@ -13,21 +13,24 @@ from gwd.store.migrations import apply_all
 SCHEMA: Final = "schema"
 """In place of an invariant: what all of them stand on."""
 
-_OBJECTS: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+_OBJECTS: Final = (
+    "SELECT type, name, tbl_name, sql FROM sqlite_master"
+    " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+)
 
 
 def check_schema(connection: Connection) -> Iterator[Difference]:
     """What is missing, changed or put in. A further table or plain index of somebody else's does no harm."""
     there = _objects(connection)
-    for (kind, name), sql in _made().items():
+    for (kind, name), made in _made().items():
         found = there.pop((kind, name), None)
         if found is None:
             yield _wrong(f"the {kind} {name} is missing")
-        elif found != sql:
+        elif found != made:
             yield _wrong(f"the {kind} {name} is not the one that the migrations make")
     ours = {name for kind, name in _made() if kind == "table"}
-    for (kind, name), (on, sql) in there.items():
-        if kind == "trigger" or (kind == "index" and on in ours and "UNIQUE" in sql.upper()):
+    for (kind, name), (table, text) in there.items():
+        if kind == "trigger" or (kind == "index" and table in ours and "UNIQUE" in text.upper()):
             yield _wrong(f"the {kind} {name} is not of this version")
 
 
@@ -44,7 +47,7 @@ def _made() -> dict[tuple[str, str], tuple[str, str]]:
 
 def _objects(connection: Connection) -> dict[tuple[str, str], tuple[str, str]]:
     rows = connection.rows(_OBJECTS)
-    return {(kind, name): (on, " ".join(sql.split())) for kind, name, on, sql in rows}
+    return {(kind, name): (table, " ".join(sql.split())) for kind, name, table, sql in rows}
 
 
 def _wrong(message: str) -> Difference:

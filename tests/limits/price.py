@@ -14,7 +14,6 @@ from gwd.store import Connection
 from tests.support.money import USD
 from tests.support.node import PRICES, Gateway
 
-
 PER_TOKEN_NANO = int(Decimal(PRICES["completion"]) * USD)
 
 

@@ -92,8 +92,6 @@ class Replay:
         if ROUTES.get(kind) != ((target, origin) if back else (origin, target)):
             self._wrong("I1", f"entry {seq} of type {kind} moves from {origin} to {target}")
             return
-        if kind != "charge":
-            self._settled = None
         if generation_id is None or generation_id != self._group:
             self._begin_group(generation_id)
         self.balances[origin] -= amount_nano
@@ -125,6 +123,7 @@ class Replay:
         else:
             self._overrun_before_nano += self._overrun_nano
         self._overrun_nano = 0
+        self._settled = None
         self._group = generation_id
 
     def _refer(self, seq: int, kind: str, reference: str | None) -> None:

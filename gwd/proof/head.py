@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
 
 from gwd.audit import chain
 from gwd.core.clock import iso
@@ -68,14 +67,14 @@ def take(
         names = [*known, *trails] if chain.NODE in trails else [*known, *trails, chain.NODE]
     else:
         names = [organization_id]
-    key = vault.signer(_PURPOSE)
     head = Head(
         format=FORMAT,
         taken_at=iso(now_us),
         books=tuple(_books(connection, name) for name in names),
-        public_key=_text(key.public_key().public_bytes_raw()),
+        public_key=_text(vault.public_key(_PURPOSE)),
     )
-    return msgspec.structs.replace(head, signature=_text(key.sign(_signed(head))))
+    signature = vault.sign(_PURPOSE, _signed(head))
+    return msgspec.structs.replace(head, signature=_text(signature))
 
 
 def read(given: Any, vault: Vault) -> Head:
@@ -87,15 +86,12 @@ def read(given: Any, vault: Vault) -> Head:
         raise NotOurHeadError(f"this is no head of a ledger: {error}") from None
     if head.format != FORMAT:
         raise NotOurHeadError(f"the head is of the format {head.format!r}, not {FORMAT}")
-    public = vault.signer(_PURPOSE).public_key()
-    if head.public_key != _text(public.public_bytes_raw()):
+    if head.public_key != _text(vault.public_key(_PURPOSE)):
         raise NotOurHeadError("the head was signed by another node, or with another key ring")
-    try:
-        public.verify(signature, _signed(head))
-    except InvalidSignature:
+    if not vault.has_signed(_PURPOSE, _signed(head), signature):
         raise NotOurHeadError(
             "the head was changed after it was signed; use the file as it was printed"
-        ) from None
+        )
     return head
 
 

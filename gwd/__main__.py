@@ -233,12 +233,21 @@ def demo(
 
 
 @app.command()
-def check(config: Config = DEFAULT_DIRECTORY) -> None:
+def check(
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    head: Annotated[
+        Path | None,
+        typer.Option(help="What `gwctl ledger head` printed once: the ledger must contain it."),
+    ] = None,
+) -> None:
     """Look over a stopped node: key ring, schema, file, and the whole ledger recomputed.
 
     Exits 1 if anything is wrong. While the node serves, `gwctl ledger verify` does the ledger's part.
 
     gwd check
+
+    gwd check --head head-of-october.json
 
     gwd check --config /var/lib/gwd
     """
@@ -246,7 +255,7 @@ def check(config: Config = DEFAULT_DIRECTORY) -> None:
     from gwd.core.clock import SystemClock
     from gwd.node import check as looking
 
-    findings = looking.check(settings.load(config, os.environ), SystemClock())
+    findings = looking.check(settings.load(config, os.environ), SystemClock(), head)
     for finding in findings:
         print(f"{'wrong' if finding.wrong else 'ok':<6} {finding.name}: {finding.detail}")
         for line in finding.wrong:

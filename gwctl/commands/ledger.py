@@ -1,14 +1,16 @@
 """`gwctl ledger`: every movement of credit, and the proof that it adds up."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-from gwctl import text, when
-from gwctl.errors import CommandError, not_found
+from gwctl import jsontext, text, when
+from gwctl.errors import CommandError, not_found, usage
+from gwctl.files import read_standard_input, read_text
 from gwctl.records import Resource, data, fetch, list_records
 from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.tree import Noun
-from gwctl.values import arg, opt
+from gwctl.values import arg, flag, opt
 
 LEDGER = Resource(
     noun="ledger entry",
@@ -95,10 +97,27 @@ def show(
     session.out.records(rows, columns, total=total, noun=LEDGER.noun)
 
 
-@ledger.verb("verify", "gwctl ledger verify", "gwctl ledger verify --json && echo sound")
-def verify(session: Session) -> None:
+@ledger.verb(
+    "verify",
+    "gwctl ledger verify",
+    "gwctl ledger verify --json && echo sound",
+    "gwctl ledger verify --head head-of-october.json",
+)
+def verify(
+    session: Session,
+    head: Annotated[
+        Path | None,
+        opt("--head", "FILE", "What `gwctl ledger head` printed once; it must be part of today's."),
+    ] = None,
+    everything: Annotated[
+        bool, flag("--all", "All organizations, and the node (operator).")
+    ] = False,
+) -> None:
     """Recompute everything and list the differences; exit 1 on any."""
-    result = data(session.api.post("/ledger/verify", patience_s=VERIFY_S))
+    asked: dict[str, Any] = {"all": True} if everything else {}
+    if head is not None:
+        asked["head"] = _kept(head)
+    result = data(session.api.post("/ledger/verify", asked or None, patience_s=VERIFY_S))
     differences = result.get("differences") or []
     sound = bool(result.get("ok")) and not differences
     if session.out.shape.machine:
@@ -118,3 +137,35 @@ def verify(session: Session) -> None:
             code="ledger_differs",
             do="stop inference, keep a copy of the database, and run gwd check on the node",
         )
+
+
+@ledger.verb(
+    "head",
+    "gwctl ledger head > head-of-october.json",
+    "gwctl ledger head --all > head-of-october.json",
+)
+def head_(
+    session: Session,
+    everything: Annotated[
+        bool, flag("--all", "All organizations, and the node (operator).")
+    ] = False,
+) -> None:
+    """Print where the books end now, signed by the node.
+
+    Keep it where nobody who may write the node's database can: ledger verify --head proves later that nothing before
+    it was rewritten or cut off.
+    """
+    found = data(session.api.get("/ledger/head", {"all": "true"} if everything else None))
+    session.out.data(found)
+
+
+def _kept(path: Path) -> Any:
+    given = read_standard_input("head_file") if str(path) == "-" else read_text(path, "head_file")
+    try:
+        return jsontext.loads(given)
+    except ValueError:
+        raise usage(
+            f"{path} is no JSON",
+            do="give the file that gwctl ledger head printed",
+            code="head_file",
+        ) from None

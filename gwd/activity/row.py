@@ -1,5 +1,7 @@
 """One generation as it is written: the columns of the table, in their order."""
 
+from hashlib import sha256
+from operator import attrgetter
 from typing import Any, Final, Literal, get_args
 
 import msgspec
@@ -85,6 +87,34 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
 COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
 SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM generation"  # noqa: S608
 _BOOLEANS: Final = ("streamed", "usage_estimated", "prompt_above_bound", "insured", "byok")
+_SEALED_FACTS: Final = (
+    *("id", "organization_id", "workspace_id", "key_id", "family_id", "dialect", "requested_model"),
+    *("model", "vendor", "provider", "endpoint_id", "status", "finish_reason", "error_code"),
+    *("tokens_input", "tokens_cache_read", "tokens_cache_write_5m", "tokens_cache_write_1h"),
+    *("tokens_output", "tokens_reasoning", "images", "web_searches"),
+    *("cost_prompt_nano", "cost_cache_read_nano", "cost_cache_write_nano", "cost_completion_nano"),
+    *("cost_reasoning_nano", "cost_request_fee_nano", "cost_web_search_nano"),
+    *("cost_platform_fee_nano", "cost_total_nano", "fee_bps", "price", "price_modifiers"),
+    *("service_tier", "upstream_id", "forwarded_from", "created_at"),
+)
+_SEALED_FLAGS: Final = ("streamed", "usage_estimated", "insured", "byok")
+SEALED: Final = _SEALED_FACTS + _SEALED_FLAGS
+"""What the ledger vouches for, of a generation that held credit: all that a bill is made of, and whose it is. It leaves
+out what may be forgotten later. Another list or order would break every digest written so far."""
+
+_facts: Final = attrgetter(*_SEALED_FACTS)
+_flags: Final = attrgetter(*_SEALED_FLAGS)
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def digest(row: GenerationRow) -> str:
+    """The digest of `SEALED`, as the entry that ends the generation's hold keeps it."""
+    return digest_of((*_facts(row), *map(int, _flags(row))))
+
+
+def digest_of(values: tuple[Any, ...]) -> str:
+    """The same, of the columns as they are stored."""
+    return sha256(_encode(values)).hexdigest()
 
 
 def row_of(values: tuple[Any, ...]) -> GenerationRow:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.api.management import Answer, Call, one, walked
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
@@ -65,10 +65,11 @@ class AdjustmentInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VerifyInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /ledger/verify: one organization, or for the operator `all`."""
+    """POST /ledger/verify: one organization, or for the operator `all`. `head` is an answer of GET /ledger/head."""
 
     organization_id: str | None = None
     all: bool = False
+    head: dict[str, Any] | None = None
 
 
 def balance(connection: Connection, call: Call) -> Answer:
@@ -185,14 +186,19 @@ def adjust(connection: Connection, call: Call) -> Answer:
 def verify(connection: Connection, call: Call) -> Answer:
     """Recompute the books of the organization (the operator may name another, or ask for all)."""
     body: VerifyInput = call.body
-    everything = body.all and call.caller.role == "operator"
-    if body.all and not everything:
-        raise Forbidden(
-            "only the operator verifies all organizations; leave `all` out", param="all"
-        )
-    organization_id = None if everything else _organization(call, body.organization_id)
-    found = ledger.verify(connection, organization_id)
-    return one(found)
+    organization_id = _books(call, body.organization_id, everything=body.all)
+    try:
+        head = None if body.head is None else proof.read(body.head, call.node.vault)
+    except proof.NotOurHeadError as error:
+        raise InvalidValue(f"`head`: {error}", param="head") from None
+    return one(proof.verify(connection, organization_id, head=head))
+
+
+def head(connection: Connection, call: Call) -> Answer:
+    """Where the books end now, signed; to be kept elsewhere and given to `verify` later."""
+    everything = call.query.get("all") == "true"
+    organization_id = _books(call, call.query.get("organization_id"), everything=everything)
+    return one(proof.take(connection, call.node.vault, organization_id, now_us=call.now_us))
 
 
 def require_self_service(call: Call) -> None:
@@ -236,6 +242,15 @@ def _booked(
         details={**details, "amount_nano": amount_nano},
         organization_id=organization_id,
     )
+
+
+def _books(call: Call, named: str | None, *, everything: bool) -> str | None:
+    """Whose books are meant: None for all, which are the operator's to ask for."""
+    if everything and call.caller.role != "operator":
+        raise Forbidden(
+            "all organizations are the operator's to ask for; leave `all` out", param="all"
+        )
+    return None if everything else _organization(call, named)
 
 
 def _organization(call: Call, named: str | None) -> str:

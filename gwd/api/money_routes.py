@@ -45,6 +45,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "credit.adjust",
     ),
     ask("/ledger/verify", manage("ledger.verify"), money.verify, money.VerifyInput),
+    get("/ledger/head", manage("ledger.verify"), money.head, "organization_id", "all"),
     get("/credits/auto-topup", manage("credits.read"), topup.get),
     patch(
         "/credits/auto-topup",

@@ -1,7 +1,8 @@
 """audit: who changed what, when, from where.
 
-Owns: the table `audit`, append-only by trigger.
+Owns: the table `audit`, append-only by trigger, and the hash chains of its lines (`chain`).
 Does not own: what was changed; callers say it in a few plain values, never a secret.
-Invariants: a line is written in the transaction of the change it tells of, and never edited or deleted.
+Invariants: a line is written in the transaction of the change it tells of, and never edited or deleted; one
+that was removed, changed or put in all the same is found.
 Speaks to: the store.
 """

@@ -1,9 +1,10 @@
 """The audit trail: one line per change, appended in the transaction of the change."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from gwd.audit import chain
 from gwd.audit.tables import AuditTable
 from gwd.core.caller import Caller
 from gwd.core.clock import iso
@@ -11,6 +12,11 @@ from gwd.core.ids import mint
 from gwd.store import Connection, walk
 
 Details = dict[str, Any]
+
+_INSERT: Final = (
+    "INSERT INTO audit (organization_id, seq, id, actor_key_id, actor_user_id, actor_role, action, subject_type,"
+    " subject_id, details, address, request_id, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,22 +74,22 @@ def record(
     """Append one line and give back its id. The organization is the actor's unless another one is changed."""
     line_id = mint("aud_")
     from_where = origin or Origin()
-    connection.run(
-        AuditTable.insert(
-            id=line_id,
-            organization_id=organization_id or (actor.organization_id if actor else None),
-            actor_key_id=actor.key_id if actor else None,
-            actor_user_id=actor.user_id if actor else None,
-            actor_role=actor.role if actor else None,
-            action=action,
-            subject_type=subject_type,
-            subject_id=subject_id,
-            details=details,
-            address=from_where.address,
-            request_id=from_where.request_id,
-            created_at=now_us,
-        )
+    owner = organization_id or (actor.organization_id if actor else None)
+    rest = (
+        line_id,
+        actor.key_id if actor else None,
+        actor.user_id if actor else None,
+        actor.role if actor else None,
+        action,
+        subject_type,
+        subject_id,
+        msgspec.json.encode(details).decode(),
+        from_where.address,
+        from_where.request_id,
+        now_us,
     )
+    seq, hash_ = chain.append(connection, owner or chain.NODE, rest)
+    connection.execute(_INSERT, (owner, seq, *rest, hash_))
     return line_id
 
 

@@ -151,16 +151,23 @@ def versions(connection: Connection, model: str | None = None) -> list[PriceVers
     query = PriceTable.select().order_by(PriceTable.effective_at, peewee.SQL("rowid"))
     if model is not None:
         query = query.where(PriceTable.model == model)
-    return [
-        PriceVersion(
-            id=row.id,
-            model=row.model,
-            endpoint_id=row.endpoint_id,
-            effective_at_us=row.effective_at,
-            body=msgspec.convert(row.body, PriceBody),
-        )
-        for row in connection.run(query)
-    ]
+    return [_version(row) for row in connection.run(query)]
+
+
+def version(connection: Connection, version_id: str) -> PriceVersion | None:
+    """One version by its id, also one of a model that is gone."""
+    row = connection.first(PriceTable.select().where(PriceTable.id == version_id))
+    return None if row is None else _version(row)
+
+
+def _version(row: PriceTable) -> PriceVersion:
+    return PriceVersion(
+        id=row.id,
+        model=row.model,
+        endpoint_id=row.endpoint_id,
+        effective_at_us=row.effective_at,
+        body=msgspec.convert(row.body, PriceBody),
+    )
 
 
 def of(connection: Connection, model: str, endpoint_id: str | None) -> list[PriceVersion]:

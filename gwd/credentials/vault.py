@@ -12,7 +12,8 @@ from hashlib import sha256
 from typing import Final
 
 import msgspec
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gwd.credentials.keyring import KEY_BYTES, KeyRing
@@ -70,6 +71,27 @@ class Vault:
             raise CannotOpenError(
                 f"the {binding.purpose} of {binding.row_id} does not open with this key ring"
             ) from None
+
+    def sign(self, purpose: str, data: bytes) -> bytes:
+        """The node's Ed25519 signature, by a key for one purpose that comes from the pepper, which never changes."""
+        return self._signer(purpose).sign(data)
+
+    def public_key(self, purpose: str) -> bytes:
+        """What anybody verifies those signatures with."""
+        return self._signer(purpose).public_key().public_bytes_raw()
+
+    def has_signed(self, purpose: str, data: bytes, signature: bytes) -> bool:
+        """Whether a signature is the node's own over these data."""
+        try:
+            self._signer(purpose).public_key().verify(signature, data)
+        except InvalidSignature:
+            return False
+        return True
+
+    def _signer(self, purpose: str) -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(
+            hmac.digest(self._ring.pepper, f"gwd signs {purpose}".encode(), sha256)
+        )
 
     def check_value(self) -> bytes:
         """A value that tells this ring from any other; kept in the database to detect a wrong ring at start."""

@@ -57,7 +57,7 @@ class NightlyCheck:
 
 async def verified_apart(path: str) -> Verification:
     """All books recomputed by a process of its own. Raises RuntimeError when it does not get to its end."""
-    program = (sys.executable, "-m", "gwd.ledger", path)
+    program = (sys.executable, "-m", "gwd.proof", path)
     process = await asyncio.create_subprocess_exec(
         *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

@@ -11,7 +11,7 @@ Speaks to: store and core only. All functions run inside the caller's transactio
 """
 
 from gwd.ledger.account import LedgerBroken
-from gwd.ledger.audit import Verification, look_over, verify
+from gwd.ledger.audit import Verification, books, look_over, verify
 from gwd.ledger.book import Entry, EntryType
 from gwd.ledger.burn import LotKind
 from gwd.ledger.credit import (
@@ -28,6 +28,7 @@ from gwd.ledger.credit import (
 )
 from gwd.ledger.mend import Ahead, Mended, ahead, set_back
 from gwd.ledger.references import booked
+from gwd.ledger.replay import Difference
 from gwd.ledger.reports import (
     Balance,
     LedgerFilter,
@@ -59,6 +60,7 @@ from gwd.ledger.service import (
 __all__ = [
     "Ahead",
     "Balance",
+    "Difference",
     "Entry",
     "EntryType",
     "LedgerBroken",
@@ -77,6 +79,7 @@ __all__ = [
     "balance",
     "balance_record",
     "booked",
+    "books",
     "checkpoint",
     "entry_record",
     "expire",

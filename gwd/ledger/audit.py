@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from gwd.ledger import holds
 from gwd.ledger.replay import Difference, Replay
 from gwd.store.connection import Connection, Row
 
@@ -21,9 +22,6 @@ _ACCOUNT: Final = (
 _LOTS: Final = (
     "SELECT id, remaining_nano, debt_paid_nano, expires_at FROM lot WHERE organization_id = ?"
 )
-_RESERVATIONS: Final = (
-    "SELECT generation_id, amount_nano, state, boot_id FROM reservation WHERE organization_id = ?"
-)
 _CHARGES_BY_DAY: Final = """
     SELECT e.workspace_id, r.family_id, e.created_at / 86400000000, SUM(e.amount_nano)
     FROM entry AS e JOIN reservation AS r USING (generation_id)
@@ -33,17 +31,20 @@ _BYOK_BY_DAY: Final = """
         SUM(cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
             + cost_reasoning_nano + cost_request_fee_nano + cost_web_search_nano)
     FROM generation WHERE organization_id = ? AND byok = 1 GROUP BY 1, 2, 3"""
-_SPEND: Final = """
-    SELECT scope_id, day, charged_nano, byok_nano FROM spend WHERE scope_id = ?1
-        OR scope_id IN (SELECT id FROM workspace WHERE organization_id = ?1)
-        OR scope_id IN (SELECT family_id FROM api_key WHERE organization_id = ?1)
-        OR scope_id IN (SELECT family_id FROM reservation WHERE organization_id = ?1)
-        OR scope_id IN (SELECT workspace_id FROM reservation WHERE organization_id = ?1)"""
-_GENERATIONS: Final = """
-    SELECT id, status, cost_total_nano, cost_platform_fee_nano, insured, byok,
-        cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
-            + cost_reasoning_nano + cost_request_fee_nano + cost_web_search_nano + cost_platform_fee_nano
-    FROM generation WHERE organization_id = ?"""
+_SCOPES: Final = """
+    SELECT id FROM workspace WHERE organization_id = ?1
+    UNION SELECT family_id FROM api_key WHERE organization_id = ?1"""
+_SPEND: Final = "SELECT day, charged_nano, byok_nano FROM spend WHERE scope_id = ?"
+_STRAY_SPEND: Final = """
+    SELECT DISTINCT scope_id FROM spend WHERE scope_id NOT IN (SELECT organization_id FROM account)
+        AND scope_id NOT IN (SELECT id FROM workspace) AND scope_id NOT IN (SELECT family_id FROM api_key)
+        AND scope_id NOT IN (SELECT family_id FROM reservation)
+        AND scope_id NOT IN (SELECT workspace_id FROM reservation WHERE workspace_id IS NOT NULL)"""
+_STRAY_LOTS: Final = """
+    SELECT organization_id, id FROM lot WHERE organization_id NOT IN (SELECT organization_id FROM account)"""
+_REFERENCES: Final = (
+    "SELECT type, reference, seq, last_seq FROM credit_reference WHERE organization_id = ?"
+)
 
 _CACHES: Final = """
     SELECT a.organization_id, a.funding_nano + a.pool_nano + a.held_nano + a.spent_nano + a.expired_nano,
@@ -77,16 +78,48 @@ def verify(
 ) -> Verification:
     """Recompute one organization's books, or all. With `boot_id` no open hold of an earlier run is allowed (I18)."""
     names = organizations(connection) if organization_id is None else [organization_id]
-    checked = 0
-    differences: list[Difference] = []
-    for name in names:
-        books = _Books(connection, name)
-        books.check(boot_id)
-        checked += books.replay.seq
-        differences += books.replay.differences
+    parts = [books(connection, name, boot_id=boot_id) for name in names]
+    differences = [each for part in parts for each in part.differences]
+    differences += strays(connection, organization_id)
     return Verification(
-        ok=not differences, checked=checked, differences=tuple(differences[:MAX_DIFFERENCES])
+        ok=not differences,
+        checked=sum(part.checked for part in parts),
+        differences=tuple(differences[:MAX_DIFFERENCES]),
     )
+
+
+def books(
+    connection: Connection, organization_id: str, *, boot_id: str | None = None
+) -> Verification:
+    """One organization's books, without what `strays` finds."""
+    found = _Books(connection, organization_id)
+    found.check(boot_id)
+    return Verification(
+        ok=not found.replay.differences,
+        checked=found.replay.seq,
+        differences=tuple(found.replay.differences[:MAX_DIFFERENCES]),
+    )
+
+
+def strays(connection: Connection, organization_id: str | None = None) -> list[Difference]:
+    """What belongs to no entry or to nobody, in one pass over all books or those of one organization."""
+    found = [
+        ("I3", owner, f"{name} holds credit that its entry does not reserve")
+        for owner, name in holds.stray_holds(connection, organization_id)
+    ]
+    if organization_id is None:
+        found += [
+            ("I4", owner, f"the lot {lot_id} belongs to nobody")
+            for owner, lot_id in connection.rows(_STRAY_LOTS)
+        ]
+        found += [
+            ("I12", None, f"spend of {scope_id} belongs to nobody")
+            for (scope_id,) in connection.rows(_STRAY_SPEND)
+        ]
+    return [
+        Difference(invariant=invariant, organization_id=owner, message=message)
+        for invariant, owner, message in found
+    ]
 
 
 def organizations(connection: Connection) -> list[str]:
@@ -120,9 +153,12 @@ class _Books:
         self.replay.run()
         self._check_account()
         self._check_lots()
-        self._check_reservations(boot_id)
+        if self.replay.balances["held"] != sum(self.replay.open.values()):
+            self._wrong("I3", "held is not the sum of the open holds")
+        holds.check_holds(self._connection, self.replay, self._wrong, boot_id=boot_id)
+        holds.check_records(self._connection, self.replay, self._wrong)
+        self._check_references()
         self._check_spend()
-        self._check_generations()
 
     def _check_account(self) -> None:
         row = self._connection.row(_ACCOUNT, (self._organization_id,))
@@ -142,8 +178,8 @@ class _Books:
                 "I16",
                 f"the account names entry {row[6]} as its last, the entries end at {replay.seq}",
             )
-        if replay.seq and row[8] != replay.at_us and row[8] < replay.at_us:
-            self._wrong("I12", "the account's last ledger time is before that of its last entry")
+        if replay.seq and row[8] != replay.at_us:
+            self._wrong("I12", "the account's last ledger time is not that of its last entry")
         self._check_next_expiry(row[9])
 
     def _check_next_expiry(self, cached_us: int | None) -> None:
@@ -176,21 +212,13 @@ class _Books:
         if replay.debt_nano > 0 and remaining_sum > 0:
             self._wrong("I4", "there is debt while a lot holds credit")
 
-    def _check_reservations(self, boot_id: str | None) -> None:
-        replay = self.replay
-        seen = set()
-        for generation_id, amount_nano, state, held_by in self._rows(_RESERVATIONS):
-            seen.add(generation_id)
-            if replay.holds.get(generation_id) != amount_nano:
-                self._wrong("I3", f"{generation_id} holds {amount_nano}, its entry another amount")
-            if (state == "open") != (generation_id in replay.open):
-                self._wrong("I5", f"{generation_id} is {state}, its entries say otherwise")
-            if state == "open" and boot_id is not None and held_by != boot_id:
-                self._wrong("I18", f"{generation_id} is held by a run of the daemon that is over")
-        for generation_id in replay.holds.keys() - seen:
-            self._wrong("I3", f"{generation_id} is reserved in the ledger alone")
-        if replay.balances["held"] != sum(replay.open.values()):
-            self._wrong("I3", "held is not the sum of the open holds")
+    def _check_references(self) -> None:
+        booked = dict(self.replay.references)
+        for kind, reference, *seqs in self._rows(_REFERENCES):
+            if booked.pop((kind, reference), None) != tuple(seqs):
+                self._wrong("I15", f"the {kind} {reference} was booked by other entries")
+        for kind, reference in booked:
+            self._wrong("I15", f"the {kind} {reference} could be booked again")
 
     def _check_spend(self) -> None:
         expected: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
@@ -200,42 +228,16 @@ class _Books:
                     if scope_id is not None:
                         expected[scope_id, day][column] += nano
                         expected[scope_id, 0][column] += nano
-        for scope_id, day, charged_nano, byok_nano in self._rows(_SPEND):
-            if expected.pop((scope_id, day), [0, 0]) != [charged_nano, byok_nano]:
-                self._wrong(
-                    "I12", f"spend of {scope_id} on day {day} is not the sum of its charges"
-                )
+        scopes = {scope_id for scope_id, _ in expected} | {row[0] for row in self._rows(_SCOPES)}
+        for scope_id in sorted(scopes | {self._organization_id}):
+            for day, charged_nano, byok_nano in self._connection.rows(_SPEND, (scope_id,)):
+                if expected.pop((scope_id, day), [0, 0]) != [charged_nano, byok_nano]:
+                    self._wrong(
+                        "I12", f"spend of {scope_id} on day {day} is not the sum of its charges"
+                    )
         for (scope_id, day), nanos in expected.items():
             if any(nanos):
                 self._wrong("I12", f"spend of {scope_id} on day {day} is missing")
-
-    def _check_generations(self) -> None:
-        replay = self.replay
-        charged = dict(replay.charged)
-        for generation_id, status, total_nano, fee_nano, insured, byok, parts_nano in self._rows(
-            _GENERATIONS
-        ):
-            parts_owed_nano = (
-                0 if insured or status == "failed" else fee_nano if byok else parts_nano
-            )
-            if total_nano != parts_owed_nano:
-                self._wrong(
-                    "I11",
-                    f"the parts of {generation_id} add up to {parts_owed_nano}, not {total_nano}",
-                )
-            if total_nano != charged.pop(generation_id, 0):
-                self._wrong(
-                    "I17", f"{generation_id} cost {total_nano}, the ledger charged another amount"
-                )
-            end = replay.ends.get(generation_id)
-            if status == "succeeded" and end != "settlement":
-                self._wrong("I17", f"{generation_id} succeeded without a settlement")
-            if status == "failed" and (end == "settlement" or generation_id in replay.open):
-                self._wrong("I17", f"{generation_id} failed, but its hold was not released")
-            if status == "refused" and generation_id in replay.holds:
-                self._wrong("I17", f"{generation_id} was refused, but holds or held credit")
-        for generation_id in charged:
-            self._wrong("I17", f"a charge names {generation_id}, which has no record")
 
     def _rows(self, sql: str) -> list[Row]:
         return self._connection.rows(sql, (self._organization_id,))

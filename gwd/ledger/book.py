@@ -83,8 +83,8 @@ _SAVE: Final = (
 _NO_FLOOR: Final = -MAX_NANO
 _INSERT: Final = (
     "INSERT INTO entry (organization_id, seq, id, type, from_account, to_account, amount_nano, bucket, lot_id,"
-    " generation_id, key_id, workspace_id, reference, note, actor, balance_after_nano, created_at, hash)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " generation_id, key_id, workspace_id, reference, note, actor, balance_after_nano, created_at, hash, seal)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -155,8 +155,12 @@ class Book:
         reference: str | None = None,
         note: str | None = None,
         actor: str | None = None,
+        seal: str | None = None,
     ) -> None:
-        """Append one entry and move its amount between the two accounts that its type names, or `back`."""
+        """Append one entry and move its amount between the two accounts that its type names, or `back`.
+
+        `seal` is what it vouches for beside itself: a lot's expiry, the digest of a generation's record.
+        """
         origin, target = ROUTES[entry_type]
         if back:
             assert entry_type in BOTH_WAYS
@@ -183,8 +187,8 @@ class Book:
             self.balances["pool"],
             self.at_us,
         )
-        self._hash = chain.link(self._hash, row)
-        self._rows.append((*row, self._hash))
+        self._hash = chain.link(self._hash, row, seal)
+        self._rows.append((*row, self._hash, seal))
 
     def save(self, connection: Connection) -> None:
         """Write balances and entries. Raises LedgerBroken when the account moved under its own transaction."""
@@ -223,5 +227,5 @@ class Book:
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
-    """An entry from its columns in order; a hash after them is left out."""
+    """An entry from its columns in order; what follows them is left out."""
     return msgspec.convert(dict(zip(chain.COLUMNS, row, strict=False)), Entry)

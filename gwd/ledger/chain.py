@@ -1,7 +1,7 @@
 """The hash chain of one organization's entries: h(n) = SHA-256(h(n−1) ‖ canonical row n).
 
-The canonical row is the JSON array of an entry's columns in the order of `COLUMNS`. Changing that order or the
-encoding would break every chain written so far.
+The canonical row is the JSON array of an entry's columns in the order of `COLUMNS`, and of its seal where it has one.
+Changing that order or the encoding would break every chain written so far.
 """
 
 from hashlib import sha256
@@ -35,6 +35,6 @@ START: Final = b""
 _encode = msgspec.json.Encoder().encode
 
 
-def link(previous: bytes, row: Row) -> bytes:
-    """The hash of a row that follows `previous`."""
-    return sha256(previous + _encode(row)).digest()
+def link(previous: bytes, row: Row, seal: str | None = None) -> bytes:
+    """The hash of a row that follows `previous`. `seal` is what the entry vouches for beside itself."""
+    return sha256(previous + _encode(row if seal is None else (*row, seal))).digest()

@@ -75,6 +75,7 @@ def add_credit(
         reference=credit.reference,
         note=credit.note,
         actor=credit.actor,
+        seal=None if credit.expires_at_us is None else str(credit.expires_at_us),
     )
     book.save(connection)
     references.claim(connection, book, credit.type, credit.reference)

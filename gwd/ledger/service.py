@@ -145,9 +145,16 @@ def reserve(
 
 
 def settle(
-    connection: Connection, generation_id: str, cost_nano: int, *, now_us: int
+    connection: Connection,
+    generation_id: str,
+    cost_nano: int,
+    *,
+    now_us: int,
+    seal: str | None = None,
 ) -> Settlement:
     """Give back the whole hold and charge the exact cost, lot by lot; what exceeds all lots becomes debt.
+
+    `seal` is the digest of the record that goes with it, which the entry vouches for.
 
     Never fails for lack of funds. A generation that was settled or released before keeps its first result.
     Raises GenerationNotFound when it never held anything.
@@ -167,6 +174,7 @@ def settle(
         generation_id=generation_id,
         key_id=key_id,
         workspace_id=workspace_id,
+        seal=seal,
     )
     if cost_nano > 0:
         _charge(connection, book, generation_id, workspace_id, key_id, cost_nano)
@@ -185,7 +193,9 @@ def settle(
     )
 
 
-def release(connection: Connection, generation_id: str, *, now_us: int) -> Settlement | None:
+def release(
+    connection: Connection, generation_id: str, *, now_us: int, seal: str | None = None
+) -> Settlement | None:
     """Give back the whole hold and charge nothing. None when the generation never held anything.
 
     A generation that was settled or released before keeps its first result.
@@ -203,6 +213,7 @@ def release(connection: Connection, generation_id: str, *, now_us: int) -> Settl
         generation_id=generation_id,
         key_id=key_id,
         workspace_id=workspace_id,
+        seal=seal,
     )
     _close(connection, book, generation_id)
     return Settlement(

@@ -14,7 +14,7 @@ from typing import Final
 import apsw
 import msgspec
 
-from gwd import ledger
+from gwd import proof
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.credentials import keyring
 from gwd.management import setup
@@ -181,7 +181,7 @@ def _verified(connection: Connection, ring: Path) -> tuple[int, str]:
     assert damage is not None
     if damage[0] != "ok":
         return 0, f"the file is damaged: {' '.join(damage[0].split())}"
-    found = ledger.verify(connection)
+    found = proof.verify(connection)
     try:
         setup.check_ring(connection, keyring.read(ring))
     except (keyring.KeyRingError, setup.WrongKeyRingError) as error:
@@ -196,7 +196,8 @@ def _entries_in(database: Path) -> int | None:
         connection = open_connection(str(database), "reader")
         try:
             with transaction(connection, "DEFERRED"):
-                return ledger.verify(connection).checked
+                row = connection.row("SELECT COUNT(*) FROM entry")
+                return None if row is None else row[0]
         finally:
             connection.raw.close()
     except apsw.Error:

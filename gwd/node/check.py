@@ -7,10 +7,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.core.clock import Clock, iso
 from gwd.core.errors import InvalidRequest
+from gwd.core.text_file import read_text
 from gwd.credentials import keyring
+from gwd.credentials.vault import Vault
 from gwd.management import mend, setup
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
@@ -28,8 +30,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     wrong: tuple[str, ...] = ()
 
 
-def check(settings: Settings, clock: Clock) -> list[Finding]:
-    """Key ring, schema, file, foreign keys, time, ledger. Raises AlreadyRunningError while the node serves."""
+def check(settings: Settings, clock: Clock, head: Path | None = None) -> list[Finding]:
+    """Key ring, schema, file, foreign keys, time, ledger. Raises AlreadyRunningError while the node serves.
+
+    `head` is a file that `gwctl ledger head` printed: then the ledger must contain what it names.
+    """
     with _held(settings):
         pending = migrations.pending(str(settings.database))
         if pending:
@@ -49,7 +54,7 @@ def check(settings: Settings, clock: Clock) -> list[Finding]:
                     _file(connection),
                     _references(connection),
                     _time(connection, clock.now_us()),
-                    _ledger(connection),
+                    _ledger(connection, settings.keyring, head),
                 ]
         finally:
             connection.raw.close()
@@ -150,11 +155,26 @@ def _time(connection: Connection, now_us: int) -> Finding:
     return Finding(name="time", detail=f"the clock says {iso(now_us)}", wrong=wrong)
 
 
-def _ledger(connection: Connection) -> Finding:
-    found = ledger.verify(connection)
+def _ledger(connection: Connection, ring: Path, head: Path | None) -> Finding:
+    try:
+        kept = None if head is None else _kept(head, ring)
+    except (OSError, ValueError, keyring.KeyRingError) as error:
+        return Finding(name="ledger", detail="not verified", wrong=(f"{head}: {error}",))
+    found = proof.verify(connection, head=kept)
     wrong = tuple(
-        f"{item.invariant} {item.organization_id}: {item.message}" for item in found.differences
+        f"{item.invariant} {item.organization_id or 'the node'}: {item.message}"
+        for item in found.differences
     )
     return Finding(
-        name="ledger", detail=f"recomputed from its entries ({found.checked})", wrong=wrong
+        name="ledger",
+        detail=f"recomputed from its entries ({found.checked}), with every charge",
+        wrong=wrong,
     )
+
+
+def _kept(head: Path, ring: Path) -> proof.Head:
+    try:
+        given = msgspec.json.decode(read_text(head))
+    except msgspec.DecodeError as error:
+        raise ValueError(f"is no JSON: {error}") from None
+    return proof.read(given, Vault(keyring.read(ring)))

@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.core.money import usd_text
 from gwd.node.demo_vendor import CHAT_MODEL
 from gwd.store import Connection
@@ -110,7 +110,7 @@ def _books(
     newest_first, _ = ledger.list_entries(
         connection, organization_id, ledger.LedgerFilter(), limit=50, offset=0
     )
-    return newest_first[::-1], ledger.verify(connection)
+    return newest_first[::-1], proof.verify(connection)
 
 
 def _usd(amount: Decimal | int) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import Clock
 from gwd.core.errors import StorageUnavailable, UpstreamFailed
@@ -41,10 +41,10 @@ async def begin(store: Store, clock: Clock, *, boot_id: str, app_url: str) -> st
     if holds:
         log.info("resolved %d of %d holds of an earlier run", len(holds) - len(failed), len(holds))
     earlier = await store.read(quarantine.noted)
-    found = list(await store.read(ledger.look_over))
+    found = await store.read(proof.look_over)
     names = {hold.organization_id for hold in holds} if earlier is None else (None,)
     for name in names:
-        found += (await store.read(ledger.verify, name, boot_id=boot_id)).differences
+        found += (await store.read(proof.verify, name, boot_id=boot_id)).differences
     if found:
         log.error("the ledger does not add up: %s", found[:SHOWN])
         return f"the ledger does not add up: {found[0].message}"

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from gwd.activity import service as activity
-from gwd.activity.row import GenerationRow
+from gwd.activity.row import GenerationRow, digest
 from gwd.core.cost import Cost
 from gwd.core.extras import Applied
 from gwd.core.usage import Usage
@@ -33,11 +33,13 @@ def settle(
     None when the generation never held anything: then it is not recorded here either (its refusal was).
     """
     if not charged:
-        ended = ledger.release(connection, row.id, now_us=now_us)
+        ended = ledger.release(connection, row.id, now_us=now_us, seal=digest(row))
         if ended is not None and ended.first:
             activity.write(connection, _at(row, ended.at_us))
         return ended
-    settled = ledger.settle(connection, row.id, row.cost_total_nano, now_us=now_us)
+    settled = ledger.settle(
+        connection, row.id, row.cost_total_nano, now_us=now_us, seal=digest(row)
+    )
     if settled.first:
         byok_nano = _list_price(row) if row.byok else 0
         scopes = tuple(s for s in (row.organization_id, row.workspace_id, row.family_id) if s)

@@ -434,6 +434,7 @@ CASES: dict[str, Case] = {
     "POST /credits/adjustments": Case(build=body(amount=1, reason="a test"), success=201),
     "GET /notifications/events": ANY,
     "POST /ledger/verify": ANY,
+    "GET /ledger/head": ANY,
     "GET /credits/auto-topup": ANY,
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),

@@ -37,7 +37,7 @@ org list show create update settings
 workspace list show create update settings delete
 member list invite role remove invitations revoke accept
 credit balance grant purchase refund topup
-ledger list show verify
+ledger list show verify head
 budget list show set forecast delete
 usage summary export
 model list show add update alias deprecate retire undo-retire

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from gwctl.jsontext import loads
@@ -82,6 +83,24 @@ def test_verify_is_0_when_all_adds_up_and_1_on_any_difference(
     assert "lot led_3 is negative" in out
     assert "1 difference" in err
     assert json.loads(run("ledger", "verify", "--json").out) == found
+
+
+def test_a_head_is_printed_as_it_came_and_sent_back_as_it_was_kept(
+    run: Run, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    head = {"format": "gwd-head-1", "books": [{"entries": 3}], "signature": "c2ln"}
+    gateway.on("GET", "/ledger/head", {"data": head})
+    kept = tmp_path / "head.json"
+    kept.write_text(run("ledger", "head", "--all").out)
+    assert gateway.sent("GET", "/ledger/head").query["all"] == "true"
+    assert json.loads(kept.read_text()) == head
+    gateway.on("POST", "/ledger/verify", {"data": {"ok": True, "checked": 3, "differences": []}})
+    assert run("ledger", "verify", "--head", str(kept), "--all").code == 0
+    assert gateway.sent("POST", "/ledger/verify").body == {"all": True, "head": head}
+    kept.write_text("a head")
+    code, _, err = run("ledger", "verify", "--head", str(kept))
+    assert (code, "gwctl ledger head printed" in err) == (2, True)
+    assert run("ledger", "verify", "--head", str(tmp_path / "none.json")).code != 0
 
 
 def test_ledger_show_is_one_generation_and_exit_3_without_entries(

@@ -5,10 +5,12 @@ import sys
 import time
 
 import apsw
+import msgspec
 import pytest
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.credentials import keyring
+from gwd.credentials.vault import Vault
 from gwd.keys import admission, secret
 from gwd.store import migrations
 from gwd.store.connection import open_connection, transaction
@@ -58,6 +60,30 @@ def test_an_entry_changed_behind_the_triggers_breaks_the_chain(gwd, node):
     change(node, *(f"DROP TRIGGER {name}" for name in names), "UPDATE entry SET note = 'a gift'")
     done = gwd("check", "--config", "node")
     assert (done.code, "I16" in done.out) == (1, True)
+
+
+def test_a_history_that_was_cut_off_does_not_contain_the_head_that_was_kept(gwd, node, tmp_path):
+    vault = Vault(keyring.read(node / "keyring.json"))
+    connection = open_connection(str(node / "gwd.db"), "reader")
+    head = proof.take(connection, vault, now_us=0)
+    connection.raw.close()
+    kept = tmp_path / "head.json"
+    kept.write_bytes(msgspec.json.encode(head))
+    assert gwd("check", "--config", "node", "--head", str(kept)).code == 0
+    for spoilt in (b"a head", b"{}", msgspec.json.encode(head).replace(b"1970", b"1971")):
+        (tmp_path / "spoilt.json").write_bytes(spoilt)
+        done = gwd("check", "--config", "node", "--head", str(tmp_path / "spoilt.json"))
+        assert (done.code, "wrong  ledger: not verified" in done.out) == (1, True)
+    change(
+        node,
+        "DROP TRIGGER audit_no_delete",
+        "DELETE FROM audit",
+        "DELETE FROM audit_end",
+        "CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    )
+    assert gwd("check", "--config", "node").code == 0
+    done = gwd("check", "--config", "node", "--head", str(kept))
+    assert (done.code, "the audit trail was cut off" in done.out) == (1, True)
 
 
 def test_another_key_ring_is_found(gwd, node):

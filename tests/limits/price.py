@@ -12,7 +12,9 @@ from gwd.keys import admission
 from gwd.pipeline import settlement
 from gwd.store import Connection
 from tests.support.money import USD
-from tests.support.node import Gateway
+from tests.support.node import PRICES, Gateway
+
+PER_TOKEN_NANO = int(Decimal(PRICES["completion"]) * USD)
 
 
 def cents(number: int) -> Behaviour:
@@ -64,6 +66,8 @@ def _own_key_request(
 ) -> None:
     key = admission.state(connection, key_id)
     assert key is not None
+    price = connection.row("SELECT id FROM price WHERE model = 'demo/chat' ORDER BY rowid")
+    assert price is not None
     generation_id = mint("gen-")
     hold = ledger.NewReservation(
         generation_id=generation_id,
@@ -83,7 +87,12 @@ def _own_key_request(
         key_id=key.id,
         family_id=key.family_id,
         dialect="chat_completions",
+        model="demo/chat",
         status="succeeded",
+        finish_reason="stop",
+        tokens_output=list_nano // PER_TOKEN_NANO,
+        price=price[0],
+        fee_bps=fee_nano * 10_000 // list_nano,
         cost_completion_nano=list_nano,
         cost_platform_fee_nano=fee_nano,
         cost_total_nano=fee_nano,

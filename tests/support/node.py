@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest_asyncio
 
-from gwd import ledger, settings
+from gwd import ledger, proof, settings
 from gwd.core.clock import Clock, SystemClock
 from gwd.demo import SimulatedVendor
 from gwd.management.setup import NewNode
@@ -190,7 +190,7 @@ class Gateway:
         """The books add up, nothing is held, and the writer remembers nothing that is not so."""
         await self.at_rest()
         assert await self.store.write(untrue_facts) == []  # after all that was queued before
-        found = await self.store.read(ledger.verify)
+        found = await self.store.read(proof.verify)
         assert found.ok, found.differences
         assert await self.store.read(_open_holds) == []
 

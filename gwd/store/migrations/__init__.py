@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,15 @@ _HISTORY: Final = (
     "CREATE TABLE IF NOT EXISTS schema_history"
     " (name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT, WITHOUT ROWID"
 )
+
+
+_OBJECTS: Final = (
+    "SELECT type, name, tbl_name, sql FROM sqlite_master"
+    " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+)
+
+Schema = dict[tuple[str, str], tuple[str, str]]
+"""(kind, name): the table it is of, and its SQL."""
 
 
 class NewerSchemaError(RuntimeError):
@@ -61,6 +71,28 @@ def migrate(path: str, clock: Clock) -> list[str]:
         return todo
     finally:
         connection.raw.close()
+
+
+def schema_of(connection: Connection) -> Schema:
+    """The tables, indexes and triggers of a database."""
+    return {
+        (kind, name): (table, " ".join(sql.split()))
+        for kind, name, table, sql in connection.rows(_OBJECTS)
+    }
+
+
+@cache
+def schema() -> Schema:
+    """What all steps make of an empty database."""
+    raw = apsw.Connection(":memory:")
+    try:
+        connection = Connection(raw)
+        connection.execute(_HISTORY)
+        for name in names():
+            _step(name)(connection)
+        return schema_of(connection)
+    finally:
+        raw.close()
 
 
 def _pending(connection: Connection) -> list[str]:

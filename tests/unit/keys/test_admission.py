@@ -211,7 +211,7 @@ def test_open_holds_count_for_a_strict_key_only(stage: Stage):
     with pytest.raises(KeyLimitExceeded) as refused:
         stage.admit(key)
     assert "held by running requests" in refused.value.message
-    ledger.release(stage.connection, "gen-1", **now)
+    ledger.release(stage.connection, "gen-1", now_us=now["now_us"])
     stage.admit(key)
 
 

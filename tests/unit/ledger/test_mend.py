@@ -11,7 +11,7 @@ from gwd.ledger import LedgerFilter
 from gwd.ledger.book import Book
 from gwd.management.mend import mend_time
 from gwd.store.connection import Connection
-from tests.support.money import ORGANIZATION, USD, add, charge, hold, open_organization
+from tests.support.money import ORGANIZATION, USD, add, charge, give_back, hold, open_organization
 from tests.support.store import NOW_US, connection
 
 __all__ = ["connection"]
@@ -78,7 +78,7 @@ def test_the_entry_says_who_and_why_and_so_does_the_audit_trail(connection: Conn
 def test_mended_twice_nothing_comes_back_twice(connection: Connection) -> None:
     mend(connection)
     hold(connection, "gen-3", 3 * USD, now_us=AHEAD_US)
-    ledger.release(connection, "gen-3", now_us=AHEAD_US)
+    give_back(connection, "gen-3", now_us=AHEAD_US)
     (again,) = mend(connection, NOW_US + 1)
     # The hold of the second time ahead let the restored credit expire once more.
     assert again.restored_nano == 3 * USD

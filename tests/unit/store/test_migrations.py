@@ -5,9 +5,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.core.clock import SystemClock
-from gwd.ledger import LedgerFilter
+from gwd.ledger import LedgerFilter, chain
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
@@ -158,10 +158,66 @@ def test_the_table_of_entries_is_written_anew_with_all_that_hangs_on_it(
     with pytest.raises(apsw.ConstraintError, match="append-only"):
         connection.execute("UPDATE entry SET note = 'a gift'")
     copied = "INSERT INTO entry SELECT organization_id, 99, 'led_x', '{}', 'funding', 'pool', 0{} FROM entry LIMIT 1"
-    rest = ", bucket, lot_id, 'g', key_id, workspace_id, 'r', note, actor, 0, 0, hash"
+    rest = ", bucket, lot_id, 'g', key_id, workspace_id, 'r', note, actor, 0, 0, hash, seal"
     with pytest.raises(apsw.ConstraintError, match="CHECK"):
         connection.execute(copied.format("grant", rest))
     connection.execute(copied.format("clock", rest))
+    connection.raw.close()
+
+
+def test_books_of_before_the_chains_are_vouched_for_from_then_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries keep their hashes; lots that may still expire and audit lines are bound as the migration found them."""
+    path = str(tmp_path / "gwd.db")
+    before = [each for each in migrations.names() if each < "0005"]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        moved = ("funding", "pool", 5, "granted", "lot_1", *[None] * 6, 5, NOW_US)
+        row = (ORGANIZATION, 1, "led_1", "grant", *moved)
+        hash_ = chain.link(chain.START, row)
+        connection.execute(f"INSERT INTO entry VALUES ({', '.join('?' * 18)})", (*row, hash_))
+        connection.execute(
+            "INSERT INTO lot VALUES ('lot_1', ?, 'granted', 5, 5, 0, ?, ?)",
+            (ORGANIZATION, NOW_US + 9, NOW_US),
+        )
+        connection.execute(
+            "UPDATE account SET funding_nano = -5, pool_nano = 5, last_seq = 1, last_hash = ?, next_expiry_at = ?",
+            (hash_, NOW_US + 9),
+        )
+        for line in ("aud_1", "aud_2"):
+            connection.execute(
+                "INSERT INTO audit (id, organization_id, action, subject_type, created_at)"
+                " VALUES (?, ?, 'credit.grant', 'organization', ?)",
+                (line, ORGANIZATION, NOW_US),
+            )
+    connection.raw.close()
+
+    assert "0005_bound_facts" in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    for change, words in (
+        (None, None),
+        ("UPDATE lot SET expires_at = expires_at + 1", "does not expire when"),
+        ("UPDATE audit SET address = 'x' WHERE id = 'aud_1'", "hash of its content"),
+        (
+            "UPDATE audit SET details = '{}' WHERE action = 'ledger.bind_lots'",
+            "hash of its content",
+        ),
+    ):
+        connection.execute("BEGIN")
+        rule = connection.row("SELECT sql FROM sqlite_master WHERE name = 'audit_no_update'")
+        assert rule is not None
+        connection.execute("DROP TRIGGER audit_no_update")
+        if change is not None:
+            assert connection.execute(change) > 0
+        connection.execute(rule[0])
+        said = [each.message for each in proof.verify(connection).differences]
+        assert said == [] if words is None else any(words in each for each in said), said
+        connection.execute("ROLLBACK")
     connection.raw.close()
 
 

@@ -1,4 +1,4 @@
-"""`python -m gwd.ledger FILE`: all books recomputed in a process of its own, so that nobody waits for it.
+"""`python -m gwd.proof FILE`: all books recomputed in a process of its own, so that nobody waits for it.
 
 One organization after the other, each in its own snapshot; the outcome is one JSON object on standard output.
 """
@@ -9,14 +9,15 @@ from typing import Final
 
 import msgspec
 
-from gwd.ledger.audit import Verification, organizations, verify
+from gwd.ledger.audit import Verification, organizations
+from gwd.proof.books import joined, of_node, of_organization
 from gwd.store.connection import open_connection, transaction
 
 NICENESS: Final = 10
 
 
 def verify_file(path: str) -> Verification:
-    """What `verify` finds in the database of this path."""
+    """What `proof.verify` finds in the database of this path."""
     connection = open_connection(path, "reader")
     try:
         with transaction(connection, "DEFERRED"):
@@ -24,14 +25,12 @@ def verify_file(path: str) -> Verification:
         parts = []
         for name in names:
             with transaction(connection, "DEFERRED"):
-                parts.append(verify(connection, name))
+                parts.append(of_organization(connection, name))
+        with transaction(connection, "DEFERRED"):
+            parts.append(of_node(connection))
     finally:
         connection.raw.close()
-    return Verification(
-        ok=all(part.ok for part in parts),
-        checked=sum(part.checked for part in parts),
-        differences=tuple(each for part in parts for each in part.differences),
-    )
+    return joined(parts)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The proof that the ledger adds up: everything is recomputed from the entries and compared with what is cached.
 
 Read-only, in the caller's snapshot. It also looks at what must agree with the ledger elsewhere: spend counters and the
-costs of generations. Used by tests, by `POST /ledger/verify`, by `gwd check`, and nightly.
+costs of generations. `gwd.proof` adds what the ledger alone cannot know, and is what operators and the night run.
 """
 
 from collections import defaultdict

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from gwd import ledger
+from gwd import ledger, proof
 from gwd.demo import Behaviour, SimulatedVendor
 from gwd.store import Connection
 from gwd.store.connection import open_connection
@@ -179,7 +179,7 @@ class Harness:
         """Right after a start: the books add up, nothing is held, and what was acknowledged is there once."""
         connection = open_connection(self._database, "reader")
         try:
-            verified = ledger.verify(connection, boot_id="the run that has just begun")
+            verified = proof.verify(connection, boot_id="the run that has just begun")
             self.figures.wrong += map(str, verified.differences)
             held = ledger.open_reservations(connection)
             self.figures.wrong += [f"{hold.generation_id} is still held" for hold in held]

@@ -350,6 +350,8 @@ class _Reply:
         """Keep the connection if the body was received to its end, else cut it."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            if self._paused:
+                connection.resume()  # the next call on it has to hear its answer
             connection.release(whole=self._done and self._may_stay and self._fault is None)
 
     # --- the connection's side

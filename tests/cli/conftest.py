@@ -41,7 +41,9 @@ def gateway() -> Iterator[FakeGateway]:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh home: no profile, no variables of whoever runs the tests."""
-    for name in [n for n in os.environ if n.startswith(("GWCTL_", "NO_COLOR", "CLICOLOR"))]:
+    for name in [
+        n for n in os.environ if n.startswith(("GWCTL_", "NO_COLOR", "CLICOLOR")) or n == "CI"
+    ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("PAGER", "cat")

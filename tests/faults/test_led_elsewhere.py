@@ -18,6 +18,7 @@ from gwd.outbound.guard import Rules
 from gwd.pipeline.http_client import HttpClient
 from gwd.pipeline.proxied_client import ProxiedClient
 from gwd.pipeline.upstream import Timeouts, UpstreamFault, tls_context
+from gwd.store import Connection
 from tests.support.certificates import authority, server_tls
 from tests.support.node import PRICES, Gateway
 
@@ -234,15 +235,25 @@ async def ask(node: Gateway, model: str) -> httpx.Response:
     )
 
 
+def _begin_later(connection: Connection, model: str) -> None:
+    """The model's prices as a clock that was two hours ahead wrote them; rows of prices are not changed otherwise."""
+    guards = connection.rows(
+        "SELECT name, sql FROM sqlite_master WHERE tbl_name = 'price' AND type = 'trigger'"
+    )
+    for name, _ in guards:
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute(
+        "UPDATE price SET effective_at = effective_at + 7200000000 WHERE model = ?", (model,)
+    )
+    for _, made in guards:
+        connection.execute(made)
+
+
 async def test_a_catalog_that_was_born_after_the_clock_s_time_is_there_but_not_open(
     node: Gateway,
 ) -> None:
     slug, model = await served(node, "https://vendor.example/v1")
-    await node.store.write(
-        lambda connection: connection.execute(
-            "UPDATE price SET effective_at = effective_at + 7200000000 WHERE model = ?", (model,)
-        )
-    )
+    await node.store.write(_begin_later, model)
     await node.manage("PATCH", f"/catalog/providers/{slug}", {"name": "Again"})
     reply = await ask(node, model)
     error = reply.json()["error"]

@@ -104,6 +104,23 @@ async def test_connection_is_used_again_after_a_whole_answer(client: Upstream) -
     assert server.connections == 1
 
 
+async def test_connection_that_was_paused_hears_the_next_answer(
+    client: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that came whole but was given up unread has left its connection paused."""
+    monkeypatch.setattr(http_client, "HIGH_WATER_BYTES", 100)
+    large = b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n" + b"x" * 5_000
+    server, listening = await started(answers(large, OK))
+    async with listening:
+        reply = await client.send(server.call(), 5)
+        await asyncio.sleep(0.05)
+        reply.close()
+        reply = await client.send(server.call(), 1)
+        assert await reply.read_all(1) == b"{}"
+        reply.close()
+        assert server.connections == 1
+
+
 async def test_connection_is_cut_when_the_answer_was_not_read_to_its_end(client: Upstream) -> None:
     half = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{}"
     server, listening = await started(answers(half, OK))

@@ -1,10 +1,11 @@
 """What a route says of itself: where it is, who may call it, what it takes, and the name of its audit line.
 
 `path` is relative to the base path, its parameters in `<angle brackets>`. `query` are the only query parameters it
-takes. `action` names the audit line of what changes something.
+takes. `action` names the audit line of what changes something. `answers` is the type of a success's whole body, and
+`status` its status.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -25,6 +26,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[str, ...] = ()
     shape: type | None = None
     action: str | None = None
+    answers: Any = None
+    status: int = 200
     reads: bool = False
 
 
@@ -38,6 +41,8 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[str, ...] = ()
     shape: type | None = None
     action: str | None = None
+    answers: Any = None
+    status: int = 200
 
 
 class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,50 +55,114 @@ class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     query: tuple[str, ...] = ()
     access: Access = PUBLIC
+    answers: Any = None
+    status: int = 200
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a POST that needs none."""
 
 
-def get(path: str, access: Access, handler: Handler, *query: str) -> Route:
-    return Route(method="GET", path=path, access=access, handler=handler, query=query)
+def get(path: str, access: Access, handler: Handler, *query: str, answers: Any = None) -> Route:
+    return Route(
+        method="GET", path=path, access=access, handler=handler, query=query, answers=answers
+    )
 
 
-def list_(path: str, access: Access, handler: Handler, *query: str) -> Route:
+def list_(path: str, access: Access, handler: Handler, *query: str, answers: Any = None) -> Route:
     """A GET of many, in pages."""
-    return get(path, access, handler, *PAGING, *query)
+    return get(path, access, handler, *PAGING, *query, answers=answers)
 
 
-def walk(path: str, access: Access, handler: Handler, *query: str) -> Route:
+def walk(path: str, access: Access, handler: Handler, *query: str, answers: Any = None) -> Route:
     """A GET of many that grow at their head: in pages, or on from a place that an answer named."""
-    return get(path, access, handler, *WALKING, *query)
+    return get(path, access, handler, *WALKING, *query, answers=answers)
 
 
-def post(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
+def post(
+    path: str,
+    access: Access,
+    handler: Handler,
+    shape: type,
+    action: str,
+    *,
+    answers: Any = None,
+    status: int = 200,
+) -> Route:
     return Route(
-        method="POST", path=path, access=access, handler=handler, shape=shape, action=action
+        method="POST",
+        path=path,
+        access=access,
+        handler=handler,
+        shape=shape,
+        action=action,
+        answers=answers,
+        status=status,
     )
 
 
-def ask(path: str, access: Access, handler: Handler, shape: type) -> Route:
+def ask(path: str, access: Access, handler: Handler, shape: type, *, answers: Any = None) -> Route:
     """A POST that changes nothing."""
-    return Route(method="POST", path=path, access=access, handler=handler, shape=shape, reads=True)
-
-
-def put(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
     return Route(
-        method="PUT", path=path, access=access, handler=handler, shape=shape, action=action
+        method="POST",
+        path=path,
+        access=access,
+        handler=handler,
+        shape=shape,
+        reads=True,
+        answers=answers,
     )
 
 
-def patch(path: str, access: Access, handler: Handler, shape: type, action: str) -> Route:
+def put(
+    path: str,
+    access: Access,
+    handler: Handler,
+    shape: type,
+    action: str,
+    *,
+    answers: Any = None,
+) -> Route:
     return Route(
-        method="PATCH", path=path, access=access, handler=handler, shape=shape, action=action
+        method="PUT",
+        path=path,
+        access=access,
+        handler=handler,
+        shape=shape,
+        action=action,
+        answers=answers,
     )
 
 
-def delete(path: str, access: Access, handler: Handler, action: str, *query: str) -> Route:
+def patch(
+    path: str,
+    access: Access,
+    handler: Handler,
+    shape: type,
+    action: str,
+    *,
+    answers: Any = None,
+) -> Route:
     return Route(
-        method="DELETE", path=path, access=access, handler=handler, action=action, query=query
+        method="PATCH",
+        path=path,
+        access=access,
+        handler=handler,
+        shape=shape,
+        action=action,
+        answers=answers,
+    )
+
+
+def delete(
+    path: str, access: Access, handler: Handler, action: str, *query: str, answers: Any = None
+) -> Route:
+    return Route(
+        method="DELETE",
+        path=path,
+        access=access,
+        handler=handler,
+        action=action,
+        query=query,
+        answers=answers,
     )

@@ -1,0 +1,49 @@
+"""The envelopes of management answers: one record, a list with its count, a page of a growing list, a removal.
+
+A route's `answers` names one of these with its record, or a struct of its own; that type is what OpenAPI says.
+"""
+
+from typing import Annotated, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+T = TypeVar("T")
+
+TotalCount = Annotated[int, Meta(ge=0, description="How many there are in all, on every page.")]
+
+
+class One(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A single record under `data`."""
+
+    data: T
+
+
+class Listed(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A page of a list, and the count of all."""
+
+    data: list[T]
+    total_count: TotalCount
+
+
+class Walked(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A page of a list that grows at its head, with the places from which to go on."""
+
+    data: list[T]
+    total_count: Annotated[
+        int | None, Meta(description="How many there are in all; null where counting is left out.")
+    ]
+    next: Annotated[
+        str | None,
+        Meta(description="Give it as `after` for older records; null at the end of the list."),
+    ]
+    previous: Annotated[
+        str | None, Meta(description="Give it as `before` for what was added since this page.")
+    ]
+
+
+class Deleted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was removed."""
+
+    id: Annotated[str | None, Meta(description="The id of what was removed.")]
+    deleted: Literal[True] = True

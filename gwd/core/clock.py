@@ -28,8 +28,7 @@ class SystemClock:
     def now_us(self) -> int:
         return time.time_ns() // 1_000
 
-    def monotonic_s(self) -> float:
-        return time.monotonic()
+    monotonic_s = staticmethod(time.monotonic)
 
 
 class TimeError(ValueError):

@@ -29,28 +29,66 @@ class Reports:
     `reasoning_excluded` is the endpoint's flag: reasoning stands beside the answer's count, whatever the total says.
     """
 
+    __slots__ = ("_form", "_is_flagged", "_is_new", "_last", "_plain", "_reading", "_usage", "own")
+
     def __init__(self, form: Format, *, reasoning_excluded: bool = False) -> None:
         self.own: Json = {}
         self._form = form
         self._is_flagged = reasoning_excluded
-        self._custom = form.beside | {"reasoning"} if reasoning_excluded else form.beside
-        self._usual = _Placing(self._custom)
-        self._prompt = _Side()
-        self._answer = _Side()
-        self._is_rest = False
-        self._last: object = None
+        self._last: Json | None = None
+        self._plain: Json | None = None
+        self._reading: _Reading | None = None
         self._usage: Usage | None = None
-        self._is_current = True
+        self._is_new = False
 
     def add(self, reported: object, *, is_opening: bool = False) -> None:
         """One usage object. In one that opens an answer the answer's own count is a placeholder."""
         if not isinstance(reported, dict) or reported == self._last:
             return
         self._last = None if is_opening else reported
-        self._is_current = False
-        for name in self._form.own:
+        form, reading = self._form, self._reading
+        for name in form.own:
             if reported.get(name) is not None:
                 self.own[name] = reported[name]
+        if reading is None:
+            if self._plain is None and form.plain and not (is_opening or self._is_flagged):
+                self._usage = form.plain(reported)
+                if self._usage is not None:
+                    self._plain = reported
+                    return
+            reading = self._reading = _Reading(form, is_flagged=self._is_flagged)
+            if self._plain is not None:
+                reading.add(self._plain, is_opening=False)
+        reading.add(reported, is_opening=is_opening)
+        self._is_new = True
+
+    @property
+    def usage(self) -> Usage | None:
+        """What is known so far; None where nothing was reported of either side."""
+        if self._is_new and self._reading is not None:
+            self._usage, self._is_new = self._reading.known(), False
+        return self._usage
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both sides were counted."""
+        reading = self._reading
+        return self._plain is not None if reading is None else reading.is_whole
+
+
+class _Reading:
+    """The reports of one answer that cannot be taken at a glance."""
+
+    def __init__(self, form: Format, *, is_flagged: bool) -> None:
+        self._form = form
+        self._is_flagged = is_flagged
+        self._custom = form.beside | {"reasoning"} if is_flagged else form.beside
+        self._usual = _Placing(self._custom)
+        self._prompt = _Side()
+        self._answer = _Side()
+        self._is_rest = False
+
+    def add(self, reported: Json, *, is_opening: bool) -> None:
         said = self._form.read(reported)
         of_prompt, total = self._prompt.hear(said.prompt), count_of(said.total)
         prompt = self._prompt.after(of_prompt)
@@ -66,18 +104,10 @@ class Reports:
             self._answer.take(of_answer, answer, placing)
 
     @property
-    def usage(self) -> Usage | None:
-        """What is known so far; None where nothing was reported of either side."""
-        if not self._is_current:
-            self._usage, self._is_current = self._known(), True
-        return self._usage
-
-    @property
     def is_whole(self) -> bool:
-        """Whether both sides were counted."""
         return "count" in self._prompt.counts and "count" in self._answer.counts
 
-    def _known(self) -> Usage | None:
+    def known(self) -> Usage | None:
         prompt, answer = self._prompt, self._answer
         refused = prompt.is_refused or answer.is_refused
         unknown: tuple[Side, ...] = ()

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gwd.core.usage import count_of
+from gwd.core.usage import MAX_COUNT, Usage, count_of
 
 Json = dict[str, Any]
 
@@ -25,11 +25,13 @@ class Said(NamedTuple):
 class Format(msgspec.Struct, frozen=True, kw_only=True):
     """How one format reports: `beside` are the details that stand outside their count by custom.
 
+    `plain` reads what nearly every whole report is, in one step and to the same end; None for all others.
     `leaves_out_zeros`: an answer without a count is what the total leaves for it. `own` names fields of the usage
     object that are no token counts; they are kept as they come.
     """
 
     read: Callable[[Json], Said]
+    plain: Callable[[Json], Usage | None] | None = None
     beside: frozenset[str] = frozenset()
     leaves_out_zeros: bool = False
     own: tuple[str, ...] = ()
@@ -67,6 +69,60 @@ def _openai(reported: Json) -> Said:
         "reasoning": _first(made.get("reasoning_tokens"), reported.get("reasoning_tokens")),
     }
     return Said(prompt, answer, reported.get("total_tokens"))
+
+
+# What a report may hold besides the usual names that would have a say in its meaning.
+_RARE: Final = frozenset(
+    (
+        *("input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details"),
+        *("cached_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+        *("cache_creation", "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"),
+        "reasoning_tokens",
+    )
+)
+_RARE_INSIDE: Final = frozenset(
+    (
+        *("cache_write_tokens", "cache_creation_tokens", "cached_creation_tokens"),
+        "cache_creation_input_tokens",
+    )
+)
+_NO_DETAILS: Final[Json] = {}
+
+
+def _plain_openai(reported: Json) -> Usage | None:
+    """Counts under the usual names that add up, each detail inside its count."""
+    prompt, answer = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    inside = reported.get("prompt_tokens_details")
+    if inside is None:
+        inside = _NO_DETAILS
+    made = reported.get("completion_tokens_details")
+    if made is None:
+        made = _NO_DETAILS
+    if not (
+        type(prompt) is int
+        and type(answer) is int
+        and type(inside) is dict
+        and type(made) is dict
+        and _RARE.isdisjoint(reported)
+        and _RARE_INSIDE.isdisjoint(inside)
+    ):
+        return None
+    cached, reasoning = inside.get("cached_tokens"), made.get("reasoning_tokens")
+    if cached is None:
+        cached = 0
+    if reasoning is None:
+        reasoning = 0
+    if not (
+        type(cached) is int
+        and type(reasoning) is int
+        and 0 <= cached <= prompt
+        and 0 <= reasoning <= answer
+        and reported.get("total_tokens") == prompt + answer <= MAX_COUNT
+    ):
+        return None
+    return Usage(
+        input=prompt - cached, cache_read=cached, output=answer - reasoning, reasoning=reasoning
+    )
 
 
 def _anthropic(reported: Json) -> Said:
@@ -118,7 +174,7 @@ def _first(*values: object) -> object:
     return next((value for value in values if value is not None), None)
 
 
-OPENAI: Final = Format(read=_openai)
+OPENAI: Final = Format(read=_openai, plain=_plain_openai)
 ANTHROPIC: Final = Format(
     read=_anthropic,
     beside=frozenset({"cached", "written"}),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -326,3 +327,65 @@ def test_details_beside_add_up_to_the_total(
     usage = usage_of(report, OPENAI)
     assert usage is not None
     assert (usage.total, usage.clamped) == (total, False)
+
+
+careless = st.one_of(st.none(), st.integers(-1, 12), st.booleans(), st.just(MAX_COUNT), st.floats())
+names = st.sampled_from(
+    [
+        "prompt_tokens",
+        "completion_tokens",
+        "input_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "odd",
+    ]
+)
+details = st.one_of(
+    st.none(),
+    st.dictionaries(
+        st.sampled_from(
+            ["cached_tokens", "cache_write_tokens", "cache_creation_tokens", "audio_tokens"]
+        ),
+        careless,
+    ),
+)
+made = st.one_of(st.none(), st.dictionaries(st.sampled_from(["reasoning_tokens", "odd"]), careless))
+
+
+@given(
+    st.integers(-1, 20),
+    st.integers(-1, 20),
+    st.integers(-1, 3),
+    st.dictionaries(names, careless, max_size=1),
+    details,
+    made,
+)
+def test_a_report_taken_at_a_glance_means_what_a_careful_reading_says(
+    prompt: int,
+    answer: int,
+    off: int,
+    more: Report,
+    inside: Report | None,
+    made: Report | None,
+) -> None:
+    reported = {
+        "prompt_tokens": prompt,
+        "completion_tokens": answer,
+        "total_tokens": prompt + answer + (off if off > 0 else 0),
+        **({} if inside is None else {"prompt_tokens_details": inside}),
+        **({} if made is None else {"completion_tokens_details": made}),
+        **more,
+    }
+    careful = msgspec.structs.replace(OPENAI, plain=None)
+    assert known(OPENAI, [reported]) == known(careful, [reported])
+    later = {**reported, "completion_tokens": answer + 1}
+    assert known(OPENAI, [reported, later]) == known(careful, [reported, later])
+
+
+def test_nearly_every_report_is_taken_at_a_glance() -> None:
+    assert OPENAI.plain is not None
+    usual = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
+    inside = {"cached_tokens": 20, "audio_tokens": 0}
+    made = {"reasoning_tokens": 10, "accepted_prediction_tokens": 0}
+    for details in ({}, {"prompt_tokens_details": inside, "completion_tokens_details": made}):
+        assert OPENAI.plain(usual | details) is not None

@@ -39,17 +39,16 @@ from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
+from gwd.ledger import quarantine
 from gwd.management import mend, setup
 from gwd.outbound import OutboundClient
-from gwd.pipeline import quarantine, recovery
-from gwd.pipeline.beside import Beside
-from gwd.pipeline.clients import client_for
-from gwd.pipeline.dispatch import Dispatcher
-from gwd.pipeline.health import Health
-from gwd.pipeline.line import Line
-from gwd.pipeline.refusals import RefusalCounter
-from gwd.pipeline.state import PlanningState
-from gwd.pipeline.upstream import Timeouts, Upstream
+from gwd.pipeline.admit.refusals import RefusalCounter
+from gwd.pipeline.dispatch.beside import Beside
+from gwd.pipeline.dispatch.dispatch import Dispatcher
+from gwd.pipeline.inference import Line
+from gwd.pipeline.plan.health import Health
+from gwd.pipeline.plan.state import PlanningState
+from gwd.pipeline.settle import recovery
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings
 from gwd.store import Store
@@ -57,6 +56,8 @@ from gwd.store.ballast import Ballast
 from gwd.store.connection import require
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
+from gwd.upstream.base import Timeouts, Upstream
+from gwd.upstream.clients import client_for
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
 from gwd.vendors.base import Adapter
 

@@ -1,10 +1,12 @@
 """alerts: what happened that people want to hear of, and to whom each alert goes.
 
-Owns: the tables `alert`, `alert_mark`, `alert_setting`, `destination`, `delivery`.
-Does not own: when something is worth an alert (the rooms and use cases that raise it), how a delivery travels.
+Owns: the tables `alert`, `alert_mark`, `alert_setting`, `destination`, `delivery`; which thresholds a charge or a
+change of a limit crossed (`crossings`).
+Does not own: where the thresholds stand (keys, spend, ledger), other causes of alerts (the use cases that raise them),
+how a delivery travels.
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark lets each cause speak
 once; an alert never changes afterwards.
-Speaks to: orgs for addresses and settings.
+Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold.
 """
 
 from gwd.alerts.marks import Mark, clear, is_told, mark_once

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from gwd import budgets
+from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, PatchBudget
 from gwd.budgets import PutWorkspaceBudget as PutBudget
@@ -15,7 +16,6 @@ from gwd.core.periods import WINDOWS, Window
 from gwd.keys import service as keys
 from gwd.orgs import workspaces
 from gwd.orgs.workspaces import Workspace
-from gwd.pipeline import crossings
 from gwd.store import Connection
 
 SCOPES: Final[tuple[str, ...]] = get_args(budgets.Scope)

@@ -16,7 +16,7 @@ from gwd.core.ids import mint
 from gwd.dialects.messages import Messages
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Refused
-from gwd.pipeline.resolution import not_allowed, not_found
+from gwd.pipeline.plan.resolution import not_allowed, not_found
 from gwd.pricing.estimate import estimate_prompt
 
 

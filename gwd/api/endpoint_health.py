@@ -7,9 +7,9 @@ from gwd.api.node import Node
 from gwd.catalog.snapshot import Endpoint
 from gwd.core.clock import US_PER_S, iso
 from gwd.credentials.service import VendorKey
-from gwd.pipeline.health import Health
-from gwd.pipeline.rests import Rest
-from gwd.pipeline.routing import is_usable
+from gwd.pipeline.plan.health import Health
+from gwd.pipeline.plan.rests import Rest
+from gwd.pipeline.plan.routing import is_usable
 
 Record = dict[str, Any]
 State = Literal["healthy", "cooling_down", "outage", "disabled", "no_price", "no_credential"]

@@ -9,7 +9,7 @@ from gwd.catalog.lifecycle import Lifecycle
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import GatewayError
 from gwd.keys.rate_limit import Admitted, Refused
-from gwd.pipeline.routing import Planned
+from gwd.pipeline.plan.routing import Planned
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"

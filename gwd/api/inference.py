@@ -24,9 +24,9 @@ from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Admitted, Refused, unusable_bucket
 from gwd.pipeline import inference as line
+from gwd.pipeline.admit.ticket import Ticket, ticket_for
+from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
-from gwd.pipeline.line import Head
-from gwd.pipeline.ticket import Ticket, ticket_for
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, deleted, one, walked
 from gwd.keys import admission, endings, record, service
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
@@ -9,7 +10,6 @@ from gwd.keys.rotation import RotateKey
 from gwd.keys.service import Key
 from gwd.management import keys
 from gwd.orgs.settings import default_rate_limit, settings
-from gwd.pipeline import crossings
 from gwd.store import Connection
 
 

@@ -14,7 +14,7 @@ from gwd.core.cost import Price
 from gwd.core.errors import InvalidValue, ModelNotFound, Unauthenticated
 from gwd.core.request import EFFORTS
 from gwd.keys.models import allows
-from gwd.pipeline.routing import can_serve
+from gwd.pipeline.plan.routing import can_serve
 
 Record = dict[str, Any]
 MAX_LIMIT: Final = 1_000

@@ -6,13 +6,13 @@ from typing import Any, Literal
 import msgspec
 
 from gwd import ledger, proof
+from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, one, walked
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.ledger import Entry, LedgerFilter, LotKind, NewCredit
 from gwd.orgs import organizations, rights
-from gwd.pipeline import crossings
 from gwd.store import Connection
 
 MAX_NOTE = 500

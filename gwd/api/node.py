@@ -12,9 +12,9 @@ from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.outbound.guard import Rules
-from gwd.pipeline.line import Line
-from gwd.pipeline.refusals import RefusalCounter
-from gwd.pipeline.state import PlanningState
+from gwd.pipeline.admit.refusals import RefusalCounter
+from gwd.pipeline.inference import Line
+from gwd.pipeline.plan.state import PlanningState
 from gwd.replay.items import ItemMemory
 from gwd.settings import Settings
 from gwd.store import Store

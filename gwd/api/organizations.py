@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.core.money import usd_json
 from gwd.management import organizations as use_cases
@@ -9,7 +10,6 @@ from gwd.orgs import organizations
 from gwd.orgs import settings as settings_room
 from gwd.orgs.organizations import CreateOrganization, PatchAnyOrganization, PatchOrganization
 from gwd.orgs.settings import OrganizationState, PatchSettings
-from gwd.pipeline import crossings
 from gwd.store import Connection
 
 

@@ -10,7 +10,7 @@ from gwd.core.cost import Price
 from gwd.core.errors import Conflict, Fault, UpstreamFailed
 from gwd.core.request import Embed, Generate, Message, Request, TextPart
 from gwd.core.target import Target
-from gwd.pipeline.routing import credential_of, target_of
+from gwd.pipeline.plan.routing import credential_of, target_of
 
 LIMIT_S: Final = 30.0
 OUTPUT_TOKENS: Final = 16  # the least that every vendor takes

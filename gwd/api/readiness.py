@@ -5,7 +5,7 @@ from typing import Final
 from gwd.api.node import Node
 from gwd.core.errors import Draining, StorageUnavailable
 from gwd.core.vitals import WRITER_SILENCE_S
-from gwd.pipeline import quarantine
+from gwd.ledger import quarantine
 
 MAX_QUEUED: Final = 1_000
 

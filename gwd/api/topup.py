@@ -5,11 +5,11 @@ from typing import Any
 from msgspec import UnsetType
 
 from gwd import topup
+from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, one
 from gwd.api.money import require_self_service
 from gwd.core.errors import InvalidValue
 from gwd.management import topup as use_cases
-from gwd.pipeline import crossings
 from gwd.store import Connection
 
 

@@ -8,8 +8,8 @@ from gwd import ledger
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import StorageUnavailable, UpstreamFailed
 from gwd.core.node_clock import NodeClock
-from gwd.pipeline import recovery
 from gwd.pipeline.inference import Generation
+from gwd.pipeline.settle import recovery
 from gwd.store import Store
 
 SLACK_US: Final = 60 * US_PER_S

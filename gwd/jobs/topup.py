@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from gwd import topup
+from gwd.alerts import crossings
 from gwd.audit import service as audit
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.core.money import usd_json
@@ -14,7 +15,6 @@ from gwd.management.topup import binding
 from gwd.orgs.settings import is_deleted
 from gwd.outbound import Answer, OutboundClient
 from gwd.outbound.signature import headers
-from gwd.pipeline import crossings
 from gwd.store import Connection, Store
 
 EVENT: Final = "topup.requested"

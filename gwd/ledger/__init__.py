@@ -1,7 +1,8 @@
 """ledger: every movement of an organization's money, as double entries that are never changed.
 
 Owns: the accounts funding, pool (free), held, spent and expired of each organization, lots of credit, entries and
-their hash chain, reservations and how they end, the audit that recomputes all of it.
+their hash chain, reservations and how they end, the audit that recomputes all of it, the note that a node is in
+quarantine.
 Does not own: what a request costs (pricing), what was spent per scope (spend), limits (budgets, keys), why a hold is
 taken.
 Invariants: an entry moves one positive amount between two accounts (a hold of a free request may be 0); cached balances

@@ -8,13 +8,14 @@ never the settlement; the generation's exit always settles or releases its hold,
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from gwd.core import sse
 from gwd.core.clock import US_PER_S
+from gwd.core.counters import Counters
 from gwd.core.errors import (
     Draining,
     Fault,
@@ -22,23 +23,28 @@ from gwd.core.errors import (
     Unavailable,
 )
 from gwd.core.events import Event, Failed, collect
+from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect, Renderer, Reply
-from gwd.pipeline.admission import Admitted, Refused, Stale, admit
-from gwd.pipeline.attempt import Outcome
-from gwd.pipeline.bill import opening_usage
-from gwd.pipeline.books import Books, books_of, explain, given_up_row, show
-from gwd.pipeline.closing import Closing, given_up, late
-from gwd.pipeline.counting import count_bill, count_end
-from gwd.pipeline.line import Head, Line
-from gwd.pipeline.memory import recalled, remember
-from gwd.pipeline.outlet import Outlet
-from gwd.pipeline.progress import Meter
-from gwd.pipeline.quarantine import mistake, refusal
-from gwd.pipeline.routing import Plan, Planned, Refusal, plan
-from gwd.pipeline.settlement import abandon
-from gwd.pipeline.ticket import Ticket, refused_row
+from gwd.ledger.quarantine import mistake, refusal
+from gwd.pipeline.admit.admission import Admitted, Refused, Stale, admit
+from gwd.pipeline.admit.ticket import Ticket, refused_row
+from gwd.pipeline.client.head import Head
+from gwd.pipeline.client.outlet import Outlet
+from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.beside import Beside
+from gwd.pipeline.dispatch.dispatch import Dispatcher
+from gwd.pipeline.dispatch.memory import recalled, remember
+from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
+from gwd.pipeline.plan.state import PlanningState
+from gwd.pipeline.settle.bill import opening_usage
+from gwd.pipeline.settle.books import Books, books_of, explain, given_up_row, show
+from gwd.pipeline.settle.closing import Closing, given_up, late
+from gwd.pipeline.settle.counting import count_bill, count_end
+from gwd.pipeline.settle.progress import Meter
+from gwd.pipeline.settle.settlement import abandon
 from gwd.pricing.hold import Demand, measure
+from gwd.store import Store
 from gwd.vendors.base import Signatures
 
 STREAM_COMMIT_S: Final = 25.0
@@ -48,6 +54,26 @@ SETTLE_WAIT_S: Final = 10.0
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What the line needs; one for the node. `spawn` starts a supervised task.
+
+    `in_quarantine` tells that the ledger was found not to add up: then no vendor is called any more.
+    """
+
+    store: Store
+    state: PlanningState
+    dispatcher: Dispatcher
+    clock: NodeClock
+    boot_id: str
+    in_flight_cap: int
+    app_url: str
+    spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+    counters: Counters
+    beside: Beside
+    live: dict[str, "Generation"]
+    in_quarantine: Callable[[], bool]
 
 
 def start(

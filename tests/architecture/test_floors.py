@@ -17,13 +17,13 @@ LONG_FILES = {
     "gwd/__main__.py": "every command of the node with its arguments and its help",
     "gwd/wiring.py": "the node put together and taken apart",
     "gwd/pipeline/inference.py": "one generation, from its admission to its last byte",
-    "gwd/pipeline/http_client.py": "one HTTP/1.1 exchange, from a rested connection to the last byte",
+    "gwd/upstream/http_client.py": "one HTTP/1.1 exchange, from a rested connection to the last byte",
 }
 
 # A library is a decision of one place; elsewhere its use is an accident.
 PLACES_OF_LIBRARIES = {
-    "aiohttp": ("gwd/pipeline/proxied_client.py",),
-    "httptools": ("gwd/pipeline/http_client.py",),
+    "aiohttp": ("gwd/upstream/proxied_client.py",),
+    "httptools": ("gwd/upstream/http_client.py",),
     "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
     "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
     "apsw": ("gwd/store/", "gwd/node/", "gwd/api/doctor.py"),
@@ -85,7 +85,8 @@ def test_every_file_says_its_duty_in_its_first_line():
 
 
 def test_every_room_says_what_it_owns():
-    for path in sorted((ROOT / "gwd").glob("*/__init__.py")):
+    inner = (ROOT / "gwd" / "pipeline").glob("*/__init__.py")
+    for path in sorted([*(ROOT / "gwd").glob("*/__init__.py"), *inner]):
         said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         missing = [word for word in ("Owns:", "Does not own:", "Speaks to:") if word not in said]
         assert missing == [], f"{path.parent.name} does not say {missing}"
@@ -96,6 +97,8 @@ def test_the_map_of_the_readme_has_every_room_and_no_other():
     rooms = sorted(path.parent.name for path in (ROOT / "gwd").glob("*/__init__.py"))
     tree = readme.split("## The rooms", 1)[1].split("## Words", 1)[0]
     assert sorted(re.findall(r"^  (\w+)/ ", tree, re.MULTILINE)) == rooms
+    inner = sorted(path.parent.name for path in (ROOT / "gwd/pipeline").glob("*/__init__.py"))
+    assert sorted(re.findall(r"^    (\w+)/ ", tree, re.MULTILINE)) == inner
 
 
 @pytest.mark.parametrize("noun", [

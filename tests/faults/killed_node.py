@@ -12,10 +12,11 @@ from typing import Any
 
 from gwd import ledger, settings
 from gwd.node.serve import serve
-from gwd.pipeline import closing, inference
-from gwd.pipeline.closing import Closing
-from gwd.pipeline.dispatch import Dispatcher
+from gwd.pipeline import inference
+from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.inference import Generation
+from gwd.pipeline.settle import closing
+from gwd.pipeline.settle.closing import Closing
 from gwd.store import Store
 
 POINTS = (

@@ -15,10 +15,10 @@ import pytest_asyncio
 from gwd.core.target import UpstreamCall
 from gwd.outbound import OutboundClient
 from gwd.outbound.guard import Rules
-from gwd.pipeline.http_client import HttpClient
-from gwd.pipeline.proxied_client import ProxiedClient
-from gwd.pipeline.upstream import Timeouts, UpstreamFault, tls_context
 from gwd.store import Connection
+from gwd.upstream.base import Timeouts, UpstreamFault, tls_context
+from gwd.upstream.http_client import HttpClient
+from gwd.upstream.proxied_client import ProxiedClient
 from tests.support.certificates import authority, server_tls
 from tests.support.node import PRICES, Gateway
 

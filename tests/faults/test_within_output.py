@@ -134,7 +134,7 @@ async def test_oversized_event_breaks_a_stream_and_fails_a_whole_answer(
 async def test_oversized_body_is_not_read_to_its_end(
     node: Gateway, client: Client, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gwd.pipeline.http_client.MAX_BODY_BYTES", 100_000)
+    monkeypatch.setattr("gwd.upstream.http_client.MAX_BODY_BYTES", 100_000)
     comments = b": " + b"x" * 1_000 + b"\n\n"
     kind = "text/event-stream" if stream else "application/json"
     node.vendor.script.next(

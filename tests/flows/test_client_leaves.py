@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gwd.demo import Behaviour
-from gwd.pipeline.admission import admit
-from gwd.pipeline.closing import Closing
+from gwd.pipeline.admit.admission import admit
+from gwd.pipeline.settle.closing import Closing
 from gwd.pricing.tokens import estimate_text
 from gwd.store import Store
 from tests.flows.frames import frames_of, text_of

@@ -12,8 +12,8 @@ import pytest
 from gwd import ledger
 from gwd.demo import Behaviour
 from gwd.pipeline import inference
-from gwd.pipeline.routing import plan as plan_of
-from gwd.pipeline.situation import Situation
+from gwd.pipeline.plan.routing import plan as plan_of
+from gwd.pipeline.plan.situation import Situation
 from tests.flows.conftest import ORDER, A, B, Opened, add_backup
 from tests.flows.frames import error_of, receipt_of
 from tests.support.node import Gateway

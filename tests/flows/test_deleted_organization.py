@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from gwd.alerts import crossings
 from gwd.demo import Behaviour
-from gwd.pipeline import crossings
 from tests.flows.started import Started, reading, second_organization, started, stop, vendor
 from tests.support.node import Gateway
 
@@ -57,7 +57,7 @@ async def test_an_alert_that_cannot_be_raised_is_left_out_and_the_charge_stands(
         raise RuntimeError("no words")
 
     monkeypatch.setattr(crossings, "raise_budget", fails)
-    monkeypatch.setattr("gwd.pipeline.crossings.keys.standing", _cannot)
+    monkeypatch.setattr("gwd.alerts.crossings.keys.standing", _cannot)
     reply = await gateway.chat(stream=stream)
     assert reply.status_code == 200
     record = await gateway.generation(reply)

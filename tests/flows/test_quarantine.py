@@ -10,8 +10,7 @@ import pytest
 from gwd import ledger
 from gwd.demo import Behaviour
 from gwd.jobs.nightly import NightlyCheck, verified_apart
-from gwd.ledger import LedgerBroken
-from gwd.pipeline import quarantine
+from gwd.ledger import LedgerBroken, quarantine
 from gwd.wiring import RunningNode
 from tests.flows.clock import MovableClock
 from tests.flows.frames import error_of

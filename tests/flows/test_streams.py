@@ -12,8 +12,10 @@ import pytest
 from gwd.api import readers
 from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
-from gwd.pipeline import books, inference, outlet
-from gwd.pipeline.admission import Stale
+from gwd.pipeline import inference
+from gwd.pipeline.admit.admission import Stale
+from gwd.pipeline.client import outlet
+from gwd.pipeline.settle import books
 from gwd.pricing.tokens import estimate_text
 from tests.flows.conftest import ORDER, A, B
 from tests.flows.frames import error_of, frames_of, receipt_of, text_of

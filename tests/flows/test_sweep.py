@@ -8,7 +8,7 @@ import pytest
 
 from gwd import ledger
 from gwd.demo import Behaviour
-from gwd.pipeline.dispatch import Dispatcher
+from gwd.pipeline.dispatch.dispatch import Dispatcher
 from tests.flows.started import (
     Started,
     change,

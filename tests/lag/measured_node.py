@@ -13,7 +13,7 @@ from typing import Any
 
 from gwd import settings
 from gwd.node.serve import serve
-from gwd.pipeline.outlet import Outlet
+from gwd.pipeline.client.outlet import Outlet
 from gwd.wiring import RunningNode
 
 TICK = b"tick"

@@ -9,7 +9,7 @@ from gwd.activity.row import GenerationRow
 from gwd.core.ids import mint
 from gwd.demo import Behaviour
 from gwd.keys import admission
-from gwd.pipeline import settlement
+from gwd.pipeline.settle import settlement
 from gwd.store import Connection
 from tests.support.money import USD
 from tests.support.node import PRICES, Gateway

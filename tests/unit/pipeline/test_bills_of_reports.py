@@ -16,10 +16,10 @@ from gwd.core.request import Request
 from gwd.core.sse import SseSplitter
 from gwd.core.target import Target
 from gwd.core.usage import Usage
-from gwd.pipeline.attempt import Outcome
-from gwd.pipeline.bill import bill_of
-from gwd.pipeline.progress import Meter, decode
-from gwd.pipeline.routing import Planned
+from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.plan.routing import Planned
+from gwd.pipeline.settle.bill import bill_of
+from gwd.pipeline.settle.progress import Meter, decode
 from gwd.pricing.hold import measure
 from gwd.vendors.anthropic_messages import ADAPTER as ANTHROPIC
 from gwd.vendors.base import Adapter

@@ -4,8 +4,8 @@ import msgspec
 
 from gwd.core.extras import Applied, Factor
 from gwd.core.usage import Usage
-from gwd.pipeline import progress
-from gwd.pipeline.progress import Progress, Served
+from gwd.pipeline.settle import progress
+from gwd.pipeline.settle.progress import Progress, Served
 from tests.unit.pricing.builders import OPUS
 
 APPLIED = Applied(factors={"speed": Factor(value="fast", millionths=6_000_000)}, searches=2)

@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.core.extras import Sold
 from gwd.core.request import Generate, Request, TextPart, Tool, ToolChoice
-from gwd.pipeline.sale import as_sold
+from gwd.pipeline.dispatch.sale import as_sold
 from gwd.pricing.extras import sell
 from tests.unit.pricing.builders import OPUS, chat
 

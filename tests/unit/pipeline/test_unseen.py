@@ -21,7 +21,8 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.target import Flags, Target
-from gwd.pipeline.unseen import as_seen, prepared, question_begins
+from gwd.pipeline.dispatch.unseen import as_seen, prepared
+from gwd.pipeline.plan.media import question_begins
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_responses
 from gwd.vendors.base import Adapter
 from tests.golden.golden import target

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gwd import ledger, topup
+from gwd.alerts import crossings
 from gwd.alerts.service import AlertFilter, list_events
 from gwd.core.clock import us_from_iso
 from gwd.core.errors import InvalidValue
@@ -17,7 +18,6 @@ from gwd.credentials.vault import CannotOpenError, Vault
 from gwd.ledger import account
 from gwd.management import topup as use_case
 from gwd.outbound.guard import Rules
-from gwd.pipeline import crossings
 from gwd.store.connection import Connection
 from gwd.topup.decision import has_room, next_try_us
 from tests.support.money import ORGANIZATION, USD, open_organization

@@ -1,0 +1,52 @@
+"""Refusals before the line: recorded; those that a client can repeat at will are counted and written together.
+
+That is what the rate limit refuses, and every request with a key that may not act: one record per key, code and second.
+"""
+
+from typing import Final
+
+import msgspec
+
+from gwd.activity import service as activity
+from gwd.activity.row import GenerationRow
+from gwd.core.clock import US_PER_S
+from gwd.core.errors import Forbidden, GatewayError, RateLimited, Unauthenticated
+from gwd.pipeline.admit.ticket import Ticket, refused_row
+from gwd.store import Connection, Store, keeps_facts
+
+MAX_WAITING: Final = 10_000
+_REPEATED: Final = (RateLimited, Unauthenticated, Forbidden)
+
+
+class RefusalCounter:
+    """One for the node; `flush` is called once a second."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: dict[tuple[str, str, int], GenerationRow] = {}
+
+    def refuse(self, ticket: Ticket, error: GatewayError, now_us: int) -> None:
+        """Put a refusal on record without making the client wait for it."""
+        row = refused_row(ticket, error, now_us)
+        if not isinstance(error, _REPEATED):
+            self._store.submit(activity.write, row)
+            return
+        place = (ticket.key_id, error.code, row.created_at // US_PER_S)
+        counted = self._waiting.get(place)
+        if counted is not None:
+            row = msgspec.structs.replace(counted, occurrences=counted.occurrences + 1)
+        self._waiting[place] = row
+        if len(self._waiting) >= MAX_WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was counted."""
+        if self._waiting:
+            rows, self._waiting = list(self._waiting.values()), {}
+            self._store.submit(_write, rows)
+
+
+@keeps_facts
+def _write(connection: Connection, rows: list[GenerationRow]) -> None:
+    for row in rows:
+        activity.count_refusal(connection, row)

@@ -1,0 +1,17 @@
+"""How the answer of a generation begins."""
+
+import msgspec
+
+from gwd.core.errors import GatewayError
+from gwd.pipeline.plan.routing import Planned
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """How the answer begins: an error, a whole body, or (both None) a stream in the outlet.
+
+    `served` is the target that serves or is being tried; None when routing chose none.
+    """
+
+    served: Planned | None
+    body: bytes | None = None
+    error: GatewayError | None = None

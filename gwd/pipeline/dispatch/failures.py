@@ -1,0 +1,119 @@
+"""What the client is told when attempts failed (the table of api.md 6.5), before and inside an answer."""
+
+from typing import Any, Final
+
+from gwd.core.errors import (
+    ContentPolicyViolation,
+    ContextLengthExceeded,
+    EndpointsThrottled,
+    Fault,
+    GatewayError,
+    InternalError,
+    Overloaded,
+    Unavailable,
+    UpstreamFailed,
+    UpstreamRefused,
+)
+from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.plan.waiting import until
+
+_UNREACHABLE: Final = frozenset(("network", "timeout", "overloaded", "rate_limited"))
+_OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_access_denied"))
+
+
+def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> GatewayError:
+    """The error when no attempt gave output; `metadata.previous_errors` lists them all.
+
+    A client that allowed no fallbacks asked for the vendor's own answer, so it is told of a 529 as such.
+    """
+    failures = outcome.failures
+    if not failures:
+        return InternalError("the request could not be sent to any endpoint")
+    metadata: dict[str, Any] = {
+        "previous_errors": [
+            {
+                "provider": failure.planned.target.tag,
+                "code": failure.fault.reason,
+                "status": failure.fault.status,
+            }
+            for failure in failures
+        ]
+    }
+    last = failures[-1].fault
+    misled = _misled(outcome)
+    refused = [f.fault for f in failures if f.fault.reason == "bad_request"]
+    reasons = {failure.fault.reason for failure in failures} - {"bad_request"}
+    if last.reason == "bad_request" or (refused and reasons <= _OUR_ACCOUNT):
+        return _refused(refused[-1], metadata)
+    if reasons == {"rate_limited"}:
+        return until(
+            _wait_s(outcome, now_s) or 1,
+            EndpointsThrottled(
+                "every endpoint of this model is throttled; wait and try again", metadata=metadata
+            ),
+        )
+    if not allows_fallbacks and last.status == 529:
+        error = Overloaded("the vendor is overloaded; try again", metadata=metadata)
+        error.status = 529
+        return until(_wait_s(outcome, now_s), error)
+    if reasons <= _UNREACHABLE:
+        return until(
+            _wait_s(outcome, now_s),
+            Unavailable(
+                f"no endpoint of this model could be reached or is free; {misled or 'try again'}",
+                metadata=metadata,
+            ),
+        )
+    if reasons <= _OUR_ACCOUNT:
+        return UpstreamFailed(
+            "the gateway's access to this model's vendors does not work; its operator has to look at it",
+            metadata=metadata,
+        )
+    return UpstreamFailed(
+        f"the vendors of this model failed to answer; {misled or 'try again or name another model'}",
+        metadata=metadata,
+    )
+
+
+def _misled(outcome: Outcome) -> str:
+    """Where an address leads elsewhere or to somebody who is not trusted: no second try helps, so it is said which."""
+    return "; ".join(
+        dict.fromkeys(
+            f"{failure.planned.target.tag}: {failure.fault.message}"
+            for failure in outcome.failures
+            if failure.fault.detail in ("redirect", "certificate")
+        )
+    )
+
+
+def in_band_error(fault: Fault) -> GatewayError:
+    """The error inside an answer that had begun."""
+    metadata = {"provider_code": fault.code} if fault.code else None
+    match fault.reason:
+        case "overloaded":
+            return Overloaded(f"the vendor broke off: {fault.message}", metadata=metadata)
+        case "rate_limited":
+            return EndpointsThrottled(f"the vendor broke off: {fault.message}", metadata=metadata)
+        case "bad_request":
+            return _refused(fault, metadata or {})
+        case "auth_invalid" | "quota_exhausted" | "model_access_denied":
+            return UpstreamFailed("the vendor broke off the answer", metadata=metadata)
+        case "timeout" | "network" | "upstream_error":
+            return UpstreamFailed(f"the answer broke off: {fault.message}", metadata=metadata)
+
+
+def _refused(fault: Fault, metadata: dict[str, Any]) -> GatewayError:
+    if fault.code:
+        metadata = {**metadata, "provider_code": fault.code}
+    if fault.detail == "context_length":
+        return ContextLengthExceeded(fault.message, metadata=metadata)
+    if fault.detail == "content_policy":
+        return ContentPolicyViolation(fault.message, metadata=metadata)
+    return UpstreamRefused(fault.message, status=fault.status or 400, metadata=metadata)
+
+
+def _wait_s(outcome: Outcome, now_s: float) -> float | None:
+    """The soonest of the times that vendors named, or that we keep for those that named none."""
+    times = [outcome.opens_s, *(failure.opens_s for failure in outcome.failures)]
+    known = [opens_s for opens_s in times if opens_s is not None]
+    return max(0.0, min(known) - now_s) if known else None

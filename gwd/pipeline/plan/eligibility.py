@@ -1,0 +1,363 @@
+"""Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
+
+from collections.abc import Iterable, Sequence
+from math import inf, isinf
+from typing import Final
+
+import msgspec
+
+from gwd.catalog.snapshot import Endpoint, Model
+from gwd.core.clock import US_PER_S, iso
+from gwd.core.errors import (
+    ContextLengthExceeded,
+    EndpointsThrottled,
+    GatewayError,
+    NoAvailableEndpoint,
+    NoEligibleEndpoints,
+    UnsupportedContent,
+    UnsupportedTool,
+)
+from gwd.core.extras import hosted_tools, tool_kind
+from gwd.core.request import (
+    Embed,
+    FilePart,
+    ImagePart,
+    Part,
+    Request,
+    ToolResultPart,
+    UrlSource,
+    VendorFileSource,
+)
+from gwd.core.target import NO_FIELD_FOR
+from gwd.pipeline.plan.media import question_begins, takes_address
+from gwd.pipeline.plan.resolution import Wanted
+from gwd.pipeline.plan.situation import Situation
+from gwd.pipeline.plan.waiting import until
+from gwd.pricing.extras import leaves_no_tool, sell
+from gwd.pricing.hold import Demand
+
+_VENDOR_FILE: Final = "vendor_file"
+_LONGEST_WAIT_S: Final = 3_600.0  # behind it somebody is to look, not to wait
+_NO_CREDENTIAL: Final = "no_credential"
+_NO_TOOL: Final = "unsupported_tool"
+_MODALITY: Final = "modality"
+# Beside these an endpoint that was left out says nothing against the content being what stands in the way.
+_CHOSEN: Final = frozenset(
+    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "price")
+)
+_SOFT: Final = ("tools", "response_format", "verbosity")
+_ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
+_SAME: Final = {
+    "max_tokens": ("max_tokens", "max_completion_tokens"),
+    "max_completion_tokens": ("max_tokens", "max_completion_tokens"),
+    "reasoning": ("reasoning", "reasoning_effort", "include_reasoning"),
+    "reasoning_effort": ("reasoning", "reasoning_effort"),
+    "include_reasoning": ("reasoning", "include_reasoning"),
+    "logprobs": ("logprobs", "top_logprobs"),
+}
+
+
+class Exclusions:
+    """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
+
+    `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    `unseen` tells per model what of the question it cannot take.
+    `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
+    none yet by this clock.
+    """
+
+    def __init__(self) -> None:
+        self.reasons: set[str] = set()
+        self.unsupported: set[str] = set()
+        self.unsold: set[str] = set()
+        self.unseen: dict[str, str] = {}
+        self.context_length = 0
+        self.unavailable = False
+        self.retry_after_s: float | None = None
+        self.closed_for: set[str] = set()
+        self.closed: tuple[Wanted, Endpoint] | None = None
+        self.keyless: set[str] = set()
+        self.opens_at_us: int | None = None
+        self.now_us = 0
+
+    def close(self, wait_s: float, reason: str) -> None:
+        self.unavailable = True
+        self.closed_for.add(reason)
+        if isinf(wait_s):
+            return  # until somebody edits the key
+        soonest = self.retry_after_s
+        self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
+
+    def not_yet(self, at_us: int, now_us: int) -> None:
+        """An endpoint whose first price begins later."""
+        self.unavailable = True
+        self.now_us = now_us
+        self.opens_at_us = at_us if self.opens_at_us is None else min(self.opens_at_us, at_us)
+        wait_s = (at_us - now_us) / US_PER_S
+        if wait_s <= _LONGEST_WAIT_S:
+            self.retry_after_s = min(self.retry_after_s or inf, wait_s)
+
+
+class Media(msgspec.Struct, kw_only=True):
+    """Which kinds of pictures and files stand somewhere in a request."""
+
+    images: bool = False
+    image_urls: bool = False
+    files: bool = False
+    file_urls: bool = False
+    vendor_files: bool = False
+
+    def add(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            if isinstance(part, ImagePart):
+                self.images = True
+                self.image_urls = self.image_urls or isinstance(part.source, UrlSource)
+            elif isinstance(part, FilePart):
+                self.files = True
+                self.file_urls = self.file_urls or isinstance(part.source, UrlSource)
+            else:
+                continue
+            self.vendor_files = self.vendor_files or isinstance(part.source, VendorFileSource)
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the request's content asks of an endpoint: what the question holds it must take, the rest it had better."""
+
+    question: Media
+    earlier: Media
+    json_schema: bool
+
+
+def needs_of(request: Request) -> Needs:
+    question, earlier = Media(), Media()
+    body = request.body
+    if isinstance(body, Embed):
+        return Needs(question=question, earlier=earlier, json_schema=False)
+    begins = question_begins(body.messages)
+    for place, message in enumerate(body.messages):
+        (question if place >= begins else earlier).add(message.parts)
+        for part in message.parts:
+            if isinstance(part, ToolResultPart):
+                earlier.add(part.parts)
+    json_schema = body.output is not None and body.output.kind == "json_schema"
+    return Needs(question=question, earlier=earlier, json_schema=json_schema)
+
+
+def candidates(
+    entry: Wanted,
+    request: Request,
+    demand: Demand,
+    needs: Needs,
+    situation: Situation,
+    excluded: Exclusions,
+) -> list[Endpoint]:
+    """The endpoints of a model that can take the request, credentials and health aside."""
+    live = entry.model.live_endpoints
+    if not live:
+        excluded.unavailable = True
+    fitting = []
+    for endpoint in live:
+        reason = _excluded_by(endpoint, entry.model, request, demand, needs, situation)
+        if reason is None:
+            fitting.append(endpoint)
+            continue
+        excluded.reasons.add(reason)
+        if reason == "price" and (at_us := endpoint.opens_at_us(situation.now_us)) is not None:
+            excluded.not_yet(at_us, situation.now_us)
+        if reason == "context_length":
+            excluded.context_length = max(excluded.context_length, endpoint.context_length)
+        if reason == "require_parameters":
+            excluded.unsupported |= _unsupported(request, endpoint)
+            price = endpoint.price_at(situation.now_us)
+            assert price is not None
+            excluded.unsold |= set(sell(request, endpoint.adapter, price).refused)
+        if reason == _MODALITY:
+            excluded.unseen.setdefault(
+                entry.model.id, _unseen(endpoint, entry.model, needs.question)
+            )
+    seeing = [e for e in fitting if _sees(e, entry.model, request, needs.earlier)]
+    fitting = seeing or fitting
+    for word in _SOFT:
+        if word in request.sent_parameters:
+            supporting = [e for e in fitting if word in e.supported_parameters]
+            fitting = supporting or fitting
+    return fitting
+
+
+def _excluded_by(
+    endpoint: Endpoint,
+    model: Model,
+    request: Request,
+    demand: Demand,
+    needs: Needs,
+    situation: Situation,
+) -> str | None:
+    preferences, settings = request.preferences, situation.organization.settings
+    price = endpoint.price_at(situation.now_us)
+    if price is None:
+        return "price"
+    if settings.allowed_providers is not None and not is_named(
+        endpoint, settings.allowed_providers
+    ):
+        return "allowed_providers"
+    if preferences.only and not is_named(endpoint, preferences.only):
+        return "allowed_providers"
+    if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
+        return "ignored_providers"
+    if needs.question.vendor_files and endpoint.adapter != request.family:
+        return _VENDOR_FILE
+    if _unseen(endpoint, model, needs.question):
+        return _MODALITY
+    if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
+        return "structured_outputs"
+    sold = sell(request, endpoint.adapter, price)
+    if leaves_no_tool(request, sold):
+        return _NO_TOOL
+    if preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
+        return "require_parameters"
+    if demand.generates:
+        output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
+        if demand.prompt_bound + output > endpoint.context_length and (
+            demand.prompt_estimate * _ESTIMATE_SLACK + output > endpoint.context_length
+        ):
+            return "context_length"
+    return None
+
+
+def _unseen(endpoint: Endpoint, model: Model, media: Media) -> str:
+    """What of these pictures and files an endpoint cannot take, in plain words; empty where it takes all."""
+    if media.images and "image" not in model.input_modalities:
+        return "pictures"
+    if media.files and "file" not in model.input_modalities:
+        return "files"
+    if media.image_urls and not takes_address(endpoint.adapter, endpoint.flags, "image"):
+        return "pictures by their address"
+    if media.file_urls and not takes_address(endpoint.adapter, endpoint.flags, "file"):
+        return "files by their address"
+    return ""
+
+
+def _sees(endpoint: Endpoint, model: Model, request: Request, media: Media) -> bool:
+    foreign = media.vendor_files and endpoint.adapter != request.family
+    return not foreign and not _unseen(endpoint, model, media)
+
+
+def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
+    """Words the request uses that the endpoint, or its format, lacks under any of their equal names."""
+    supported = endpoint.supported_parameters - NO_FIELD_FOR.get(endpoint.adapter, frozenset())
+    return {
+        word
+        for word in request.sent_parameters
+        if not any(name in supported for name in _SAME.get(word, (word,)))
+    }
+
+
+def is_named(endpoint: Endpoint, names: Sequence[str]) -> bool:
+    return any(matches(endpoint, name) for name in names)
+
+
+def matches(endpoint: Endpoint, name: str) -> bool:
+    """A bare slug (or display name) names every endpoint of the provider, a full tag only that one."""
+    wanted = name.lower()
+    return wanted in (endpoint.tag, endpoint.provider, endpoint.provider_name.lower())
+
+
+def _refused_tools(request: Request, excluded: Exclusions) -> UnsupportedTool | None:
+    """The refusal where nothing but tools that no endpoint runs stands in the way."""
+    kinds = dict.fromkeys(tool_kind(str(tool.get("type"))) for tool in hosted_tools(request))
+    model = request.models[0]
+    if excluded.reasons == {_NO_TOOL}:
+        return UnsupportedTool(
+            f"no endpoint of `{model}` runs the tools of this request ({', '.join(kinds)}), and without them it would"
+            " be answered from nothing: declare a tool of your own, or name another model",
+            param="tools",
+        )
+    is_strict = excluded.reasons == {"require_parameters"} and not excluded.unsupported
+    if is_strict and excluded.unsold and excluded.unsold <= kinds.keys():
+        return UnsupportedTool(
+            f"no endpoint of `{model}` runs {', '.join(sorted(excluded.unsold))}: leave it out, or do without"
+            " provider.require_parameters",
+            param="tools",
+        )
+    return None
+
+
+def none_left(request: Request, demand: Demand, excluded: Exclusions) -> GatewayError:
+    if excluded.reasons == {"context_length"}:
+        return ContextLengthExceeded(
+            f"the request needs about {demand.prompt_estimate} prompt tokens"
+            f" and {demand.output_cap or 1} for the answer;"
+            f" the longest context of this model is {excluded.context_length}: shorten it or lower max_tokens",
+            metadata={
+                "context_length": excluded.context_length,
+                "prompt_tokens_estimate": demand.prompt_estimate,
+                "max_tokens": demand.output_cap,
+            },
+        )
+    if excluded.reasons == {_VENDOR_FILE}:
+        return UnsupportedContent(
+            f"a `file_id` names a file that another vendor keeps, which `{request.models[0]}` cannot read:"
+            " send the file's bytes or its URL"
+        )
+    refused = _refused_tools(request, excluded)
+    if refused is not None:
+        return refused
+    if excluded.unseen and not excluded.unavailable and excluded.reasons <= _CHOSEN:
+        return _unseen_content(request, excluded)
+    if excluded.reasons and not excluded.unavailable:
+        metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
+        why = ", ".join(sorted(excluded.reasons))
+        if unsupported := sorted(excluded.unsupported | excluded.unsold):
+            metadata["unsupported_parameters"] = unsupported
+            why += f" (unsupported: {', '.join(unsupported)})"
+        return NoEligibleEndpoints(
+            f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
+            metadata=metadata,
+        )
+    left_out: dict[str, object] = {}
+    reasons = excluded.reasons | ({_NO_CREDENTIAL} if excluded.keyless else set())
+    if reasons:
+        left_out["excluded_by"] = sorted(reasons)
+    wait_s = excluded.retry_after_s
+    if excluded.closed_for == {"rate_limited"}:
+        # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
+        return until(
+            wait_s,
+            EndpointsThrottled(
+                f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
+                metadata=left_out or None,
+            ),
+        )
+    return until(
+        wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=left_out or None)
+    )
+
+
+def _unseen_content(request: Request, excluded: Exclusions) -> UnsupportedContent:
+    """A 400 in plain words: agents show it, and take a 404 for a missing model."""
+    told = "; ".join(f"`{model}` cannot take {what}" for model, what in excluded.unseen.items())
+    by_address = any(what.endswith("address") for what in excluded.unseen.values())
+    remedy = "send the bytes as a data URL" if by_address else "leave it out"
+    what = "picture" if any("pictures" in each for each in excluded.unseen.values()) else "file"
+    return UnsupportedContent(
+        f"the last message holds a {what}: {told}. Please {remedy}, or use a model that takes it",
+        param="input" if request.dialect == "responses" else "messages",
+        metadata={"excluded_by": sorted(excluded.reasons)},
+    )
+
+
+def _why_none(request: Request, excluded: Exclusions) -> str:
+    """What is in the way, where it is known and time alone may not mend it."""
+    text = f"no endpoint of `{request.models[0]}` is available now"
+    if excluded.keyless:
+        names = ", ".join(f"`{name}`" for name in sorted(excluded.keyless))
+        return (
+            f"{text}: the gateway has no usable key for {names}, which its operator has to mend;"
+            " name another model until then"
+        )
+    if excluded.opens_at_us is not None:
+        return (
+            f"{text}: its first price begins at {iso(excluded.opens_at_us)}, and the gateway's clock says"
+            f" {iso(excluded.now_us)}; if that is wrong, its operator has to set the clock"
+        )
+    return f"{text}; try again later or name another model"

@@ -1,0 +1,158 @@
+"""From the names in a request to models of the catalog: suffixes, aliases, lifecycle, allow-lists."""
+
+from difflib import get_close_matches
+from typing import Final
+
+import msgspec
+
+from gwd.catalog.snapshot import Catalog, Model
+from gwd.core.clock import iso
+from gwd.core.errors import (
+    GatewayError,
+    ModelNotAllowed,
+    ModelNotFound,
+    ModelRetired,
+    UnsupportedParameter,
+    WrongEndpoint,
+)
+from gwd.core.request import (
+    Embed,
+    Request,
+)
+from gwd.keys.models import allows
+from gwd.pipeline.plan.situation import Situation, Sort
+
+MAX_COMPARED: Final = 1_000
+_SUFFIXES: Final[dict[str, "Sort"]] = {"nitro": "throughput", "floor": "price"}
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the request's model list, resolved."""
+
+    name: str
+    model: Model
+    sort: Sort | None
+    rank: int
+    forwarded_from: str | None
+
+
+class Rejected(Exception):
+    """A refusal found while resolving the request's models."""
+
+    def __init__(self, error: GatewayError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def resolve(request: Request, situation: Situation) -> tuple[list[Wanted], tuple[str, ...]]:
+    """The models of the request's names, and the names that nobody knows: those are passed over.
+
+    The refusal of the first is raised where nothing else is left.
+    """
+    found: list[Wanted] = []
+    unknown: list[str] = []
+    first_error: GatewayError | None = None
+    for rank, name in enumerate(request.models):
+        try:
+            entry = _resolve_one(name, rank, request, situation)
+        except Rejected as rejected:
+            # What is unknown or retired is skipped; whatever else is wrong with a name, the client must see.
+            if not isinstance(rejected.error, ModelNotFound | ModelRetired):
+                raise
+            if isinstance(rejected.error, ModelNotFound):
+                unknown.append(name)
+            first_error = first_error or rejected.error
+            continue
+        if all(entry.model.id != other.model.id for other in found):
+            found.append(entry)
+    if not found:
+        assert first_error is not None
+        raise Rejected(first_error)
+    return found, tuple(unknown)
+
+
+def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -> Wanted:
+    catalog, settings = situation.catalog, situation.organization.settings
+    slug, _, suffix = name.partition(":")
+    model = catalog.resolve(slug, situation.now_us)
+    if model is None or (suffix and suffix not in _SUFFIXES):
+        raise Rejected(not_found(name, catalog, param="models" if rank else "model"))
+    forwarded_from = None
+    if model.life.state(situation.now_us) == "retired":
+        successor = catalog.successor(model, situation.now_us)
+        if not settings.forward_retired_models or successor is None:
+            raise Rejected(_retired(model))
+        forwarded_from, model = model.id, successor
+    refusal = not_allowed(model, situation)
+    if refusal is not None:
+        raise Rejected(refusal)
+    if model.is_embedding != isinstance(request.body, Embed):
+        other = "/embeddings" if model.is_embedding else "/chat/completions"
+        raise Rejected(
+            WrongEndpoint(
+                f"model `{model.id}` does not work here; call {other} with it", param="model"
+            )
+        )
+    _check_reasoning(name, model, request)
+    return Wanted(
+        name=name,
+        model=model,
+        sort=_SUFFIXES.get(suffix),
+        rank=rank,
+        forwarded_from=forwarded_from,
+    )
+
+
+def not_allowed(model: Model, situation: Situation) -> ModelNotAllowed | None:
+    """The refusal where the key or its organization may not use the model."""
+    names = situation.catalog.names_of(model, situation.now_us)
+    for source, patterns in (
+        ("key", situation.allowed_models),
+        ("organization", situation.organization.settings.allowed_models),
+    ):
+        if not allows(patterns, model.id, names):
+            return ModelNotAllowed(
+                f"this {source} may not use model `{model.id}`; ask for it to be added to its allowed models",
+                param="model",
+                metadata={"allowed_models_source": source},
+            )
+    return None
+
+
+def _check_reasoning(name: str, model: Model, request: Request) -> None:
+    if isinstance(request.body, Embed) or request.body.reasoning is None or name.startswith("~"):
+        return
+    reasoning = request.body.reasoning
+    off = reasoning.enabled is False or reasoning.effort == "none"
+    live = model.live_endpoints
+    if off and live and all(e.flags.mandatory_reasoning for e in live):
+        raise Rejected(
+            UnsupportedParameter(
+                f"model `{model.id}` always reasons; ask for effort low instead of none",
+                param="reasoning",
+            )
+        )
+
+
+def not_found(name: str, catalog: Catalog, *, param: str = "model") -> ModelNotFound:
+    """The 404 of a name, with the nearest known ones."""
+    known = [*catalog.models, *catalog.aliases]
+    suggestions = get_close_matches(name[:100], known[:MAX_COMPARED], 3, 0.5)
+    if not suggestions and "/" not in name:
+        suggestions = [slug for slug in known if slug.split("/")[-1] == name][:3]
+    hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else "; GET /models lists all"
+    return ModelNotFound(
+        f"no model `{name[:100]}`{hint}",
+        param=param,
+        metadata={"requested_model": name[:100], "suggestions": suggestions},
+    )
+
+
+def _retired(model: Model) -> ModelRetired:
+    assert model.life.retired_at_us is not None
+    successor = model.life.successor
+    return ModelRetired(
+        f"model `{model.id}` is retired; use `{successor}`",
+        param="model",
+        metadata={"retired_at": iso(model.life.retired_at_us), "successor": successor},
+    )

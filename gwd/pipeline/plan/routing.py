@@ -1,0 +1,371 @@
+"""The plan of a request: which targets, in which order, or why none. A value computed from values; no I/O.
+
+The order of things is api.md 6.3: resolve names (resolution), filter endpoints (eligibility), order them, choose
+credentials.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from gwd.catalog.snapshot import Endpoint, Model
+from gwd.core.cost import Price
+from gwd.core.errors import GatewayError
+from gwd.core.extras import Sold
+from gwd.core.request import Request
+from gwd.core.target import Credential, Target
+from gwd.credentials.service import VendorKey
+from gwd.pipeline.plan.eligibility import (
+    Exclusions,
+    candidates,
+    is_named,
+    matches,
+    needs_of,
+    none_left,
+)
+from gwd.pipeline.plan.health import Health
+from gwd.pipeline.plan.resolution import Rejected, Wanted, resolve
+from gwd.pipeline.plan.situation import Situation, Sort
+from gwd.pricing import hold as holds
+from gwd.pricing.extras import sell
+from gwd.pricing.hold import Demand
+
+MAX_TARGETS: Final = 24
+_NOTHING_SOLD: Final = Sold()
+_NOBODY: Final = Credential(id="", secret="")
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """A target in the order of the plan, with what its receipt says of the routing.
+
+    `eligible` counts the endpoints of its model that could serve.
+    """
+
+    target: Target
+    hold_nano: int
+    rank: int
+    forwarded_from: str | None
+    strategy: str
+    sort: Sort | None
+    eligible: int
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Targets in the order they will be tried; never empty.
+
+    `opens_s` is when the first of those that cannot be tried now can be (on the monotonic clock), None without any.
+    `passed_over` are the names of the request's models that nobody knows.
+    """
+
+    targets: tuple[Planned, ...]
+    demand: Demand
+    opens_s: float | None = None
+    passed_over: tuple[str, ...] = ()
+    catalog_revision: int
+    organization_revision: int
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is no plan; `stage` places it among the checks: `model` before money, `endpoints` after it.
+
+    `closed` is the target that would have served if a key of its provider were usable now.
+    """
+
+    error: GatewayError
+    stage: Literal["model", "endpoints"]
+    closed: Planned | None = None
+    passed_over: tuple[str, ...] = ()
+    catalog_revision: int
+    organization_revision: int
+
+
+def plan(request: Request, situation: Situation, demand: Demand) -> Plan | Refusal:
+    """The plan of a request, or the refusal; both carry the revisions they were computed from."""
+    revisions: dict[str, Any] = {
+        "catalog_revision": situation.catalog.revision,
+        "organization_revision": situation.organization.revision,
+    }
+    try:
+        wanted, passed_over = resolve(request, situation)
+    except Rejected as rejected:
+        return Refusal(error=rejected.error, stage="model", **revisions)
+    needs = needs_of(request)
+    excluded = Exclusions()
+    pools = [candidates(entry, request, demand, needs, situation, excluded) for entry in wanted]
+    if request.preferences.sort and request.preferences.partition == "none":
+        found = _one_pool(wanted, pools, request, demand, situation, excluded)
+    else:
+        found = [
+            each
+            for entry, endpoints in zip(wanted, pools, strict=True)
+            for each in _targets(entry, endpoints, request, demand, situation, excluded)
+        ]
+    if not found:
+        return Refusal(
+            error=none_left(request, demand, excluded),
+            stage="endpoints",
+            closed=_closed(excluded, request, demand, situation),
+            passed_over=passed_over,
+            **revisions,
+        )
+    wait_s = excluded.retry_after_s
+    return Plan(
+        targets=_resting_last(found),
+        demand=demand,
+        opens_s=None if wait_s is None else situation.now_s + wait_s,
+        passed_over=passed_over,
+        **revisions,
+    )
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A target, and until when it rests; None while it is awake."""
+
+    planned: Planned
+    rests_until_s: float | None
+
+
+def _resting_last(found: list[_Found]) -> tuple[Planned, ...]:
+    """What rests is tried behind all that is awake, the soonest end first: a rest only orders."""
+    awake = [each.planned for each in found if each.rests_until_s is None]
+    resting = [(each.rests_until_s, each.planned) for each in found if each.rests_until_s]
+    resting.sort(key=lambda pair: pair[0])
+    # Places are kept for them: where everything awake fails, they are all that is left.
+    awake = awake[: max(MAX_TARGETS - len(resting), MAX_TARGETS // 2)]
+    return (*awake, *(planned for _, planned in resting))[:MAX_TARGETS]
+
+
+def _targets(
+    entry: Wanted,
+    endpoints: list[Endpoint],
+    request: Request,
+    demand: Demand,
+    situation: Situation,
+    excluded: Exclusions,
+) -> list[_Found]:
+    """The targets of one model in order, rests aside."""
+    order = request.preferences.order
+    if endpoints and order and not request.preferences.allow_fallbacks:
+        endpoints = [e for e in endpoints if is_named(e, order)]
+        if not endpoints:
+            excluded.reasons.add("allowed_providers")
+    keys_of = {e.id: _usable_keys(e, situation, excluded) for e in endpoints}
+    usable = [e for e in endpoints if keys_of[e.id]]
+    if endpoints and not usable and excluded.closed is None:
+        excluded.closed = (entry, endpoints[0])
+    sort = _sort_of(entry, request, situation)
+    found = [
+        _Found(
+            _planned(
+                entry, e, credential_of(key), len(usable), bool(order), sort, demand, situation
+            ),
+            until_s,
+        )
+        for e in _ordered(usable, order, sort, situation)
+        for key, until_s in keys_of[e.id]
+    ]
+    if not request.preferences.allow_fallbacks and not order:
+        awake = [each for each in found if each.rests_until_s is None]
+        return awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
+    return found
+
+
+def _closed(
+    excluded: Exclusions, request: Request, demand: Demand, situation: Situation
+) -> Planned | None:
+    if excluded.closed is None:
+        return None
+    entry, endpoint = excluded.closed
+    sort = _sort_of(entry, request, situation)
+    is_ordered = bool(request.preferences.order)
+    return _planned(entry, endpoint, _NOBODY, 0, is_ordered, sort, demand, situation)
+
+
+def _sort_of(entry: Wanted, request: Request, situation: Situation) -> Sort | None:
+    default = situation.organization.settings.default_provider_sort
+    return request.preferences.sort or entry.sort or default
+
+
+def _one_pool(
+    wanted: list[Wanted],
+    pools: list[list[Endpoint]],
+    request: Request,
+    demand: Demand,
+    situation: Situation,
+    excluded: Exclusions,
+) -> list[_Found]:
+    """`partition: none`: the endpoints of all models sorted together."""
+    found = [
+        each
+        for entry, endpoints in zip(wanted, pools, strict=True)
+        for each in _targets(entry, endpoints, request, demand, situation, excluded)
+    ]
+    there = {each.planned.target.endpoint_id for each in found}
+    everywhere = [e for pool in pools for e in pool if e.id in there]
+    position = {
+        e.id: place
+        for place, e in enumerate(
+            _ordered(everywhere, request.preferences.order, request.preferences.sort, situation)
+        )
+    }
+    return sorted(found, key=lambda each: position[each.planned.target.endpoint_id])
+
+
+def _usable_keys(
+    endpoint: Endpoint, situation: Situation, excluded: Exclusions
+) -> list[tuple[VendorKey, float | None]]:
+    """The platform's keys for an endpoint, the one whose prepaid credit ends soonest first (`expiry_first`).
+
+    Each with the end of its rest, None where it is awake; what is closed is left out.
+    """
+    usable: list[tuple[VendorKey, float | None]] = []
+    keys = situation.vendor_keys.get(endpoint.provider, ())
+    readable = [key for key in keys if is_usable(key, situation.now_us)]
+    if not readable:
+        excluded.keyless.add(endpoint.provider)
+    for key in readable:
+        rest = situation.health.rest(endpoint.id, key.id, situation.now_s)
+        if rest is not None and rest.is_closed:
+            excluded.close(rest.until_s - situation.now_s, rest.reason)
+        else:
+            usable.append((key, rest.until_s if rest is not None else None))
+    if not usable:
+        excluded.unavailable = True
+    if len(usable) > 1:
+        usable.sort(
+            key=lambda pair: (
+                pair[0].expires_at_us is None,
+                pair[0].expires_at_us or 0,
+                pair[0].sort_order,
+            )
+        )
+    return usable
+
+
+def is_usable(key: VendorKey, now_us: int) -> bool:
+    """Whether the key could be opened and its prepaid credit has not ended."""
+    return key.secret is not None and (key.expires_at_us is None or key.expires_at_us > now_us)
+
+
+def can_serve(
+    endpoint: Endpoint, keys: Sequence[VendorKey], health: Health, *, now_us: int, now_s: float
+) -> bool:
+    """Whether a request could be sent there now: it is live, has a price, and a key that is not closed."""
+    if not endpoint.is_live or endpoint.price_at(now_us) is None:
+        return False
+    for key in keys:
+        rest = health.rest(endpoint.id, key.id, now_s)
+        if is_usable(key, now_us) and not (rest is not None and rest.is_closed):
+            return True
+    return False
+
+
+def _ordered(
+    endpoints: list[Endpoint], order: Sequence[str], sort: Sort | None, situation: Situation
+) -> list[Endpoint]:
+    if len(endpoints) < 2:
+        return endpoints
+    listed: list[Endpoint] = []
+    for name in order:
+        listed += [e for e in endpoints if e not in listed and matches(e, name)]
+    rest = [e for e in endpoints if e not in listed]
+    if sort is not None:
+        return listed + _sorted(rest, sort, situation)
+    sick = [e for e in rest if situation.health.has_outage(e.id, situation.now_s)]
+    healthy = [e for e in rest if e not in sick]
+    return listed + _balanced(healthy, situation) + _sorted(sick, "price", situation)
+
+
+def _sorted(endpoints: list[Endpoint], sort: Sort, situation: Situation) -> list[Endpoint]:
+    health, now_s = situation.health, situation.now_s
+
+    def key(endpoint: Endpoint) -> tuple[bool, float, int, float]:
+        price = _mixed_price(endpoint, situation.now_us)
+        measured: float | None = None
+        if sort == "throughput":
+            speed = health.median_throughput(endpoint.id, now_s)
+            measured = None if speed is None else -speed
+        elif sort == "latency":
+            measured = health.median_ttft_s(endpoint.id, now_s)
+        else:
+            measured = 0.0
+        return measured is None, measured or 0.0, price, -endpoint.weight
+
+    return sorted(endpoints, key=key)
+
+
+def _balanced(endpoints: list[Endpoint], situation: Situation) -> list[Endpoint]:
+    """A weighted random pick (weight / price squared) first, the rest by price."""
+    if len(endpoints) < 2:
+        return endpoints
+    weights = [e.weight / max(1, _mixed_price(e, situation.now_us)) ** 2 for e in endpoints]
+    [first] = situation.rng.choices(endpoints, weights)
+    return [first, *_sorted([e for e in endpoints if e is not first], "price", situation)]
+
+
+def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
+    price = endpoint.price_at(now_us)
+    assert price is not None
+    return (3 * price.prompt_pico + price.completion_pico) // 4
+
+
+def _planned(
+    entry: Wanted,
+    endpoint: Endpoint,
+    credential: Credential,
+    eligible: int,
+    is_ordered: bool,  # noqa: FBT001 - the one fact of the request that the receipt's strategy shows
+    sort: Sort | None,
+    demand: Demand,
+    situation: Situation,
+) -> Planned:
+    price = endpoint.price_at(situation.now_us)
+    assert price is not None
+    sold = sell(demand.request, endpoint.adapter, price)
+    target = target_of(entry.model, endpoint, credential, price, sold)
+    hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
+    return Planned(
+        target=target,
+        hold_nano=max(1, hold.amount_nano),
+        rank=entry.rank,
+        forwarded_from=entry.forwarded_from,
+        strategy="ordered" if is_ordered else situation.organization.settings.routing_strategy,
+        sort=sort,
+        eligible=eligible,
+    )
+
+
+def credential_of(key: VendorKey) -> Credential:
+    assert key.secret is not None
+    return Credential(id=key.id, secret=key.secret)
+
+
+def target_of(
+    model: Model,
+    endpoint: Endpoint,
+    credential: Credential,
+    price: Price,
+    sold: Sold = _NOTHING_SOLD,
+) -> Target:
+    return Target(
+        endpoint_id=endpoint.id,
+        model=model.id,
+        vendor=model.vendor,
+        provider=endpoint.provider,
+        provider_name=endpoint.provider_name,
+        tag=endpoint.tag,
+        adapter=endpoint.adapter,
+        base_url=endpoint.base_url,
+        headers=endpoint.headers,
+        upstream_model=endpoint.upstream_model,
+        context_length=endpoint.context_length,
+        max_completion_tokens=endpoint.max_completion_tokens,
+        default_max_tokens=model.default_max_tokens,
+        supported_parameters=endpoint.supported_parameters,
+        flags=endpoint.flags,
+        price=price,
+        credential=credential,
+        sold=sold,
+        input_modalities=frozenset(model.input_modalities),
+    )

@@ -1,0 +1,28 @@
+"""All that a plan depends on besides the request, as one value."""
+
+import random
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from gwd.catalog.snapshot import Catalog
+from gwd.credentials.service import VendorKey
+from gwd.orgs.settings import OrganizationState
+from gwd.pipeline.plan.health import Health
+
+Sort = Literal["price", "throughput", "latency"]
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a plan depends on besides the request."""
+
+    catalog: Catalog
+    vendor_keys: Mapping[str, tuple[VendorKey, ...]]
+    organization: OrganizationState
+    allowed_models: tuple[str, ...] | None
+    health: Health
+    now_us: int
+    now_s: float
+    rng: random.Random
+    default_output_bound: int

@@ -1,0 +1,121 @@
+"""What plans are computed from, cached on the loop: the catalog with opened vendor keys, and organizations' settings.
+
+Both carry the revision they were read at. Each admission compares revisions in its own transaction; on a mismatch it
+asks for a fresh look (design decision 3), so nothing here can outlive the change of a right or a price.
+"""
+
+import random
+from collections.abc import Mapping
+
+from gwd.catalog import snapshot
+from gwd.catalog.snapshot import Catalog
+from gwd.core.clock import Clock
+from gwd.credentials import service as credentials
+from gwd.credentials.service import VendorKey
+from gwd.credentials.vault import Vault
+from gwd.orgs.settings import OrganizationState
+from gwd.orgs.settings import settings as organization_state
+from gwd.pipeline.plan.health import Health
+from gwd.pipeline.plan.situation import Situation
+from gwd.store import Connection, Store
+
+
+class PlanningState:
+    """One for the node; used from the event loop only."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        vault: Vault,
+        environment: Mapping[str, str],
+        health: Health,
+        clock: Clock,
+        default_output_bound: int,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._environment = environment
+        self.health = health
+        self._clock = clock
+        self._default_output_bound = default_output_bound
+        self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
+        self._catalog: Catalog | None = None
+        self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
+        self._organizations: dict[str, OrganizationState] = {}
+
+    async def situation(
+        self, organization_id: str, allowed_models: tuple[str, ...] | None
+    ) -> Situation:
+        """The situation for a caller's plan, from the cache where it is warm."""
+        catalog = self._catalog or await self.load()
+        organization = self._organizations.get(organization_id)
+        if organization is None:
+            organization = await self._store.read(organization_state, organization_id)
+            self._organizations[organization_id] = organization
+        return Situation(
+            catalog=catalog,
+            vendor_keys=self._vendor_keys,
+            organization=organization,
+            allowed_models=allowed_models,
+            health=self.health,
+            now_us=self._clock.now_us(),
+            now_s=self._clock.monotonic_s(),
+            rng=self._rng,
+            default_output_bound=self._default_output_bound,
+        )
+
+    async def load(self) -> Catalog:
+        """Read the catalog and open the vendor keys now."""
+        catalog, keys = await self._store.read(self._read)
+        grouped: dict[str, tuple[VendorKey, ...]] = {}
+        for key in keys:
+            grouped[key.provider] = (*grouped.get(key.provider, ()), key)
+        if self._catalog is None or catalog.revision != self._catalog.revision:
+            known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
+            self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
+        self.health.trouble.known(key.id for key in keys if key.in_trouble)
+        self._catalog, self._vendor_keys = catalog, grouped
+        return catalog
+
+    async def reload(self) -> None:
+        """Read everything again, the files of vendor keys too; keys that a vendor refused get a new chance."""
+        self.forget()
+        await self.load()
+        self.health.forget_credentials()
+
+    def write_trouble(self) -> None:
+        """Once a second: put on the credentials' records what their vendors said."""
+        news = self.health.trouble.take()
+        if news:
+            self._store.submit(credentials.note_trouble, news)
+
+    def forget(self, organization_id: str | None = None) -> None:
+        """Look again at the catalog and at one organization, or at all."""
+        self._catalog = None
+        if organization_id is None:
+            self._organizations.clear()
+        else:
+            self._organizations.pop(organization_id, None)
+
+    async def catalog(self) -> Catalog:
+        """The catalog for reading endpoints such as GET /models."""
+        return self._catalog or await self.load()
+
+    @property
+    def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:
+        """The platform's keys by provider, as the last load opened them."""
+        return self._vendor_keys
+
+    def key_problem(self, credential_id: str, key_ref: str | None) -> str | None:
+        """Why a platform credential cannot be used: a reference is looked at now, a stored key was at the last load."""
+        if key_ref is not None:
+            return credentials.referenced(key_ref, self._environment)[1]
+        known = (key for keys in self._vendor_keys.values() for key in keys)
+        return next((key.problem for key in known if key.id == credential_id), None)
+
+    def _read(self, connection: Connection) -> tuple[Catalog, list[VendorKey]]:
+        return (
+            snapshot.load(connection),
+            credentials.platform_keys(connection, self._vault, self._environment),
+        )

@@ -1,0 +1,53 @@
+"""What a generation adds to the node's counters, once, at its end."""
+
+import logging
+
+from gwd.core.clock import Clock
+from gwd.core.counters import Counters
+from gwd.pipeline.admit.ticket import Ticket
+from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.settle.bill import Bill
+from gwd.pricing.extras import unpriced
+from gwd.pricing.hold import Demand
+
+log = logging.getLogger(__name__)
+
+
+def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock) -> None:
+    """Its waits and its cancelled call; it has just been settled."""
+    if outcome.first_output_s is not None and ticket.stream:
+        counters.first_token.observe(outcome.first_output_s - outcome.started_s)
+    shown = outcome.serving or outcome.trying
+    if shown is not None:
+        counters.hosted_tools_dropped += len(shown.target.sold.refused_tools)
+    if outcome.finished is not None and outcome.last_output_s is not None:
+        counters.settlement.observe(max(0.0, clock.monotonic_s() - outcome.last_output_s))
+    elif outcome.client_left and outcome.trying is not None:
+        counters.attempts[outcome.trying.target.adapter, "cancelled"] += 1
+
+
+def count_bill(
+    counters: Counters, outcome: Outcome, bill: Bill, demand: Demand, hold_nano: int
+) -> None:
+    """Whose counts were billed, and whether the hold was a bound (reliability I7)."""
+    usage, demand = bill.usage, outcome.demand or demand
+    if usage.refused:
+        counters.usage_rejected += 1
+    elif usage.estimated:
+        counters.usage_estimated += 1
+    if usage.above_bound and outcome.serving is not None:
+        provider = outcome.serving.target.provider
+        counters.prompts_above_bound[provider] += 1
+        seen = counters.prompts_above_bound[provider]
+        if seen & (seen - 1) == 0:  # the first, and each time the number has doubled
+            log.warning(
+                "%s counted %d prompt tokens where the request has at most %d; billed as reported (%d such so far)",
+                provider, usage.input_total, demand.prompt_bound, seen,
+            )  # fmt: skip
+    if outcome.serving is not None:
+        target = outcome.serving.target
+        counters.unpriced_extras += unpriced(
+            outcome.given, target.price, target.adapter, target.sold
+        )
+    if bill.cost.total_nano > hold_nano:
+        counters.estimates_exceeded += 1

@@ -100,6 +100,8 @@ def is_free(kind: str) -> bool:
 
 def fills_prompt(sold: Sold) -> bool:
     """Whether the vendor runs tools whose results it counts as prompt, so that only the context bounds it."""
+    if not (sold.values or sold.tools or sold.searches):  # nearly always
+        return False
     runs = (_OF_THE_CLIENT.fullmatch(tool_kind(type_)) is None for type_ in sold.tools)
     return bool(sold.searches) or "mcp_servers" in sold.values or any(runs)
 

@@ -1,6 +1,6 @@
 """What a usage costs at a price: each class rounded once, the total is their sum (spec 2.2, design decision 1)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from math import prod
 from typing import Final
 
@@ -42,12 +42,11 @@ _ONCE: Final = Multiple()
 _PLAIN: Final = Applied()
 
 
-def multiple_of(millionths: Iterable[int]) -> Multiple:
+def multiple_of(millionths: Collection[int]) -> Multiple:
     """The product of factors, which stack."""
-    factors = tuple(millionths)
-    if not factors:
+    if not millionths:
         return _ONCE
-    return Multiple(above=prod(factors), below=ONE ** len(factors))
+    return Multiple(above=prod(millionths), below=ONE ** len(millionths))
 
 
 def cost(
@@ -66,7 +65,7 @@ def cost(
     fee, rounded down, is charged. An insured request is charged nothing and keeps its classes for information.
     """
     rates = rates_for(price, usage.input_total)
-    times = multiple_of(factor.millionths for factor in applied.factors.values())
+    times = multiple_of([factor.millionths for factor in applied.factors.values()])
     searches_nano = applied.searches * (price.web_search_nano or 0)
     parts = Cost(
         prompt_nano=times.nano(usage.input * rates.prompt_pico) + usage.images * price.image_nano,
@@ -96,6 +95,8 @@ def rates_for(price: Price, prompt_tokens: int) -> Rates:
 
     A tier holds for every token of the request, not only for those above its threshold.
     """
+    if not price.tiers:
+        return _rates(price)
     reached = [tier for tier in price.tiers if prompt_tokens > tier.above_prompt_tokens]
     if not reached:
         return _rates(price)
@@ -104,6 +105,8 @@ def rates_for(price: Price, prompt_tokens: int) -> Rates:
 
 def reachable_rates(price: Price, prompt_tokens: int) -> tuple[Rates, ...]:
     """Every set of rates that a prompt of at most `prompt_tokens` can end up with: the base and the tiers below."""
+    if not price.tiers:
+        return (_rates(price),)
     reached = (tier for tier in price.tiers if prompt_tokens > tier.above_prompt_tokens)
     return (_rates(price), *(_rates(tier) for tier in reached))
 

@@ -47,9 +47,7 @@ def prepared(adapter: Adapter, request: Request, target: Target) -> tuple[Reques
 def as_seen(adapter: Adapter, request: Request, target: Target) -> Request:
     """The request with a sentence in the place of what this target cannot take."""
     body = request.body
-    if not isinstance(body, Generate) or not any(
-        _media(message.parts) for message in body.messages
-    ):
+    if not isinstance(body, Generate) or not any(map(_holds_media, body.messages)):
         return request
     begins = question_begins(body.messages)
     sight = _Sight(adapter, request, target)
@@ -72,7 +70,7 @@ class _Sight:
         self.left_out = False
 
     def message(self, message: Message, *, is_earlier: bool) -> Message:
-        if not _media(message.parts):
+        if not _holds_media(message):
             return message
         parts = tuple(self._part(part, is_earlier=is_earlier) for part in message.parts)
         return msgspec.structs.replace(message, parts=parts)
@@ -121,9 +119,12 @@ def _sentence(part: Medium) -> str:
     return f"[{named}{at} stood here. This model cannot read it.]"
 
 
-def _media(parts: Iterable[Part]) -> bool:
-    return any(
-        isinstance(part, Medium)
-        or (isinstance(part, ToolResultPart) and any(isinstance(p, Medium) for p in part.parts))
-        for part in parts
-    )
+def _holds_media(message: Message) -> bool:
+    for part in message.parts:
+        if isinstance(part, TextPart):  # nearly always
+            continue
+        if isinstance(part, Medium):
+            return True
+        if isinstance(part, ToolResultPart) and any(isinstance(p, Medium) for p in part.parts):
+            return True
+    return False

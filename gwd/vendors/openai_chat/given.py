@@ -26,8 +26,8 @@ def _searches(usage: object) -> int | None:
     if not isinstance(usage, dict):
         return None
     tools = usage.get("server_tool_use")
-    for counts in (usage, tools if isinstance(tools, dict) else {}):
+    for counts in (usage, tools) if isinstance(tools, dict) else (usage,):
         for name in _COUNTS:
-            if (number := count_of(counts.get(name))) is not None:
+            if name in counts and (number := count_of(counts[name])) is not None:
                 return number
     return None

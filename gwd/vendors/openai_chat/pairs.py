@@ -27,7 +27,8 @@ class Pairs:
                     turns = self._calls[part.call_id]
                     if not turns or turns[-1] != index:
                         turns.append(index)
-        self._ends = _answers_to_the_user(messages)
+        self._messages = messages
+        self._ends: list[int] | None = None
 
     def results(
         self, index: int, call_id: str, count: int
@@ -36,6 +37,8 @@ class Pairs:
 
         A slow tool may report when the assistant has gone on already; a call that uses an id again owns what follows.
         """
+        if self._ends is None:
+            self._ends = _answers_to_the_user(self._messages)
         turns = self._calls[call_id]
         later = bisect_left(turns, index + 1)
         end = self._ends[index]

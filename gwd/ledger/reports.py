@@ -16,20 +16,13 @@ from gwd.store.connection import Connection
 from gwd.store.walk import unknown_place
 
 ENTRY_TYPES: Final[tuple[str, ...]] = get_args(EntryType)
-CREDIT_TYPES: Final = (
-    "purchase",
-    "grant",
-    "refund",
-    "expiry",
-    "adjustment",
-    "clock",
-    "restoration",
-)
+REQUEST_TYPES: Final = ("reservation", "settlement", "release", "charge")
+_IS_OF_CREDIT: Final = " AND ".join(f"type <> '{name}'" for name in REQUEST_TYPES)
+"""As the index of the entries that are no request's says it."""
+_OF_CREDIT: Final = peewee.SQL(_IS_OF_CREDIT)
 _SET_BACK: Final = (
-    f"SELECT 1 FROM entry WHERE organization_id = ? AND type = 'clock'"  # noqa: S608
-    f" AND type IN ({', '.join(map(repr, CREDIT_TYPES))}) LIMIT 1"
+    f"SELECT 1 FROM entry WHERE organization_id = ? AND type = 'clock' AND {_IS_OF_CREDIT} LIMIT 1"  # noqa: S608
 )
-_OF_CREDIT: Final = peewee.SQL(f"type IN ({', '.join(map(repr, CREDIT_TYPES))})")
 _TIME_OF: Final = (
     "SELECT created_at FROM entry WHERE organization_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
 )
@@ -151,8 +144,8 @@ def list_entries(
         query = query.where(EntryRow.created_at < wanted.to_us)
     if wanted.type is not None:
         query = query.where(EntryRow.type == wanted.type)
-        if wanted.type in CREDIT_TYPES:
-            query = query.where(_OF_CREDIT)  # as the index of these few entries says it
+        if wanted.type not in REQUEST_TYPES:
+            query = query.where(_OF_CREDIT)
     if wanted.generation_id is not None:
         opened, ended, last = _seqs(connection, organization_id, wanted.generation_id)
         query = query.where((EntryRow.seq == opened) | EntryRow.seq.between(ended, last))

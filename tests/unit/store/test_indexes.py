@@ -1,0 +1,28 @@
+"""The indexes of what every request writes cost it no more than their entries."""
+
+import re
+from pathlib import Path
+
+from gwd.core.clock import SystemClock
+from gwd.store.connection import open_connection
+from gwd.store.migrations import migrate
+
+WRITTEN_BY_REQUESTS = ("entry", "reservation", "generation", "spend", "account", "lot")
+
+
+def test_no_index_of_what_requests_write_is_judged_by_a_long_list(tmp_path: Path) -> None:
+    """Of a list of more than two SQLite builds a table, for every row that is written."""
+    path = str(tmp_path / "gwd.db")
+    migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    indexes = connection.rows(
+        "SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+    )
+    connection.raw.close()
+    assert [
+        sql
+        for table, sql in indexes
+        if table in WRITTEN_BY_REQUESTS
+        for listed in re.findall(r"\bIN \(([^)]*)\)", sql)
+        if listed.count(",") > 1
+    ] == []

@@ -13,7 +13,8 @@ from typing import Any
 from gwd import ledger, settings
 from gwd.node.serve import serve
 from gwd.pipeline import inference
-from gwd.pipeline.dispatch.dispatch import Dispatcher
+from gwd.pipeline.client.side import ClientSide
+from gwd.pipeline.dispatch.dispatch import Dispatch
 from gwd.pipeline.inference import Generation
 from gwd.pipeline.settle import closing
 from gwd.pipeline.settle.closing import Closing
@@ -54,9 +55,9 @@ def lay(point: str, count: int) -> None:
         case "after the hold's commit":
             _after_write(lambda fn: fn.__name__ == "admit", reach)
         case "before dispatch":
-            _before(Dispatcher, "run", reach)
+            _before(Dispatch, "run", reach)
         case "at the first output":
-            _before(Generation, "begin", reach)
+            _before(ClientSide, "begin", reach)
         case "after a checkpoint":
             _after_write(lambda fn: fn is ledger.checkpoint, reach)
         case "when the vendor has finished":
@@ -64,7 +65,7 @@ def lay(point: str, count: int) -> None:
         case "inside the settlement's transaction":
             _after(closing, "settle", reach)
         case "after the settlement's commit":
-            _before(Generation, "_close", reach)
+            _before(ClientSide, "close", reach)
         case "never settles":
             _never_settle()
         case _:

@@ -181,7 +181,7 @@ class Interloper:
             self.plans += 1
             return plan_of(request, situation, demand)
 
-        async def interrupted(generation: Any) -> Any:
+        async def interrupted(generation: Any, demand: Any) -> Any:
             state = generation._line.state
             situation = state.situation
 
@@ -194,7 +194,7 @@ class Interloper:
 
             monkeypatch.setattr(state, "situation", meddled)
             try:
-                return await admit(generation)
+                return await admit(generation, demand)
             finally:
                 monkeypatch.setattr(state, "situation", situation)
 

@@ -14,7 +14,7 @@ from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
 from gwd.pipeline import inference
 from gwd.pipeline.admit.admission import Stale
-from gwd.pipeline.client import outlet
+from gwd.pipeline.client import outlet, side
 from gwd.pipeline.settle import books
 from gwd.pricing.tokens import estimate_text
 from tests.flows.conftest import ORDER, A, B
@@ -28,8 +28,8 @@ SLOW = Behaviour(first_event_delay_s=0.5)
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status line goes out after a tenth of a second, signs of life every twentieth."""
-    monkeypatch.setattr(inference, "STREAM_COMMIT_S", 0.1)
-    monkeypatch.setattr(inference, "KEEPALIVE_S", 0.05)
+    monkeypatch.setattr(side, "STREAM_COMMIT_S", 0.1)
+    monkeypatch.setattr(side, "KEEPALIVE_S", 0.05)
 
 
 async def charged_nano(gateway: Gateway) -> Decimal:

@@ -8,7 +8,7 @@ import pytest
 
 from gwd import ledger
 from gwd.demo import Behaviour
-from gwd.pipeline.dispatch.dispatch import Dispatcher
+from gwd.pipeline.dispatch.dispatch import Dispatch
 from tests.flows.started import (
     Started,
     change,
@@ -118,7 +118,7 @@ async def test_a_request_past_its_deadline_is_ended_and_gives_back_its_hold(
     running, gateway = await started.start(GWD_TIMEOUTS_TOTAL_S="1")
     for run, outcome in ((hangs, "told"), (hears_nothing, "given up")):
         released.clear()
-        monkeypatch.setattr(Dispatcher, "run", run)
+        monkeypatch.setattr(Dispatch, "run", run)
         asked = asyncio.ensure_future(gateway.chat())
         async with asyncio.timeout(5):
             while not await running.store.read(ledger.open_reservations):

@@ -1,79 +1,192 @@
-"""What dispatch found out: the attempts of a generation and what became of the last one, as values."""
+"""One upstream call: send, receive, decode, and what its end says of the health of its target."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
-from gwd.core.errors import Fault, GatewayError
-from gwd.core.events import Finished
-from gwd.core.extras import Given
-from gwd.core.usage import Usage
+from gwd.core.clock import Clock
+from gwd.core.errors import Fault
+from gwd.core.request import Request
+from gwd.core.sse import SseSplitter
+from gwd.core.target import UpstreamCall
+from gwd.pipeline.dispatch.beside import Beside
+from gwd.pipeline.dispatch.incoming import (
+    SLICE_BYTES,
+    UNDECODABLE,
+    Broken,
+    Incoming,
+    Sink,
+    decoded_frames,
+    has_end,
+    slices,
+)
+from gwd.pipeline.dispatch.outcome import FailedAttempt, Received
+from gwd.pipeline.dispatch.secrecy import body_without_secrets, without_secrets
+from gwd.pipeline.plan.health import Health
+from gwd.pipeline.plan.rests import opens_again_s
 from gwd.pipeline.plan.routing import Planned
-from gwd.pricing.hold import Demand
-from gwd.pricing.tokens import estimate_text
+from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
+from gwd.upstream.unpacking import unpacked
+from gwd.vendors.base import Adapter, StreamDecoder
+
+MAX_ERROR_BYTES: Final = 256 * 1024
+"""Of an error no more is read: a longer one says nothing more."""
+
+_EVENT_STREAM: Final = "text/event-stream"
+_TOOK_TOO_LONG: Final = Fault(
+    reason="timeout", message="the answer took longer than the total deadline"
+)
 
 
-class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One upstream call that gave nothing to the client. `opens_s` is when its vendor wants to be asked again."""
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """What calls to vendors need of the node."""
 
-    planned: Planned
-    fault: Fault
-    duration_s: float
-    opens_s: float | None = None
+    adapters: Mapping[str, Adapter]
+    upstream: Upstream
+    health: Health
+    timeouts: Timeouts
+    clock: Clock
+    beside: Beside
 
 
-class Outcome(msgspec.Struct, kw_only=True):
-    """The state of a generation while it is dispatched, and its end.
+class Attempt:
+    """One call to one target; what comes of it is written to `received` and goes to the sink."""
 
-    Times are the monotonic clock's seconds. `serving` is the target whose output is (or will be) the client's, set when
-    its first output arrives. Exactly one of `finished` and `error` is set at the end, or neither when the client left.
-    `texts` and `reasonings` hold what was decoded so far; `reported` is the vendor's own usage so far, `output_cap` the
-    limit on the answer that it was sent, `given` what it says it gave of the priced extras.
-    `received_bytes` is the size of a whole answer.
-    `opens_s` and `passed_over` are the plan's: when something closed opens, and the names that nobody knows.
-    `demand` measures the request as it was sent, where something had to be left out of it for the target being tried.
-    `client_is_behind` tells that the vendor had to wait for the client.
-    """
-
-    started_s: float
-    opens_s: float | None = None
-    passed_over: tuple[str, ...] = ()
-    first_call_s: float | None = None
-    first_output_s: float | None = None
-    last_output_s: float | None = None
-    serving: Planned | None = None
-    trying: Planned | None = None
-    attempts: int = 0
-    failures: list[FailedAttempt] = msgspec.field(default_factory=list)
-    demand: Demand | None = None
-    dropped: tuple[str, ...] = ()
-    texts: list[str] = msgspec.field(default_factory=list)
-    reasonings: list[str] = msgspec.field(default_factory=list)
-    reported: Usage | None = None
-    output_cap: int | None = None
-    given: Given | None = None
-    upstream_id: str | None = None
-    finished: Finished | None = None
-    error: GatewayError | None = None
-    received_bytes: int = 0
-    client_left: bool = False
-    client_is_behind: bool = False
-    reached_client: bool = False
-
-    def note_failure(
-        self, planned: Planned, fault: Fault, *, duration_s: float, opens_s: float | None
+    def __init__(
+        self,
+        means: Means,
+        request: Request,
+        planned: Planned,
+        call: UpstreamCall,
+        received: Received,
+        sink: Sink,
     ) -> None:
-        """An attempt gave nothing to the client."""
-        self.failures.append(
-            FailedAttempt(planned=planned, fault=fault, duration_s=duration_s, opens_s=opens_s)
+        self.began_s = means.clock.monotonic_s()
+        self._means = means
+        self._request = request
+        self._planned = planned
+        self._call = call
+        self._received = received
+        self._sink = sink
+        self._adapter = means.adapters[planned.target.adapter]
+        self._incoming = Incoming(request, planned, self._adapter, received, sink, means.clock)
+
+    async def run(self, deadline_s: float) -> FailedAttempt | None:
+        """None when it ended well. Whatever it waits for, the vendor or its client, it ends at the total deadline."""
+        means, call = self._means, self._call
+        reply: UpstreamReply | None = None
+        try:
+            first_event_s = self._planned.target.flags.first_event_s or means.timeouts.first_event_s
+            remaining_s = deadline_s - self.began_s
+            async with asyncio.timeout(remaining_s):
+                reply = await means.upstream.send(
+                    call, min(first_event_s, remaining_s) if call.stream else remaining_s
+                )
+                await self._receive(reply, first_event_s, deadline_s)
+        except UpstreamFault as broken:
+            return self._failed(broken.fault)
+        except TimeoutError:
+            return self._failed(_TOOK_TOO_LONG)
+        except Broken as broken:
+            return self._failed(broken.fault)
+        except UNDECODABLE as error:
+            return self._failed(undecodable(error))
+        finally:
+            if reply is not None:
+                reply.close()
+        received = self._received
+        means.health.succeeded(
+            self._planned.target,
+            means.clock.monotonic_s(),
+            began_s=self.began_s,
+            first_s=received.first_output_s,
+            last_s=received.last_output_s,
+            tokens=received.output_tokens,
+            ended_in_error=received.finished is not None and received.finished.reason == "error",
+        )
+        return None
+
+    async def _receive(self, reply: UpstreamReply, first_event_s: float, deadline_s: float) -> None:
+        now_s, incoming = self._means.clock.monotonic_s, self._incoming
+        reply = unpacked(reply)
+        if reply.status != 200:
+            body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
+            body = body_without_secrets(body[:MAX_ERROR_BYTES], self._planned.target)
+            raise Broken(self._adapter.fault(reply.status, reply.headers, body))
+        kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not self._call.stream or kind != _EVENT_STREAM:
+            body = await reply.read_all(max(1.0, deadline_s - now_s()))
+            incoming.check_kind(kind)
+            await incoming.take_whole(
+                await self._means.beside.run(len(body), incoming.decoded, body), len(body)
+            )
+            return
+        await self._receive_stream(reply, first_event_s)
+
+    async def _receive_stream(self, reply: UpstreamReply, first_event_s: float) -> None:
+        now_s, incoming = self._means.clock.monotonic_s, self._incoming
+        decoder = self._adapter.decoder(self._request, self._planned.target)
+        splitter = SseSplitter()
+        idle_s = self._means.timeouts.idle_s
+        first_deadline_s = now_s() + first_event_s
+        while True:
+            waiting_s = idle_s if incoming.has_output else max(0.05, first_deadline_s - now_s())
+            try:
+                data = await reply.read(waiting_s)
+            except UpstreamFault as cut:
+                # Some vendors cut the connection behind their last word: what is complete is complete.
+                events, _ = decoded_frames(decoder, splitter.close(), is_last=True)
+                if cut.fault.reason != "network" or not has_end(events):
+                    raise
+                await incoming.take(events, decoder)
+                return
+            for piece in slices(data):
+                await self._take(piece, splitter, decoder)
+                if incoming.ended:
+                    return
+            if not data:
+                raise Broken(
+                    Fault(
+                        reason="upstream_error",
+                        message="the vendor's stream ended without an answer",
+                    )
+                )
+            if not incoming.has_output and now_s() >= first_deadline_s:
+                # Comments keep a connection alive, but they are no answer.
+                raise UpstreamFault("timeout", "the vendor sent no event of its answer in time")
+
+    async def _take(self, piece: bytes, splitter: SseSplitter, decoder: StreamDecoder) -> None:
+        """A piece of the stream, b"" for its end: what it completes is decoded and passed on."""
+        frames = splitter.feed(piece) if piece else splitter.close()
+        # An event larger than a piece began in an earlier one: it is the first that this one completes.
+        size = len(frames[0].data) if frames else 0
+        events, broken = await self._means.beside.run(
+            size, decoded_frames, decoder, frames, is_last=not piece
+        )
+        await self._incoming.take(events, decoder)
+        if broken is not None and not self._incoming.ended:
+            raise broken
+        if len(piece) == SLICE_BYTES:
+            await asyncio.sleep(0)
+
+    def _failed(self, fault: Fault) -> FailedAttempt:
+        now_s, target = self._means.clock.monotonic_s(), self._planned.target
+        fault = without_secrets(fault, target)
+        rest = None
+        if not (self._sink.was_behind and fault.reason == "timeout"):  # that is its client's doing
+            rest = self._means.health.failed(target, fault, now_s, asked=hash(self._call.body))
+        return FailedAttempt(
+            planned=self._planned,
+            fault=fault,
+            duration_s=now_s - self.began_s,
+            opens_s=opens_again_s(fault, rest, now_s),
         )
 
-    def break_off(self, error: GatewayError) -> None:
-        """Whatever the vendor said, the client does not get it whole."""
-        self.finished, self.error = None, error
 
-
-def output_tokens(outcome: Outcome) -> int | None:
-    """What the answer's output came to, by the vendor's count or our estimate; None where there was none."""
-    if outcome.reported is not None and outcome.reported.output_total > 0:
-        return outcome.reported.output_total
-    texts = "".join(outcome.texts + outcome.reasonings)
-    return estimate_text(texts) if texts else None
+def undecodable(error: Exception) -> Fault:
+    """The fault of an answer that is none of the vendor's format."""
+    return Fault(
+        reason="upstream_error", message=f"the vendor's answer was not of its format: {error}"
+    )

@@ -1,52 +1,37 @@
-"""Attempts, one after the other, until one gives output: build, send, decode, and what to do when it fails.
+"""Attempts, one after the other, until one gives output: build, call, and what to do when it fails.
 
 One path for streamed and whole answers: both decode into the same events. Until the first output of an attempt has
-gone to the sink, a failure leads to the next target (api.md 6.4); afterwards it ends the generation.
+gone to the sink, a failure leads to the next target; afterwards it ends the generation.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from gwd.core.clock import Clock
-from gwd.core.errors import Fault, InvalidRequest
+from gwd.core.errors import Fault, GatewayError, InvalidRequest
 from gwd.core.events import Failed
 from gwd.core.request import Request
-from gwd.core.sse import SseSplitter
 from gwd.core.target import Target, UpstreamCall
-from gwd.pipeline.dispatch.attempt import Outcome, output_tokens
+from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Means, undecodable
 from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.failures import final_error, in_band_error
-from gwd.pipeline.dispatch.incoming import (
-    SLICE_BYTES,
-    UNDECODABLE,
-    Broken,
-    Incoming,
-    Sink,
-    decoded_frames,
-    has_end,
-    slices,
-)
+from gwd.pipeline.dispatch.incoming import UNDECODABLE, Sink
 from gwd.pipeline.dispatch.lessons import SECOND_TRY, Lessons, for_second_try
+from gwd.pipeline.dispatch.outcome import FailedAttempt, Outcome, Received
 from gwd.pipeline.dispatch.sale import build
 from gwd.pipeline.dispatch.secrecy import body_without_secrets, without_secrets
 from gwd.pipeline.dispatch.unseen import prepared
 from gwd.pipeline.plan.health import Health
-from gwd.pipeline.plan.rests import opens_again_s
 from gwd.pipeline.plan.routing import Planned
-from gwd.pricing.hold import measure
+from gwd.pricing.hold import Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.unpacking import unpacked
-from gwd.vendors.base import Adapter, Signatures, StreamDecoder
+from gwd.vendors.base import Adapter, Signatures
 
 MAX_ATTEMPTS: Final = 6
-MAX_ERROR_BYTES: Final = 256 * 1024
-"""Of an error no more is read: a longer one says nothing more."""
-
-_EVENT_STREAM: Final = "text/event-stream"
-_TOOK_TOO_LONG: Final = Fault(
-    reason="timeout", message="the answer took longer than the total deadline"
-)
 
 
 class Dispatcher:
@@ -62,52 +47,26 @@ class Dispatcher:
         clock: Clock,
         beside: Beside,
     ) -> None:
-        self._adapters = adapters
-        self._beside = beside
-        self._upstream = upstream
-        self._health = health
-        self._timeouts = timeouts
-        self._clock = clock
+        self._means = Means(
+            adapters=adapters,
+            upstream=upstream,
+            health=health,
+            timeouts=timeouts,
+            clock=clock,
+            beside=beside,
+        )
 
-    async def run(
-        self, request: Request, targets: Iterable[Planned], outcome: Outcome, sink: Sink
-    ) -> None:
-        """Try the targets; `outcome` is kept current throughout, also when this is cancelled."""
-        deadline_s = self._clock.monotonic_s() + self._timeouts.total_s
-        lessons = Lessons()
-        unbuildable: InvalidRequest | None = None
-        for planned in targets:
-            if outcome.attempts >= MAX_ATTEMPTS or self._clock.monotonic_s() >= deadline_s:
-                break
-            if lessons.rule_out(planned):
-                continue
-            try:
-                adapter = self._adapters[planned.target.adapter]
-                sent, call = await self._beside.run(
-                    request.body_bytes, prepared, adapter, request, planned.target
-                )
-            except InvalidRequest as error:
-                unbuildable = error
-                continue
-            outcome.demand = (
-                None
-                if sent is request
-                else await self._beside.run(request.body_bytes, measure, sent)
-            )
-            fault = await self._attempt(sent, planned, call, outcome, sink, deadline_s)
-            if fault is not None and fault.detail in SECOND_TRY:
-                fault = await self._once_more(sent, planned, call, fault, outcome, sink, deadline_s)
-            if fault is None or outcome.serving is not None:
-                return
-            if lessons.is_final(planned, fault):
-                break
-        if not outcome.failures and unbuildable is not None:
-            outcome.error = unbuildable
-        else:
-            allows_fallbacks = request.preferences.allow_fallbacks
-            outcome.error = final_error(
-                outcome, allows_fallbacks=allows_fallbacks, now_s=self._clock.monotonic_s()
-            )
+    def dispatch(
+        self,
+        request: Request,
+        targets: Iterable[Planned],
+        sink: Sink,
+        *,
+        demand: Demand,
+        opens_s: float | None,
+    ) -> "Dispatch":
+        """The attempts of a request, none made yet. `opens_s` is when a target that the plan left out opens."""
+        return Dispatch(self._means, request, targets, sink, demand=demand, opens_s=opens_s)
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
@@ -115,11 +74,11 @@ class Dispatcher:
         return None if fault is None else without_secrets(fault, target)
 
     async def _probe(self, request: Request, target: Target, limit_s: float) -> Fault | None:
-        adapter = self._adapters[target.adapter]
+        adapter = self._means.adapters[target.adapter]
         reply: UpstreamReply | None = None
         try:
             async with asyncio.timeout(limit_s):
-                reply = await self._upstream.send(adapter.build(request, target), limit_s)
+                reply = await self._means.upstream.send(adapter.build(request, target), limit_s)
                 body = await unpacked(reply).read_all(limit_s)
             if reply.status != 200:
                 body = body_without_secrets(body[:MAX_ERROR_BYTES], target)
@@ -132,10 +91,7 @@ class Dispatcher:
         except TimeoutError:
             return Fault(reason="timeout", message="the vendor did not answer in time")
         except UNDECODABLE as error:
-            return Fault(
-                reason="upstream_error",
-                message=f"the vendor's answer was not of its format: {error}",
-            )
+            return undecodable(error)
         finally:
             if reply is not None:
                 reply.close()
@@ -143,190 +99,157 @@ class Dispatcher:
 
     def signatures_of(self, targets: Iterable[Planned]) -> list[Signatures]:
         """The memories of signed reasoning that these targets' formats have."""
+        adapters = self._means.adapters
         names = dict.fromkeys(planned.target.adapter for planned in targets)
-        found = [self._adapters[name].signatures for name in names if name in self._adapters]
+        found = [adapters[name].signatures for name in names if name in adapters]
         return [signatures for signatures in found if signatures is not None]
+
+
+class Dispatch:
+    """The attempts of one generation. `outcome` may be asked for after `run`, also when that was cancelled.
+
+    `trying` is the target of the last attempt, `received` what has come of that so far.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        request: Request,
+        targets: Iterable[Planned],
+        sink: Sink,
+        *,
+        demand: Demand,
+        opens_s: float | None,
+    ) -> None:
+        self.attempts = 0
+        self.trying: Planned | None = None
+        self.received = Received(demand=demand)
+        self._means = means
+        self._request = request
+        self._targets = targets
+        self._sink = sink
+        self._demand = demand
+        self._opens_s = opens_s
+        self._deadline_s = 0.0
+        self._first_call_s: float | None = None
+        self._failures: list[FailedAttempt] = []
+        self._dropped: tuple[str, ...] = ()
+        self._error: GatewayError | None = None
+
+    async def run(self) -> None:
+        """Try the targets until one serves."""
+        means, request = self._means, self._request
+        self._deadline_s = means.clock.monotonic_s() + means.timeouts.total_s
+        lessons = Lessons()
+        unbuildable: InvalidRequest | None = None
+        for planned in self._targets:
+            if self.attempts >= MAX_ATTEMPTS or means.clock.monotonic_s() >= self._deadline_s:
+                break
+            if lessons.rule_out(planned):
+                continue
+            try:
+                adapter = means.adapters[planned.target.adapter]
+                sent, call = await means.beside.run(
+                    request.body_bytes, prepared, adapter, request, planned.target
+                )
+            except InvalidRequest as error:
+                unbuildable = error
+                continue
+            demand = (
+                self._demand
+                if sent is request
+                else await means.beside.run(request.body_bytes, measure, sent)
+            )
+            fault = await self._attempt(sent, planned, call, demand)
+            if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
+                fault = await self._once_more(sent, planned, call, demand, fault)
+            if fault is None or self.serving is not None:
+                return
+            if lessons.is_final(planned, fault):
+                break
+        if not self._failures and unbuildable is not None:
+            self._error = unbuildable
+        else:
+            self._error = final_error(
+                self._failures,
+                opens_s=self._opens_s,
+                allows_fallbacks=request.preferences.allow_fallbacks,
+                now_s=means.clock.monotonic_s(),
+            )
+
+    def outcome(self, begun: Outcome, *, client_left: bool) -> Outcome:
+        """What became of it, to what was known when it `begun`."""
+        received = self.received
+        return msgspec.structs.replace(
+            begun,
+            first_call_s=self._first_call_s,
+            first_output_s=received.first_output_s,
+            last_output_s=received.last_output_s,
+            serving=self.serving,
+            trying=self.trying,
+            attempts=self.attempts,
+            failures=tuple(self._failures),
+            demand=received.demand,
+            dropped=self._dropped,
+            texts=received.texts,
+            reasonings=received.reasonings,
+            reported=received.reported,
+            output_cap=received.output_cap,
+            given=received.given,
+            upstream_id=received.upstream_id,
+            finished=received.finished,
+            size=received.size,
+            error=self._error,
+            client_left=client_left,
+            reached_client=self._request.stream and self.serving is not None,
+        )
+
+    @property
+    def serving(self) -> Planned | None:
+        """The target of the last attempt, if its output has gone to the sink."""
+        return self.trying if self.received.first_output_s is not None else None
+
+    async def _attempt(
+        self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand
+    ) -> Fault | None:
+        """One call. None when it ended well."""
+        self.trying = planned
+        self.attempts += 1
+        self.received = Received(
+            demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
+        )
+        attempt = Attempt(self._means, request, planned, call, self.received, self._sink)
+        if self._first_call_s is None:
+            self._first_call_s = attempt.began_s
+        failed = await attempt.run(self._deadline_s)
+        if failed is None:
+            self._dropped = call.dropped
+            return None
+        if self.serving is not None:
+            self._error = in_band_error(failed.fault)
+        else:
+            self._failures.append(failed)
+        return failed.fault
 
     async def _once_more(
         self,
         request: Request,
         planned: Planned,
         refused: UpstreamCall,
+        demand: Demand,
         fault: Fault,
-        outcome: Outcome,
-        sink: Sink,
-        deadline_s: float,
     ) -> Fault | None:
         """The same endpoint once more, with the reasoning of earlier turns sent as the vendor's refusal asks.
 
         Not if the call would be the same, or if nothing is left of the request without it.
         """
-        if outcome.serving is not None:
-            return fault
-        adapter = self._adapters[planned.target.adapter]
+        means, size = self._means, request.body_bytes
+        adapter = means.adapters[planned.target.adapter]
         try:
-            changed = await self._beside.run(
-                request.body_bytes, for_second_try, request, fault, adapter
-            )
-            call = await self._beside.run(
-                request.body_bytes, build, adapter, changed, planned.target
-            )
+            changed = await means.beside.run(size, for_second_try, request, fault, adapter)
+            call = await means.beside.run(size, build, adapter, changed, planned.target)
         except InvalidRequest:
             return fault
         if call.body == refused.body:
             return fault
-        return await self._attempt(changed, planned, call, outcome, sink, deadline_s)
-
-    async def _attempt(
-        self,
-        request: Request,
-        planned: Planned,
-        call: UpstreamCall,
-        outcome: Outcome,
-        sink: Sink,
-        deadline_s: float,
-    ) -> Fault | None:
-        """One call. None when it ended well; the fault otherwise (and `outcome.error` if output had gone out).
-
-        Whatever it waits for, a place among the calls, the vendor or its client, it ends at the total deadline.
-        """
-        began_s = self._clock.monotonic_s()
-        if outcome.first_call_s is None:
-            outcome.first_call_s = began_s
-        outcome.attempts += 1
-        outcome.trying = planned
-        outcome.reported = outcome.given = None
-        outcome.output_cap = call.output_cap
-        outcome.texts, outcome.reasonings = [], []
-        attempt = Incoming(
-            request, planned, self._adapters[planned.target.adapter], outcome, sink, self._clock
-        )
-        reply: UpstreamReply | None = None
-        try:
-            first_event_s = planned.target.flags.first_event_s or self._timeouts.first_event_s
-            remaining_s = deadline_s - began_s
-            async with asyncio.timeout(remaining_s):
-                reply = await self._upstream.send(
-                    call, min(first_event_s, remaining_s) if call.stream else remaining_s
-                )
-                await self._receive(reply, call, attempt, first_event_s, deadline_s)
-        except UpstreamFault as broken:
-            return self._failed(planned, call, broken.fault, began_s, outcome)
-        except TimeoutError:
-            return self._failed(planned, call, _TOOK_TOO_LONG, began_s, outcome)
-        except Broken as broken:
-            return self._failed(planned, call, broken.fault, began_s, outcome)
-        except UNDECODABLE as error:
-            fault = Fault(
-                reason="upstream_error",
-                message=f"the vendor's answer was not of its format: {error}",
-            )
-            return self._failed(planned, call, fault, began_s, outcome)
-        finally:
-            if reply is not None:
-                reply.close()
-        outcome.dropped = call.dropped
-        self._health.succeeded(
-            planned.target,
-            self._clock.monotonic_s(),
-            began_s=began_s,
-            first_s=outcome.first_output_s,
-            last_s=outcome.last_output_s,
-            tokens=output_tokens(outcome),
-            ended_in_error=outcome.finished is not None and outcome.finished.reason == "error",
-        )
-        return None
-
-    async def _receive(
-        self,
-        reply: UpstreamReply,
-        call: UpstreamCall,
-        attempt: Incoming,
-        first_event_s: float,
-        deadline_s: float,
-    ) -> None:
-        now_s = self._clock.monotonic_s
-        reply = unpacked(reply)
-        if reply.status != 200:
-            body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
-            body = body_without_secrets(body[:MAX_ERROR_BYTES], attempt.planned.target)
-            raise Broken(attempt.adapter.fault(reply.status, reply.headers, body))
-        kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if not call.stream or kind != _EVENT_STREAM:
-            body = await reply.read_all(max(1.0, deadline_s - now_s()))
-            attempt.check_kind(kind)
-            await attempt.take_whole(
-                await self._beside.run(len(body), attempt.decoded, body), len(body)
-            )
-            return
-        await self._receive_stream(reply, attempt, first_event_s)
-
-    async def _receive_stream(
-        self,
-        reply: UpstreamReply,
-        attempt: Incoming,
-        first_event_s: float,
-    ) -> None:
-        now_s = self._clock.monotonic_s
-        decoder = attempt.adapter.decoder(attempt.request, attempt.planned.target)
-        splitter = SseSplitter()
-        idle_s = self._timeouts.idle_s
-        first_deadline_s = now_s() + first_event_s
-        while True:
-            waiting_s = idle_s if attempt.has_output else max(0.05, first_deadline_s - now_s())
-            try:
-                data = await reply.read(waiting_s)
-            except UpstreamFault as cut:
-                # Some vendors cut the connection behind their last word: what is complete is complete.
-                events, _ = decoded_frames(decoder, splitter.close(), is_last=True)
-                if cut.fault.reason != "network" or not has_end(events):
-                    raise
-                await attempt.take(events, decoder)
-                return
-            for piece in slices(data):
-                await self._take(piece, splitter, decoder, attempt)
-                if attempt.ended:
-                    return
-            if not data:
-                raise Broken(
-                    Fault(
-                        reason="upstream_error",
-                        message="the vendor's stream ended without an answer",
-                    )
-                )
-            if not attempt.has_output and now_s() >= first_deadline_s:
-                # Comments keep a connection alive, but they are no answer.
-                raise UpstreamFault("timeout", "the vendor sent no event of its answer in time")
-
-    async def _take(
-        self, piece: bytes, splitter: SseSplitter, decoder: StreamDecoder, attempt: Incoming
-    ) -> None:
-        """A piece of the stream, b"" for its end: what it completes is decoded and passed on."""
-        frames = splitter.feed(piece) if piece else splitter.close()
-        # An event larger than a piece began in an earlier one: it is the first that this one completes.
-        size = len(frames[0].data) if frames else 0
-        events, broken = await self._beside.run(
-            size, decoded_frames, decoder, frames, is_last=not piece
-        )
-        await attempt.take(events, decoder)
-        if broken is not None and not attempt.ended:
-            raise broken
-        if len(piece) == SLICE_BYTES:
-            await asyncio.sleep(0)
-
-    def _failed(
-        self, planned: Planned, call: UpstreamCall, fault: Fault, began_s: float, outcome: Outcome
-    ) -> Fault:
-        now_s = self._clock.monotonic_s()
-        fault = without_secrets(fault, planned.target)
-        rest = None
-        if not (
-            outcome.client_is_behind and fault.reason == "timeout"
-        ):  # that is its client's doing
-            rest = self._health.failed(planned.target, fault, now_s, asked=hash(call.body))
-        if outcome.serving is not None:
-            outcome.error = in_band_error(fault)
-        else:
-            opens_s = opens_again_s(fault, rest, now_s)
-            outcome.note_failure(planned, fault, duration_s=now_s - began_s, opens_s=opens_s)
-        return fault
+        return await self._attempt(changed, planned, call, demand)

@@ -1,5 +1,6 @@
 """What the client is told when attempts failed (the table of api.md 6.5), before and inside an answer."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from gwd.core.errors import (
@@ -14,19 +15,25 @@ from gwd.core.errors import (
     UpstreamFailed,
     UpstreamRefused,
 )
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import FailedAttempt
 from gwd.pipeline.plan.waiting import until
 
 _UNREACHABLE: Final = frozenset(("network", "timeout", "overloaded", "rate_limited"))
 _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_access_denied"))
 
 
-def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> GatewayError:
+def final_error(
+    failures: Sequence[FailedAttempt],
+    *,
+    opens_s: float | None,
+    allows_fallbacks: bool,
+    now_s: float,
+) -> GatewayError:
     """The error when no attempt gave output; `metadata.previous_errors` lists them all.
 
+    `opens_s` is when a target opens that the plan left out.
     A client that allowed no fallbacks asked for the vendor's own answer, so it is told of a 529 as such.
     """
-    failures = outcome.failures
     if not failures:
         return InternalError("the request could not be sent to any endpoint")
     metadata: dict[str, Any] = {
@@ -40,14 +47,15 @@ def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> Ga
         ]
     }
     last = failures[-1].fault
-    misled = _misled(outcome)
+    misled = _misled(failures)
+    wait_s = _wait_s(failures, opens_s, now_s)
     refused = [f.fault for f in failures if f.fault.reason == "bad_request"]
     reasons = {failure.fault.reason for failure in failures} - {"bad_request"}
     if last.reason == "bad_request" or (refused and reasons <= _OUR_ACCOUNT):
         return _refused(refused[-1], metadata)
     if reasons == {"rate_limited"}:
         return until(
-            _wait_s(outcome, now_s) or 1,
+            wait_s or 1,
             EndpointsThrottled(
                 "every endpoint of this model is throttled; wait and try again", metadata=metadata
             ),
@@ -55,10 +63,10 @@ def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> Ga
     if not allows_fallbacks and last.status == 529:
         error = Overloaded("the vendor is overloaded; try again", metadata=metadata)
         error.status = 529
-        return until(_wait_s(outcome, now_s), error)
+        return until(wait_s, error)
     if reasons <= _UNREACHABLE:
         return until(
-            _wait_s(outcome, now_s),
+            wait_s,
             Unavailable(
                 f"no endpoint of this model could be reached or is free; {misled or 'try again'}",
                 metadata=metadata,
@@ -75,12 +83,12 @@ def final_error(outcome: Outcome, *, allows_fallbacks: bool, now_s: float) -> Ga
     )
 
 
-def _misled(outcome: Outcome) -> str:
+def _misled(failures: Sequence[FailedAttempt]) -> str:
     """Where an address leads elsewhere or to somebody who is not trusted: no second try helps, so it is said which."""
     return "; ".join(
         dict.fromkeys(
             f"{failure.planned.target.tag}: {failure.fault.message}"
-            for failure in outcome.failures
+            for failure in failures
             if failure.fault.detail in ("redirect", "certificate")
         )
     )
@@ -112,8 +120,8 @@ def _refused(fault: Fault, metadata: dict[str, Any]) -> GatewayError:
     return UpstreamRefused(fault.message, status=fault.status or 400, metadata=metadata)
 
 
-def _wait_s(outcome: Outcome, now_s: float) -> float | None:
+def _wait_s(failures: Sequence[FailedAttempt], opens_s: float | None, now_s: float) -> float | None:
     """The soonest of the times that vendors named, or that we keep for those that named none."""
-    times = [outcome.opens_s, *(failure.opens_s for failure in outcome.failures)]
-    known = [opens_s for opens_s in times if opens_s is not None]
+    times = [opens_s, *(failure.opens_s for failure in failures)]
+    known = [at_s for at_s in times if at_s is not None]
     return max(0.0, min(known) - now_s) if known else None

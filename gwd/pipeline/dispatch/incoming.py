@@ -21,7 +21,7 @@ from gwd.core.events import (
 from gwd.core.odd_json import UNREADABLE
 from gwd.core.request import Embed, Request
 from gwd.core.sse import Frame, SseError
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Received
 from gwd.pipeline.plan.routing import Planned
 from gwd.vendors.base import Adapter, StreamDecoder, UndecodableError
 from gwd.vendors.structure import check_structure
@@ -32,10 +32,12 @@ UNDECODABLE: Final = (UndecodableError, SseError, *UNREADABLE)
 
 
 class Sink(Protocol):
-    """Where events go: the conductor, which renders them."""
+    """Where events go: the client's side. `was_behind` tells that the vendor had to wait for the client."""
 
-    def begin(self, planned: Planned) -> None:
-        """The first output of this target is there."""
+    was_behind: bool
+
+    def begin(self, planned: Planned, received: Received) -> None:
+        """The first output of this target is there; `received` goes on telling what came of it."""
         ...
 
     async def emit(self, events: list[Event]) -> None:
@@ -59,18 +61,18 @@ class Incoming:
         request: Request,
         planned: Planned,
         adapter: Adapter,
-        outcome: Outcome,
+        received: Received,
         sink: Sink,
         clock: Clock,
     ) -> None:
-        self.request = request
-        self.planned = planned
-        self.adapter = adapter
         self.has_output = False
         self.ended = False
-        self._outcome = outcome
+        self._received = received
         self._sink = sink
         self._clock = clock
+        self._request = request
+        self._planned = planned
+        self._adapter = adapter
         self._held: list[Event] = []
         self._is_reasoning = False
 
@@ -81,12 +83,12 @@ class Incoming:
 
     def decoded(self, body: bytes) -> list[Event]:
         """The events of a whole answer. Raises UndecodableError, also for more structure than a client may send."""
-        check_structure(body, has_vectors=isinstance(self.request.body, Embed))
-        return self.adapter.decode(body, self.request, self.planned.target)
+        check_structure(body, has_vectors=isinstance(self._request.body, Embed))
+        return self._adapter.decode(body, self._request, self._planned.target)
 
     async def take_whole(self, events: list[Event], size: int) -> None:
         """The events of a whole answer of `size` bytes."""
-        self._outcome.received_bytes = size
+        self._received.size = size
         await self.take(events, None)
         if not self.ended:
             raise UndecodableError("it has no end")
@@ -102,9 +104,9 @@ class Incoming:
         if failed is not None and decoder is None:
             raise Broken(failed.fault)  # a whole answer that failed gave the client nothing
         if decoder is not None and decoder.usage is not None:
-            self._outcome.reported = decoder.usage
+            self._received.reported = decoder.usage
         if decoder is not None and decoder.given is not None:
-            self._outcome.given = decoder.given
+            self._received.given = decoder.given
         if failed is not None:
             events = [event for event in events if not isinstance(event, Failed)]
         if not self.has_output:
@@ -115,7 +117,7 @@ class Incoming:
                 self._begin()
                 events, self._held = self._held, []
         if events:
-            self._outcome.last_output_s = self._clock.monotonic_s()
+            self._received.last_output_s = self._clock.monotonic_s()
             await self._emit(events)
         if failed is not None:
             raise Broken(failed.fault)
@@ -130,27 +132,26 @@ class Incoming:
 
     def _begin(self) -> None:
         self.has_output = True
-        self._outcome.serving = self.planned
-        self._outcome.first_output_s = self._clock.monotonic_s()
-        self._sink.begin(self.planned)
+        self._received.first_output_s = self._clock.monotonic_s()
+        self._sink.begin(self._planned, self._received)
 
     def _note(self, events: list[Event]) -> Failed | None:
-        outcome = self._outcome
+        received = self._received
         for event in events:
             if type(event) is PartDelta:
-                (outcome.reasonings if self._is_reasoning else outcome.texts).append(event.text)
+                (received.reasonings if self._is_reasoning else received.texts).append(event.text)
             elif type(event) is PartStarted:
                 self._is_reasoning = event.kind == "reasoning"
                 if event.name:
-                    outcome.texts.append(event.name)
+                    received.texts.append(event.name)
             elif type(event) is Started:
-                outcome.upstream_id = event.upstream_id
+                received.upstream_id = event.upstream_id
             elif type(event) is Finished:
-                outcome.finished = event
+                received.finished = event
                 if event.usage is not None:
-                    outcome.reported = event.usage
+                    received.reported = event.usage
                 if event.given is not None:
-                    outcome.given = event.given
+                    received.given = event.given
                 self.ended = True
             elif type(event) is Failed:
                 return event

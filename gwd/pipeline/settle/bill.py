@@ -6,10 +6,10 @@ import msgspec
 
 from gwd.activity.row import Status
 from gwd.core.cost import Cost
-from gwd.core.extras import Applied
+from gwd.core.extras import Applied, Given
 from gwd.core.target import Target
 from gwd.core.usage import Usage
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pricing.cost import cost
 from gwd.pricing.extras import applied
 from gwd.pricing.hold import Demand
@@ -55,7 +55,7 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
         and (finished is None or finished.reason in (None, "error"))
     )
     credential = served.target.credential
-    extras = applied_of(outcome, served.target)
+    extras = applied_of(outcome.given, served.target)
     charged = cost(
         usage,
         served.target.price,
@@ -85,14 +85,13 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
     )
 
 
-def applied_of(outcome: Outcome, target: Target) -> Applied:
-    """What the answer so far is billed beside the list price of its tokens."""
-    return applied(outcome.given, target.price, target.adapter, target.sold)
+def applied_of(given: Given | None, target: Target) -> Applied:
+    """What an answer is billed beside the list price of its tokens, by what its vendor says it gave."""
+    return applied(given, target.price, target.adapter, target.sold)
 
 
-def opening_usage(outcome: Outcome, demand: Demand, target: Target) -> Usage:
+def opening_usage(reported: Usage | None, demand: Demand, target: Target) -> Usage:
     """The prompt as it is told before the answer: by the vendor's counts if it opened with some, else estimated."""
-    demand, reported = outcome.demand or demand, outcome.reported
     limits = limits_of(demand, target, output_cap=None)
     if reported is not None and not reported.input_total:  # a placeholder
         reported = None

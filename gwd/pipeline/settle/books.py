@@ -9,7 +9,7 @@ from gwd.core.errors import GatewayError, InternalError
 from gwd.core.events import Settled
 from gwd.core.request import Embed, Request
 from gwd.pipeline.admit.ticket import Ticket, error_columns, identity
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal
 from gwd.pipeline.settle.bill import Bill, bill_of
 from gwd.pipeline.settle.receipt import receipt_json, timing_of

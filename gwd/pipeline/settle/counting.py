@@ -5,7 +5,7 @@ import logging
 from gwd.core.clock import Clock
 from gwd.core.counters import Counters
 from gwd.pipeline.admit.ticket import Ticket
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.settle.bill import Bill
 from gwd.pricing.extras import unpriced
 from gwd.pricing.hold import Demand

@@ -7,10 +7,9 @@ import msgspec
 from gwd.core.cost import Price
 from gwd.core.extras import Applied
 from gwd.core.usage import Usage
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Received
 from gwd.pipeline.plan.routing import Planned
 from gwd.pipeline.settle.bill import applied_of, received_usage
-from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
 
 
@@ -61,36 +60,39 @@ def decode(data: bytes) -> Progress:
 
 
 class Meter:
-    """Counts what was delivered, each piece once, however often it is asked."""
+    """Counts what was delivered of one attempt, each piece once, however often it is asked."""
 
-    def __init__(self, planned: Planned, demand: Demand) -> None:
-        self._demand = demand
+    def __init__(self, planned: Planned, received: Received, *, attempts: int) -> None:
+        self._demand = received.demand
         self._target = planned.target
         self._served = served_of(planned)
+        self._received = received
+        self._attempts = attempts
         self._texts = 0
         self._reasonings = 0
         self._output_tokens = 0
         self._reasoning_tokens = 0
 
-    def checkpoint(self, outcome: Outcome) -> bytes | None:
+    def checkpoint(self) -> bytes | None:
         """The progress since the start; None when nothing came since the last call."""
-        texts, reasonings = len(outcome.texts), len(outcome.reasonings)
+        received = self._received
+        texts, reasonings = len(received.texts), len(received.reasonings)
         if (texts, reasonings) == (self._texts, self._reasonings):
             return None
-        self._output_tokens += estimate_text("".join(outcome.texts[self._texts :]))
-        self._reasoning_tokens += estimate_text("".join(outcome.reasonings[self._reasonings :]))
+        self._output_tokens += estimate_text("".join(received.texts[self._texts :]))
+        self._reasoning_tokens += estimate_text("".join(received.reasonings[self._reasonings :]))
         self._texts, self._reasonings = texts, reasonings
         progress = Progress(
             served=self._served,
-            attempts=outcome.attempts,
+            attempts=self._attempts,
             usage=received_usage(
-                outcome.reported,
-                outcome.demand or self._demand,
+                received.reported,
+                self._demand,
                 self._target,
-                output_cap=outcome.output_cap,
+                output_cap=received.output_cap,
                 output_tokens=self._output_tokens,
                 reasoning_tokens=self._reasoning_tokens,
             ),
-            applied=applied_of(outcome, self._target),
+            applied=applied_of(received.given, self._target),
         )
         return _encoder.encode(progress)

@@ -7,7 +7,7 @@ import msgspec
 from gwd.core.cost import Cost, Price
 from gwd.core.extras import Applied
 from gwd.core.money import factor_text, per_million_json, usd_json
-from gwd.pipeline.dispatch.attempt import FailedAttempt, Outcome
+from gwd.pipeline.dispatch.outcome import FailedAttempt, Outcome
 from gwd.pipeline.plan.routing import Planned
 from gwd.pricing.cost import rates_for
 

@@ -14,7 +14,7 @@ from gwd.keys import service as keys
 from gwd.ledger import service as ledger
 from gwd.ledger.service import Settlement
 from gwd.pipeline.admit.ticket import Ticket, error_columns, identity
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.plan.routing import Planned
 from gwd.pipeline.settle.bill import Bill
 from gwd.pipeline.settle.progress import Served, served_of

@@ -16,7 +16,7 @@ from gwd.core.request import Request
 from gwd.core.sse import SseSplitter
 from gwd.core.target import Target
 from gwd.core.usage import Usage
-from gwd.pipeline.dispatch.attempt import Outcome
+from gwd.pipeline.dispatch.outcome import Outcome, Received
 from gwd.pipeline.plan.routing import Planned
 from gwd.pipeline.settle.bill import bill_of
 from gwd.pipeline.settle.progress import Meter, decode
@@ -125,11 +125,11 @@ def planned(adapter: Adapter) -> Planned:
     )
 
 
-def received(adapter: Adapter, request: Request, stream: bytes, sizes: list[int]) -> Outcome:
+def received(adapter: Adapter, request: Request, stream: bytes, sizes: list[int]) -> Received:
     """What dispatch notes of a stream that came in pieces of these sizes."""
     to = planned(adapter)
     call = adapter.build(request, to.target)
-    outcome = Outcome(started_s=0.0, serving=to, reached_client=True, output_cap=call.output_cap)
+    found = Received(demand=measure(request), output_cap=call.output_cap)
     decoder, splitter = adapter.decoder(request, to.target), SseSplitter()
     at, turn = 0, 0
     events = []
@@ -141,13 +141,26 @@ def received(adapter: Adapter, request: Request, stream: bytes, sizes: list[int]
     for each in splitter.close():
         events += decoder.feed(each)
     events += decoder.close()
-    outcome.reported = decoder.usage
+    found.reported = decoder.usage
     for event in events:
         if isinstance(event, PartDelta):
-            outcome.texts.append(event.text)
+            found.texts.append(event.text)
         elif isinstance(event, Finished):
-            outcome.finished = event
-    return outcome
+            found.finished = event
+    return found
+
+
+def outcome_of(found: Received, adapter: Adapter, finished: Finished | None) -> Outcome:
+    """A stream that reached the client and ended so."""
+    return Outcome(
+        started_s=0.0,
+        serving=planned(adapter),
+        reached_client=True,
+        output_cap=found.output_cap,
+        texts=found.texts,
+        reported=found.reported,
+        finished=finished,
+    )
 
 
 def count_of(value: object) -> int | None:
@@ -176,9 +189,9 @@ def test_the_bill_is_the_last_report_where_it_can_be_believed_and_never_above_th
 ) -> None:
     request = msgspec.structs.replace(chat("hello", max_output_tokens=CAP), stream=True)
     demand = measure(request)
-    outcome = received(adapter, request, stream_of(told_), sizes)
-    assert outcome.finished is not None
-    usage = bill_of(outcome, demand).usage
+    found = received(adapter, request, stream_of(told_), sizes)
+    assert found.finished is not None
+    usage = bill_of(outcome_of(found, adapter, found.finished), demand).usage
     assert usage.input_total <= CONTEXT
     assert usage.output_total <= CEILING
     prompt = last([report[0] for report in told_], zeros_say_nothing=True)
@@ -192,11 +205,12 @@ def test_the_bill_is_the_last_report_where_it_can_be_believed_and_never_above_th
     if within(answer, CEILING):
         assert usage.output_total == answer
     # The same stream, broken off: what recovery and a client that left are billed keeps the same ceilings.
-    outcome.finished = None
-    meter = Meter(planned(adapter), demand)
-    checkpoint = meter.checkpoint(outcome)
+    checkpoint = Meter(planned(adapter), found, attempts=1).checkpoint()
     assert checkpoint is not None
-    for broken in (bill_of(outcome, demand).usage, decode(checkpoint).usage):
+    for broken in (
+        bill_of(outcome_of(found, adapter, None), demand).usage,
+        decode(checkpoint).usage,
+    ):
         assert broken.input_total <= CONTEXT
         assert broken.output_total <= CEILING
         if within(prompt, CONTEXT) and prompt:
@@ -211,16 +225,15 @@ def test_megabytes_to_a_client_that_left_cost_no_more_than_the_cap() -> None:
     """Eleven MiB of text that no count covers, with a cap and without one."""
     for cap, ceiling in ((CAP, CEILING), (None, 2_000)):
         request = chat("hello", max_output_tokens=cap)
-        outcome = Outcome(
-            started_s=0.0,
-            serving=planned(CHAT),
-            reached_client=True,
-            client_left=True,
-            output_cap=cap,
-            texts=["lorem ipsum " * 1_000] * 1_000,
-            reported=Usage(input=7, output=7_999),
-        )
         for reported in (None, Usage(input=7, output=7_999)):
-            outcome.reported = reported
+            outcome = Outcome(
+                started_s=0.0,
+                serving=planned(CHAT),
+                reached_client=True,
+                client_left=True,
+                output_cap=cap,
+                texts=["lorem ipsum " * 1_000] * 1_000,
+                reported=reported,
+            )
             usage = bill_of(outcome, measure(request)).usage
             assert (usage.output, usage.estimated) == (ceiling, True)

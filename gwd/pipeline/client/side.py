@@ -1,0 +1,184 @@
+"""What the client of one generation is given: its head once, then frames, and signs of life while there are none."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from gwd.core import sse
+from gwd.core.clock import US_PER_S, Clock
+from gwd.core.errors import Fault, GatewayError
+from gwd.core.events import Event, Failed, collect
+from gwd.core.request import Request
+from gwd.core.usage import Usage
+from gwd.dialects.base import Dialect, Renderer, Reply
+from gwd.pipeline.admit.ticket import Ticket
+from gwd.pipeline.client.head import Head
+from gwd.pipeline.client.outlet import Outlet
+from gwd.pipeline.dispatch.beside import Beside
+from gwd.pipeline.dispatch.outcome import Outcome, Received
+from gwd.pipeline.plan.routing import Planned
+from gwd.pipeline.settle.bill import opening_usage
+from gwd.pipeline.settle.books import Books, show
+from gwd.pricing.hold import Demand
+
+STREAM_COMMIT_S: Final = 25.0
+KEEPALIVE_S: Final = 10.0
+
+
+class ClientSide:
+    """The sink of dispatch: a stream's events are rendered as they come, a whole answer's are kept until its end.
+
+    `head` resolves once; `outlet` then carries the stream's frames. `left` tells that nobody waits any more,
+    `was_behind` that the vendor had to wait for the client. `events` are those that were kept.
+    """
+
+    def __init__(
+        self, request: Request, dialect: Dialect, ticket: Ticket, *, clock: Clock, beside: Beside
+    ) -> None:
+        self.head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
+        self.outlet = Outlet()
+        self.left = False
+        self.was_behind = False
+        self.events: list[Event] = []
+        self._request = request
+        self._dialect = dialect
+        self._ticket = ticket
+        self._clock = clock
+        self._beside = beside
+        self._keeps_events = not request.stream
+        self._received: Received | None = None
+        self._renderer: Renderer | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_push_s = 0.0
+
+    def leave(self) -> None:
+        """The client is gone; what is still on its way to it is dropped."""
+        self.left = True
+        self.outlet.abandon()
+
+    def keep_events(self) -> None:
+        """Keep the events of a stream, too: somebody wants to see them at its end."""
+        self._keeps_events = True
+
+    def wait_for_output(self, served: Callable[[], Planned]) -> None:
+        """Without output in 25 s a stream's connection needs a sign of life, while failover goes on behind it."""
+        if not self._request.stream:
+            return
+
+        def commit_late() -> None:
+            self._commit(served())
+            self._push(sse.COMMENT)
+
+        self._timer = asyncio.get_running_loop().call_later(STREAM_COMMIT_S, commit_late)
+
+    # --- the sink of dispatch
+
+    def begin(self, planned: Planned, received: Received) -> None:
+        """The first output is there: a stream's head can go out."""
+        if self._request.stream:
+            self._received = received
+            self._renderer = self._renderer_for(planned, received.reported, received.demand)
+            self._commit(planned)
+
+    async def emit(self, events: list[Event]) -> None:
+        """Keep the events or render and hand them over; wait while the client is far behind."""
+        if self._keeps_events:
+            self.events += events
+        if self._renderer is None or self._received is None:
+            return
+        await self._render(self._renderer, events, self._received.size)
+        if not self.outlet.has_room:
+            self.was_behind = True
+            await self.outlet.room()
+
+    # --- the end
+
+    async def whole(self, outcome: Outcome, books: Books) -> bytes:
+        """A whole answer as one body. Raises GatewayError for one that its dialect cannot tell."""
+        assert outcome.serving is not None
+        renderer = self._renderer_for(outcome.serving, outcome.reported, outcome.demand)
+        return await self._beside.run(
+            outcome.size, lambda: renderer.whole(collect(self.events), books.settled)
+        )
+
+    async def close(
+        self, outcome: Outcome, books: Books, body: bytes | None, *, primary: Planned
+    ) -> None:
+        """Say the last word, if the client is still there. `primary` is named where no target was tried."""
+        if self.left:
+            return
+        error = outcome.error
+        show(books.settled.receipt, error, outcome)
+        if error is not None and not self.head.done():
+            self._answer(Head(served=outcome.serving or outcome.trying, error=error))
+            return
+        if not self._request.stream:
+            self._answer(Head(served=outcome.serving, body=body))
+            return
+        if self._renderer is None:
+            shown = outcome.trying or primary
+            self._renderer = self._renderer_for(shown, outcome.reported, outcome.demand)
+        # Some dialects say everything once more at the end.
+        said = sum(map(len, outcome.texts)) + sum(map(len, outcome.reasonings))
+        await self._render(self._renderer, _last_events(books, error), said)
+
+    def end(self, head: Head) -> None:
+        """Nothing more goes to the client; one that was told nothing yet is told `head`."""
+        self._end_timer()
+        self._answer(head)
+        self.outlet.close()
+
+    # --- small steps
+
+    async def _render(self, renderer: Renderer, events: list[Event], size: int) -> None:
+        """Hand over the frames of events, which may hold `size` bytes."""
+        self._push(await self._beside.run(size, lambda: sse.safe(renderer.feed(events))))
+
+    def _renderer_for(
+        self, planned: Planned, reported: Usage | None, demand: Demand | None
+    ) -> Renderer:
+        reply = Reply(
+            generation_id=self._ticket.generation_id,
+            created_s=self._ticket.created_us // US_PER_S,
+            model=planned.target.model,
+            vendor=planned.target.vendor,
+            request_id=self._ticket.request_id,
+        )
+        if self._dialect.name == "messages" and demand is not None:
+            # Only this one states input tokens before the answer has ended.
+            prompt = opening_usage(reported, demand, planned.target)
+            reply = msgspec.structs.replace(reply, prompt=prompt)
+        return self._dialect.renderer(self._request, reply)
+
+    def _answer(self, head: Head) -> None:
+        if not self.head.done():
+            self.head.set_result(head)
+
+    def _commit(self, planned: Planned) -> None:
+        self._end_timer()
+        self._answer(Head(served=planned))
+        self._timer = asyncio.get_running_loop().call_later(KEEPALIVE_S, self._keep_alive)
+
+    def _keep_alive(self) -> None:
+        if self._clock.monotonic_s() - self._last_push_s >= KEEPALIVE_S - 0.5:
+            self._push(self._renderer.idle() if self._renderer is not None else sse.COMMENT)
+        self._timer = asyncio.get_running_loop().call_later(KEEPALIVE_S, self._keep_alive)
+
+    def _push(self, frames: bytes) -> None:
+        if frames:
+            self._last_push_s = self._clock.monotonic_s()
+            self.outlet.push(frames)
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _last_events(books: Books, error: GatewayError | None) -> list[Event]:
+    if error is None:
+        return [books.settled]
+    fault = Fault(reason="upstream_error", message=error.message)
+    return [Failed(fault, error), books.settled]

@@ -78,26 +78,12 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
         Literal["expiry_first"],
         Meta(description="Prepaid credit at providers that expires first is used first."),
     ]
-    default_rate_limit_per_minute: Annotated[
-        Count, Meta(description="Requests in any 60 seconds for keys without a lower limit.")
-    ]
-    byok_fee_percent: Annotated[
-        Raw,
-        Meta(
-            description="What of the list price is charged for requests through own provider keys, in percent.",
-            extra_json_schema={"type": "number", "x-kind": "percent"},
-        ),
-    ]
     store_prompts: Annotated[
         bool, Meta(description="Always false: prompts and answers are never stored.")
     ]
     retention_days: Annotated[
         int | None,
         Meta(description="After how many days tags of generations are forgotten; null for never."),
-    ]
-    low_balance_threshold: Annotated[
-        Usd | None,
-        Meta(description="Below which balance in USD an alert is raised; null for no alert."),
     ]
     alert_email_min_percent: Annotated[
         int, Meta(description="From which threshold on alerts go by mail too, in percent.")
@@ -108,6 +94,20 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
     deprecation_alerts: Annotated[
         Literal["all", "used"],
         Meta(description="Whether all deprecated models are told of, or those it has used."),
+    ]
+    default_rate_limit_per_minute: Annotated[
+        Count, Meta(description="Requests in any 60 seconds for keys without a lower limit.")
+    ]
+    byok_fee_percent: Annotated[
+        Raw,
+        Meta(
+            description="What of the list price is charged for requests through own provider keys, in percent.",
+            extra_json_schema={"type": "number", "x-kind": "percent"},
+        ),
+    ]
+    low_balance_threshold: Annotated[
+        Usd | None,
+        Meta(description="Below which balance in USD an alert is raised; null for no alert."),
     ]
 
 

@@ -1,12 +1,13 @@
 """The categories people subscribe to, and per organization who hears of each: GET and PATCH /notifications/alerts."""
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts.tables import AlertSettingTable, DestinationTable
 from gwd.core.errors import InvalidValue, NotFound
+from gwd.core.fields import Id, WholePercent
 from gwd.store import Connection
 
 Category = Literal[
@@ -37,14 +38,23 @@ EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
 
 
 class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """One category of one organization. Without `thresholds` every threshold is told, without `channels` all
-    destinations that subscribe get it."""
+    """Who hears of the alerts of one category in one organization."""
 
-    category: Category
-    enabled: bool = True
-    thresholds: list[int] | None = None
-    channels: list[str] | None = None
-    email_roles: list[EmailRole]
+    category: Annotated[Category, Meta(description="What the alerts are about.")]
+    enabled: Annotated[
+        bool, Meta(description="Whether anybody is told; the alerts are on record in any case.")
+    ] = True
+    thresholds: Annotated[
+        list[WholePercent] | None,
+        Meta(description="Which percentages are told of, for alerts that have some; null for all."),
+    ] = None
+    channels: Annotated[
+        list[Id] | None,
+        Meta(description="Which destinations hear of it; null for all that subscribe to it."),
+    ] = None
+    email_roles: Annotated[
+        list[EmailRole], Meta(description="Members with which roles are told by mail.")
+    ]
 
 
 class PatchAlertSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,11 +112,6 @@ def patch_setting(
             )
         )
     return setting(connection, organization_id, changes.category)
-
-
-def record(held: AlertSetting) -> dict[str, Any]:
-    """The setting as the API shows it."""
-    return msgspec.structs.asdict(held)
 
 
 def _check(

@@ -130,7 +130,7 @@ def raise_budget(
         connection,
         budget.organization_id,
         notices.budget_threshold(
-            budgets.record(found.status),
+            msgspec.structs.asdict(budgets.record(found.status)),
             scope_name=_scope_name(connection, budget.scope, budget.scope_id),
             percent=percent,
             crossed=found.crossing.thresholds_crossed,

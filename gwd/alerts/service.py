@@ -1,13 +1,15 @@
 """Alerts: raised in the transaction of their cause, with one delivery for each place that should hear of it."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from gwd.alerts.categories import AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
 from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
 from gwd.core.clock import iso
+from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint
 from gwd.orgs.members import emails_of_roles
 from gwd.orgs.settings import settings
@@ -42,6 +44,25 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     data: dict[str, Any]
     created_at: int
+
+
+class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that people should hear of, in words for them and in fields for programs."""
+
+    id: Annotated[Id, Meta(description="`evt_…`; the same in every delivery of the alert.")]
+    type: Annotated[str, Meta(description="What happened, such as `alert.key_limit`.")]
+    severity: Annotated[Severity, Meta(description="How much it matters.")]
+    title: Annotated[str, Meta(description="What happened, in one line.")]
+    message: Annotated[str, Meta(description="The same in full, with what helps.")]
+    url: Annotated[str, Meta(description="Where to look or act.")]
+    data: Annotated[
+        dict[str, Any],
+        Meta(
+            description="What happened as fields, which depend on `type`; `organization_id` is always one."
+        ),
+    ]
+    organization_id: Annotated[Id, Meta(description="The organization it is about.")]
+    created_at: Annotated[Moment, Meta(description="When it was raised.")]
 
 
 class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,19 +178,19 @@ def list_events(
     return events, total
 
 
-def record(alert: Alert) -> dict[str, Any]:
-    """The alert as the API shows it and as webhooks carry it (spec 2.11)."""
-    return {
-        "id": alert.id,
-        "type": alert.type,
-        "severity": alert.severity,
-        "title": alert.title,
-        "message": alert.message,
-        "url": alert.url,
-        "data": alert.data,
-        "organization_id": alert.organization_id,
-        "created_at": iso(alert.created_at),
-    }
+def record(alert: Alert) -> AlertRecord:
+    """The alert as the API shows it and as webhooks carry it."""
+    return AlertRecord(
+        id=alert.id,
+        type=alert.type,
+        severity=alert.severity,
+        title=alert.title,
+        message=alert.message,
+        url=alert.url,
+        data=alert.data,
+        organization_id=alert.organization_id,
+        created_at=iso(alert.created_at),
+    )
 
 
 def _told(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:

@@ -97,8 +97,8 @@ def put_of_workspace(connection: Connection, call: Call) -> Answer:
         connection, call.organization_id, workspace.id, interval, body, now_us=call.now_us
     )
     standing = budgets.status_of(connection, budget, now_us=call.now_us)
-    return Answer(
-        body={"data": budgets.workspace_record(standing)},
+    return one(
+        budgets.workspace_record(standing),
         subject=("budget", budget.id),
         details=_details(budget),
     )
@@ -109,7 +109,7 @@ def delete_of_workspace(connection: Connection, call: Call) -> Answer:
     workspace, interval = _workspace(connection, call), _interval(call)
     workspaces.require_within(call.caller, workspace.id)
     if not _has(connection, workspace, interval):
-        return deleted(None, None)
+        return deleted("budget", None)
     budget = budgets.get_of_workspace(connection, call.organization_id, workspace.id, interval)
     budgets.delete(connection, call.organization_id, budget.id)
     return deleted("budget", budget.id)
@@ -120,9 +120,9 @@ def _changed(connection: Connection, call: Call, budget: Budget, *, status: int 
     crossed = budgets.standing_crossing(connection, budget, now_us=call.now_us)
     if crossed is not None:
         crossings.raise_budget(connection, crossed, app_url=call.node.app_url, now_us=call.now_us)
-    return Answer(
+    return one(
+        budgets.record(standing),
         status=status,
-        body={"data": budgets.record(standing)},
         subject=("budget", budget.id),
         details=_details(budget),
     )

@@ -1,10 +1,54 @@
 """/organization/invitations, and /invitations/accept by which an invited person becomes a member."""
 
-from gwd.api.management import Answer, Call, OpenCall, deleted, one, walked
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from gwd.api.management import Answer, Call, OpenCall, one, walked
+from gwd.api.shapes import Deleted
+from gwd.core.fields import Id, Secret
 from gwd.management import invitations
-from gwd.management.invitations import AcceptInvitation, CreateInvitation
+from gwd.management.invitations import AcceptInvitation, CreateInvitation, InvitationRecord
 from gwd.orgs import members
+from gwd.orgs.members import MemberRecord
 from gwd.store import Connection
+
+
+class SentInvitation(msgspec.Struct, frozen=True, kw_only=True):
+    """A new invitation, with the address that the person opens."""
+
+    data: InvitationRecord
+    accept_url: Annotated[
+        Secret | None,
+        Meta(
+            description="Where the person accepts; it holds the token and is shown this once, null when the request is"
+            " repeated."
+        ),
+    ]
+
+    def __repr__(self) -> str:
+        return f"SentInvitation(data={self.data!r}, accept_url=***)"
+
+
+class JoinedMember(MemberRecord, frozen=True, kw_only=True):
+    """The person who joined, and where."""
+
+    organization_id: Annotated[Id, Meta(description="The organization the person belongs to now.")]
+    workspace_ids: Annotated[
+        list[Id], Meta(description="The workspaces that the invitation named; may be empty.")
+    ]
+    is_lead: Annotated[bool, Meta(description="Whether the person leads the workspace.")]
+
+
+class JoinedOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """The new member, with a management key of their own."""
+
+    data: JoinedMember
+    management_key: Annotated[Secret, Meta(description="The member's secret, shown this once.")]
+
+    def __repr__(self) -> str:
+        return f"JoinedOrganization(data={self.data!r}, management_key=***)"
 
 
 def create(connection: Connection, call: Call) -> Answer:
@@ -18,10 +62,17 @@ def create(connection: Connection, call: Call) -> Answer:
         app_url=call.node.app_url,
     )
     shown = invitations.record(sent.invitation, now_us=call.now_us)
+    invitation = sent.invitation
     return Answer(
         status=201,
-        body={"data": shown, "accept_url": sent.accept_url},
-        replay={"data": shown, "accept_url": None},
+        body=SentInvitation(data=shown, accept_url=sent.accept_url),
+        replay=SentInvitation(data=shown, accept_url=None),
+        subject=("invitation", invitation.id),
+        details={
+            "email": invitation.email,
+            "role": invitation.role,
+            "workspace_ids": invitation.workspace_ids,
+        },
     )
 
 
@@ -51,8 +102,10 @@ def get(connection: Connection, call: Call) -> Answer:
 
 def revoke(connection: Connection, call: Call) -> Answer:
     """The invitation stays on record, as revoked."""
-    ended = invitations.revoke(connection, call.path["invitation"], change=call.change)
-    return deleted(None, ended.id)
+    invitation_id = call.path["invitation"]
+    ended = invitations.revoke(connection, invitation_id, change=call.change)
+    body = Deleted(id=invitation_id)
+    return Answer(body=body, subject=("invitation", invitation_id) if ended else None)
 
 
 def accept(connection: Connection, call: OpenCall) -> Answer:
@@ -61,18 +114,21 @@ def accept(connection: Connection, call: OpenCall) -> Answer:
     The token works once, so repeating this request is a 404: there is nothing to show again.
     """
     body: AcceptInvitation = call.body
-    joined = invitations.accept(
-        connection, body, issuing=call.node.issuing, now_us=call.now_us, origin=call.origin
-    )
+    joined = invitations.accept(connection, body, issuing=call.node.issuing, now_us=call.now_us)
+    member, invitation = joined.member, joined.invitation
+    same: dict[str, Any] = msgspec.structs.asdict(members.record(member))
     return Answer(
         status=201,
-        body={
-            "data": {
-                **members.record(joined.member),
-                "organization_id": joined.member.organization_id,
-                "workspace_ids": joined.invitation.workspace_ids,
-                "is_lead": joined.invitation.is_lead,
-            },
-            "management_key": joined.issued.plaintext,
-        },
+        body=JoinedOrganization(
+            data=JoinedMember(
+                **same,
+                organization_id=member.organization_id,
+                workspace_ids=invitation.workspace_ids,
+                is_lead=invitation.is_lead,
+            ),
+            management_key=joined.issued.plaintext,
+        ),
+        actor=joined.actor,
+        subject=("invitation", invitation.id),
+        details={"email": member.email, "role": member.role, "user_id": member.id},
     )

@@ -1,16 +1,74 @@
 """/keys: provisioning of inference and management keys."""
 
-from typing import Any
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, deleted, one, walked
-from gwd.keys import admission, endings, record, service
+from gwd.api.shapes import Deleted
+from gwd.core.fields import Secret
+from gwd.core.patches import named
+from gwd.keys import admission, endings, record, rotation, service
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
+from gwd.keys.record import KeyRecord, NamedKey
 from gwd.keys.rotation import RotateKey
 from gwd.keys.service import Key
-from gwd.management import keys
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.store import Connection
+
+
+class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A new key with its secret, or the one that `if_absent` found."""
+
+    key: Annotated[
+        Secret | None,
+        Meta(
+            description="The secret, shown this once; null when the request is repeated, and for a key that was there."
+        ),
+    ]
+    data: KeyRecord
+    existed: Annotated[
+        Literal[True] | UnsetType,
+        Meta(description="Only where `if_absent` found a key, which is then left as it is."),
+    ] = UNSET
+
+    def __repr__(self) -> str:
+        return f"CreatedKey(key=***, data={self.data!r})"
+
+
+class SuccessorKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The key that takes over, with its secret, and the one that ends."""
+
+    key: Annotated[
+        Secret | None,
+        Meta(description="The new secret, shown this once; null when the request is repeated."),
+    ]
+    data: KeyRecord
+    previous: Annotated[
+        KeyRecord, Meta(description="The key that was rotated; it ends at its `expires_at`.")
+    ]
+
+    def __repr__(self) -> str:
+        return f"SuccessorKey(key=***, data={self.data!r}, previous={self.previous!r})"
+
+
+class KeyLeft(NamedKey, frozen=True, kw_only=True):
+    """A key of the same rotation that lives on."""
+
+    is_: Annotated[
+        Literal["predecessor", "successor"],
+        Meta(description="Whether it came before or after the key that was deleted."),
+    ] = msgspec.field(name="is")
+
+
+class DeletedKey(Deleted, frozen=True, kw_only=True):
+    """A key that was deleted, and what lives on of its rotation."""
+
+    keys_left: Annotated[
+        list[KeyLeft] | UnsetType, Meta(description="Only where keys of its rotation live on.")
+    ] = UNSET
 
 
 def create(connection: Connection, call: Call) -> Answer:
@@ -19,33 +77,62 @@ def create(connection: Connection, call: Call) -> Answer:
     So has the answer of a key that `if_absent` found, with status 200 and `existed`.
     """
     body: CreateKey = call.body
-    present = keys.find_present(connection, body, change=call.change)
-    if present is not None:
-        shown = key_record(connection, call, present)
-        return Answer(body={"key": None, "data": shown, "existed": True})
-    issued = keys.create(connection, body, change=call.change, issuing=call.node.issuing)
-    shown = key_record(connection, call, issued.key)
+    if body.if_absent:
+        present = endings.existing(
+            connection, call.organization_id, body, actor=call.caller, now_us=call.now_us
+        )
+        if present is not None:
+            shown = key_record(connection, call, present)
+            return Answer(body=CreatedKey(key=None, data=shown, existed=True))
+    issued = service.create(
+        connection,
+        call.organization_id,
+        body,
+        actor=call.caller,
+        issuing=call.node.issuing,
+        now_us=call.now_us,
+    )
+    key = issued.key
+    shown = key_record(connection, call, key)
     return Answer(
         status=201,
-        body={"key": issued.plaintext, "data": shown},
-        replay={"key": None, "data": shown},
+        body=CreatedKey(key=issued.plaintext, data=shown),
+        replay=CreatedKey(key=None, data=shown),
+        subject=("key", key.id),
+        details={
+            "name": key.name,
+            "type": key.kind,
+            "role": key.role,
+            "user_id": key.user_id,
+            "workspace_id": key.workspace_id,
+            "label": key.label,
+        },
     )
 
 
 def rotate(connection: Connection, call: Call) -> Answer:
     """A successor with its plaintext, once; `previous` is the old key and when it ends."""
     body: RotateKey = call.body
-    both = keys.rotate(
-        connection, call.path["key"], body, change=call.change, issuing=call.node.issuing
+    both = rotation.rotate(
+        connection,
+        call.organization_id,
+        call.path["key"],
+        body,
+        actor=call.caller,
+        issuing=call.node.issuing,
+        now_us=call.now_us,
     )
-    shown = {
-        "data": key_record(connection, call, both.issued.key),
-        "previous": key_record(connection, call, both.previous),
-    }
+    successor = SuccessorKey(
+        key=both.issued.plaintext,
+        data=key_record(connection, call, both.issued.key),
+        previous=key_record(connection, call, both.previous),
+    )
     return Answer(
         status=201,
-        body={"key": both.issued.plaintext, **shown},
-        replay={"key": None, **shown},
+        body=successor,
+        replay=msgspec.structs.replace(successor, key=None),
+        subject=("key", both.previous.id),
+        details={"overlap": body.overlap, "rotated_to": both.issued.key.id},
     )
 
 
@@ -81,33 +168,43 @@ def patch(connection: Connection, call: Call) -> Answer:
     body: PatchKey = call.body
     known = service.get(connection, call.organization_id, call.path["key"], actor=call.caller)
     before = admission.state(connection, known.id)
-    key = keys.patch(
+    key = service.patch(
         connection,
+        call.organization_id,
         call.path["key"],
         body,
-        change=call.change,
+        actor=call.caller,
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
+        now_us=call.now_us,
     )
     if before is not None:
         crossings.raise_changed_key(
             connection, before, app_url=call.node.app_url, now_us=call.now_us
         )
-    return one(key_record(connection, call, key))
+    return one(key_record(connection, call, key), subject=("key", key.id), details=named(body))
 
 
 def delete(connection: Connection, call: Call) -> Answer:
     """Names the keys of its rotation that live on."""
-    gone = keys.delete(connection, call.path["key"], change=call.change)
-    lives_on = [
-        {**endings.named(key), "is": what}
-        for what, key in (("predecessor", gone.predecessor), ("successor", gone.successor))
-        if key is not None
-    ]
-    return deleted(None, gone.key.id, keys_left=lives_on)
+    gone = endings.delete(
+        connection, call.organization_id, call.path["key"], actor=call.caller, now_us=call.now_us
+    )
+    key = gone.key
+    lives_on = []
+    if gone.predecessor is not None:
+        lives_on.append(_left(gone.predecessor, "predecessor"))
+    if gone.successor is not None:
+        lives_on.append(_left(gone.successor, "successor"))
+    return deleted(
+        "key",
+        key.id,
+        body=DeletedKey(id=key.id, keys_left=lives_on or UNSET),
+        details={"name": key.name, "type": key.kind, "label": key.label},
+    )
 
 
-def key_record(connection: Connection, call: Call, key: Key) -> dict[str, Any]:
-    """The record of api.md 8.2."""
+def key_record(connection: Connection, call: Call, key: Key) -> KeyRecord:
+    """The key as the API shows it now."""
     ceiling = call.node.issuing.rate_limit_ceiling
     organization = settings(connection, key.organization_id).settings
     return record.record(
@@ -116,3 +213,7 @@ def key_record(connection: Connection, call: Call, key: Key) -> dict[str, Any]:
         default_rate_limit_per_minute=default_rate_limit(organization, ceiling),
         now_us=call.now_us,
     )
+
+
+def _left(key: Key, what: Literal["predecessor", "successor"]) -> KeyLeft:
+    return KeyLeft(**msgspec.structs.asdict(record.named(key)), is_=what)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from gwd.api.node import Node
+from gwd.api.shapes import Deleted, Listed, One, Walked
 from gwd.audit.service import Origin
 from gwd.core.caller import Caller
 from gwd.core.clock import TimeError, us_from_iso
@@ -18,6 +19,9 @@ from gwd.management.change import Change
 from gwd.store import Connection
 
 R = TypeVar("R")
+
+Subject = tuple[str, str | None]
+"""What an audit line is about: type and id."""
 
 MAX_LIMIT: Final = 100
 DEFAULT_LIMIT: Final = 50
@@ -41,8 +45,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def change(self) -> Change:
-        """Who changes something, for the use cases that write their own audit line."""
-        return Change(actor=self.caller, now_us=self.now_us, origin=self.origin)
+        """Who changes something and when, for the use cases that span rooms."""
+        return Change(actor=self.caller, now_us=self.now_us)
 
     def page(self, *, default: int = DEFAULT_LIMIT) -> tuple[int, int]:
         """(limit, offset) of a list."""
@@ -120,16 +124,17 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a handler gives back. `subject` (type, id) and `details` go into the audit line of a write.
 
-    Without a subject the use case has written the line itself. `organization_id` is whose line it is, if not the
-    caller's. `replay` is the body that a repetition with the same Idempotency-Key gets, where it differs: secrets are
-    not kept. `replayed`: this is a repetition already, and nothing was changed.
+    Without a subject nothing was changed, and no line is written. `organization_id` is whose line it is, and `actor`
+    who acts, if not the caller's and the caller. `replay` is the body that a repetition with the same Idempotency-Key
+    gets, where it differs: secrets are not kept. `replayed`: this is a repetition already, and nothing was changed.
     """
 
     body: Any
     status: int = 200
-    subject: tuple[str, str | None] | None = None
+    subject: Subject | None = None
     details: Mapping[str, Any] = {}
     organization_id: str | None = None
+    actor: Caller | None = None
     replay: Any = None
     replayed: bool = False
 
@@ -150,14 +155,20 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
 OpenHandler = Callable[[Connection, OpenCall], Answer]
 
 
-def one(record: Any) -> Answer:
-    """A single record under `data`."""
-    return Answer(body={"data": record})
+def one(
+    record: Any,
+    *,
+    status: int = 200,
+    subject: Subject | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Answer:
+    """A single record under `data`; with a subject it was made or changed."""
+    return Answer(body=One(data=record), status=status, subject=subject, details=details or {})
 
 
 def listed(records: list[Any], total: int) -> Answer:
     """A list with the count of all."""
-    return Answer(body={"data": records, "total_count": total})
+    return Answer(body=Listed(data=records, total_count=total))
 
 
 def walked(
@@ -173,22 +184,28 @@ def walked(
     """
     page, goes_on = walk.cut(rows)
     return Answer(
-        body={
-            "data": [record(row) for row in page],
-            "total_count": total,
-            "next": place(page[-1]) if page and goes_on else None,
-            "previous": place(page[0]) if page else walk.before,
-        }
+        body=Walked(
+            data=[record(row) for row in page],
+            total_count=total,
+            next=place(page[-1]) if page and goes_on else None,
+            previous=place(page[0]) if page else walk.before,
+        )
     )
 
 
-def deleted(kind: str | None, identifier: str | None, **left: Any) -> Answer:
-    """The reply of a DELETE; without a kind the use case has written the audit line.
+def deleted(
+    kind: str,
+    identifier: str | None,
+    *,
+    body: Deleted | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Answer:
+    """The reply of a DELETE. Without an identifier there was nothing to delete, and nothing is noted.
 
-    `left` is what became of things that hung on it, where there were any: what ended with it and what lives on.
+    `body` is given where the answer says what became of things that hung on it.
     """
-    named = {name: value for name, value in left.items() if value}
     return Answer(
-        body={"deleted": True, "id": identifier, **named},
-        subject=None if kind is None else (kind, identifier),
+        body=Deleted(id=identifier) if body is None else body,
+        subject=None if identifier is None else (kind, identifier),
+        details=details or {},
     )

@@ -2,10 +2,12 @@
 
 from typing import Final
 
+from gwd.alerts.service import AlertRecord
 from gwd.api import events, generations, money, topup
 from gwd.api.access import any_key_with, manage
 from gwd.api.route import Route, ask, get, patch, post, walk
-from gwd.topup import PatchTopUp
+from gwd.api.shapes import One, Walked
+from gwd.topup import PatchTopUp, TopUpRecord
 
 MONEY_ROUTES: Final[tuple[Route, ...]] = (
     # money
@@ -46,13 +48,19 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
     ),
     ask("/ledger/verify", manage("ledger.verify"), money.verify, money.VerifyInput),
     get("/ledger/head", manage("ledger.verify"), money.head, "organization_id", "all"),
-    get("/credits/auto-topup", manage("credits.read"), topup.get),
+    get(
+        "/credits/auto-topup",
+        manage("credits.read"),
+        topup.get,
+        answers=One[TopUpRecord],
+    ),
     patch(
         "/credits/auto-topup",
         manage("credits.write"),
         topup.patch,
         PatchTopUp,
         "auto_topup.patch",
+        answers=topup.PatchedTopUp,
     ),
     # activity
     get("/generation", any_key_with("activity.read"), generations.get, "id"),
@@ -68,5 +76,6 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         manage("notifications.read"),
         events.list_,
         *(*events.FILTERS, "from", "to"),
+        answers=Walked[AlertRecord],
     ),
 )

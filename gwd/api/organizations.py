@@ -1,16 +1,52 @@
 """/organization, its settings, and /organizations for the operator."""
 
-from typing import Any
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts import crossings
-from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.api.management import Answer, Call, listed, one
+from gwd.api.shapes import Deleted, One
+from gwd.core.fields import Count, Secret, Usd
 from gwd.core.money import usd_json
+from gwd.core.patches import named
 from gwd.management import organizations as use_cases
 from gwd.orgs import organizations
 from gwd.orgs import settings as settings_room
-from gwd.orgs.organizations import CreateOrganization, PatchAnyOrganization, PatchOrganization
-from gwd.orgs.settings import OrganizationState, PatchSettings
+from gwd.orgs.organizations import (
+    CreateOrganization,
+    OrganizationRecord,
+    PatchAnyOrganization,
+    PatchOrganization,
+)
+from gwd.orgs.settings import OrganizationState, PatchSettings, SettingsRecord
 from gwd.store import Connection
+
+
+class CreatedOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """A new organization, with the management key of its owner."""
+
+    data: OrganizationRecord
+    management_key: Annotated[
+        Secret | None,
+        Meta(description="The owner's secret, shown this once; null when the request is repeated."),
+    ]
+
+    def __repr__(self) -> str:
+        return f"CreatedOrganization(data={self.data!r}, management_key=***)"
+
+
+class DeletedOrganization(Deleted, frozen=True, kw_only=True):
+    """An organization that is gone; its ledger and records stay."""
+
+    keys_ended: Annotated[
+        Count | UnsetType, Meta(description="Only where keys ended with it: how many.")
+    ] = UNSET
+    balance: Annotated[
+        Usd | UnsetType,
+        Meta(description="Only where its books are not at zero: what is left in them, USD."),
+    ] = UNSET
 
 
 def own(connection: Connection, call: Call) -> Answer:
@@ -19,8 +55,7 @@ def own(connection: Connection, call: Call) -> Answer:
 
 
 def patch_own(connection: Connection, call: Call) -> Answer:
-    body: PatchOrganization = call.body
-    return one(organizations.record(use_cases.patch(connection, body, change=call.change)))
+    return _patch(connection, call, call.organization_id)
 
 
 def settings(connection: Connection, call: Call) -> Answer:
@@ -43,27 +78,37 @@ def patch_settings_of(connection: Connection, call: Call) -> Answer:
 
 def _patch_settings(connection: Connection, call: Call, organization_id: str) -> Answer:
     body: PatchSettings = call.body
-    state = use_cases.change_settings(
+    state = settings_room.patch_settings(
         connection,
+        organization_id,
         body,
-        change=call.change,
+        actor=call.caller,
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
-        organization_id=organization_id,
+        now_us=call.now_us,
     )
     # A threshold that was lowered may be told about again: the balance stands above it once more.
     crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
-    return one(_settings(call, state))
+    return Answer(
+        body=One(data=_settings(call, state)),
+        subject=("organization", organization_id),
+        details=named(body),
+        organization_id=organization_id,
+    )
 
 
 def create(connection: Connection, call: Call) -> Answer:
     """A new organization with its account; its owner's management key is shown here, once."""
     body: CreateOrganization = call.body
     made = use_cases.create(connection, body, change=call.change, issuing=call.node.issuing)
-    shown = organizations.record(made.created.organization)
+    organization = made.created.organization
+    shown = organizations.record(organization)
     return Answer(
         status=201,
-        body={"data": shown, "management_key": made.issued.plaintext},
-        replay={"data": shown, "management_key": None},
+        body=CreatedOrganization(data=shown, management_key=made.issued.plaintext),
+        replay=CreatedOrganization(data=shown, management_key=None),
+        subject=("organization", organization.id),
+        details={"name": organization.name, "slug": organization.slug},
+        organization_id=organization.id,
     )
 
 
@@ -79,21 +124,42 @@ def get(connection: Connection, call: Call) -> Answer:
 
 def patch(connection: Connection, call: Call) -> Answer:
     """Rename, suspend or resume any organization."""
-    body: PatchAnyOrganization = call.body
-    changed = use_cases.patch_any(connection, call.path["organization"], body, change=call.change)
-    return one(organizations.record(changed))
+    return _patch(connection, call, call.path["organization"])
 
 
 def delete(connection: Connection, call: Call) -> Answer:
     """Says how many keys ended with it and what credit is left in its books, to be refunded."""
     gone = use_cases.delete(connection, call.path["organization"], change=call.change)
-    return deleted(
-        None,
-        gone.organization.id,
-        keys_ended=gone.keys_ended,
-        balance=usd_json(gone.balance_nano) if gone.balance_nano else None,
+    organization = gone.organization
+    return Answer(
+        body=DeletedOrganization(
+            id=organization.id,
+            keys_ended=gone.keys_ended or UNSET,
+            balance=usd_json(gone.balance_nano) if gone.balance_nano else UNSET,
+        ),
+        subject=("organization", organization.id),
+        details={
+            "name": organization.name,
+            "slug": organization.slug,
+            "keys_ended": gone.keys_ended,
+            "balance_nano": gone.balance_nano,
+        },
+        organization_id=organization.id,
     )
 
 
-def _settings(call: Call, state: OrganizationState) -> dict[str, Any]:
+def _patch(connection: Connection, call: Call, organization_id: str) -> Answer:
+    body: PatchOrganization | PatchAnyOrganization = call.body
+    changed = organizations.patch(
+        connection, organization_id, body, actor=call.caller, now_us=call.now_us
+    )
+    return Answer(
+        body=One(data=organizations.record(changed)),
+        subject=("organization", organization_id),
+        details=named(body),
+        organization_id=organization_id,
+    )
+
+
+def _settings(call: Call, state: OrganizationState) -> SettingsRecord:
     return settings_room.record(state, rate_limit_ceiling=call.node.issuing.rate_limit_ceiling)

@@ -80,7 +80,7 @@ async def perform_open(node: Node, route: OpenRoute, incoming: Incoming) -> Repl
     _, body = _body(incoming, route.shape)
     call = OpenCall(node=node, body=body, origin=incoming.origin, now_us=node.clock.now_us())
     try:
-        return await node.store.write(_act_open, route.handler, call)
+        return await node.store.write(_act_open, route.handler, call, route.action)
     except NotFound as error:
         node.authenticator.count_failure(incoming.address, error)
         raise
@@ -117,16 +117,20 @@ def _act(
     return reply
 
 
-def _act_open(connection: Connection, handler: OpenHandler, call: OpenCall) -> Reply:
-    return _reply(handler(connection, call))
+def _act_open(connection: Connection, handler: OpenHandler, call: OpenCall, action: str) -> Reply:
+    answer = handler(connection, call)
+    _note(connection, call, action, answer)
+    return _reply(answer)
 
 
-def _note(connection: Connection, call: Call, action: str, answer: Answer) -> None:
+def _note(connection: Connection, call: Call | OpenCall, action: str, answer: Answer) -> None:
+    """The audit line of a request, in the transaction of what it changed: the only place that writes one."""
     if answer.subject is None:
         return
+    caller = call.caller if isinstance(call, Call) else None
     audit.record(
         connection,
-        call.caller,
+        answer.actor or caller,
         action,
         *answer.subject,
         dict(answer.details),

@@ -8,6 +8,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from gwd.core.fields import Id
+
 T = TypeVar("T")
 
 TotalCount = Annotated[int, Meta(ge=0, description="How many there are in all, on every page.")]
@@ -45,5 +47,9 @@ class Walked(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
     """What was removed."""
 
-    id: Annotated[str | None, Meta(description="The id of what was removed.")]
-    deleted: Literal[True] = True
+    deleted: Annotated[
+        Literal[True], Meta(description="It is gone, or was not there to begin with.")
+    ] = True
+    id: Annotated[
+        Id | None, Meta(description="What was removed; null where there was nothing to remove.")
+    ]

@@ -1,16 +1,32 @@
 """/credits/auto-topup: credit that is bought by itself through a payment hook."""
 
-from typing import Any
+from typing import Annotated
 
-from msgspec import UnsetType
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd import topup
 from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, one
 from gwd.api.money import require_self_service
 from gwd.core.errors import InvalidValue
+from gwd.core.fields import Secret
 from gwd.management import topup as use_cases
 from gwd.store import Connection
+from gwd.topup import TopUpRecord
+
+
+class PatchedTopUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings as they are now, and the secret of a new hook."""
+
+    data: TopUpRecord
+    signing_secret: Annotated[
+        Secret | UnsetType,
+        Meta(description="Only with a new `hook_url`: what signs its calls, shown this once."),
+    ] = UNSET
+
+    def __repr__(self) -> str:
+        return f"PatchedTopUp(data={self.data!r}, signing_secret=***)"
 
 
 def get(connection: Connection, call: Call) -> Answer:
@@ -42,12 +58,12 @@ def patch(connection: Connection, call: Call) -> Answer:
         now_us=call.now_us,
         due_us=call.due_us,
     )
-    shown: dict[str, Any] = {"data": topup.record(topup.get(connection, call.organization_id))}
-    if patched.signing_secret is not None:
-        shown["signing_secret"] = patched.signing_secret
     settings = patched.settings
     return Answer(
-        body=shown,
+        body=PatchedTopUp(
+            data=topup.record(topup.get(connection, call.organization_id)),
+            signing_secret=patched.signing_secret or UNSET,
+        ),
         subject=("auto_topup", call.organization_id),
         details={
             "enabled": settings.enabled,

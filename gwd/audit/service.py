@@ -1,13 +1,15 @@
 """The audit trail: one line per change, appended in the transaction of the change."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from gwd.audit import chain
 from gwd.audit.tables import AuditTable
-from gwd.core.caller import Caller
+from gwd.core.caller import Caller, Role
 from gwd.core.clock import iso
+from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint
 from gwd.store import Connection, walk
 
@@ -41,6 +43,46 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     address: str | None
     request_id: str | None
     created_at: int
+
+
+class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One change: who made it, from where, and what it was about. It holds no secret."""
+
+    id: Annotated[Id, Meta(description="`aud_…`")]
+    organization_id: Annotated[
+        Id | None, Meta(description="The organization that was changed; null for the node itself.")
+    ]
+    actor_key_id: Annotated[
+        Id | None,
+        Meta(
+            description="The key that asked for it; null for what the node or its machine's owner did."
+        ),
+    ]
+    actor_user_id: Annotated[
+        Id | None, Meta(description="The member whose key it is; null for none.")
+    ]
+    actor_role: Annotated[
+        Role | None, Meta(description="The role the key had then; null without a key.")
+    ]
+    action: Annotated[str, Meta(description="What was done, such as `key.create`.")]
+    subject_type: Annotated[str, Meta(description="What kind of thing it was done to.")]
+    subject_id: Annotated[
+        Id | None, Meta(description="Which one; null for the node, of which there is one.")
+    ]
+    details: Annotated[
+        dict[str, Any],
+        Meta(
+            description="What was said of it, by field; amounts whose names end in `_nano` are nano-USD."
+        ),
+    ]
+    address: Annotated[
+        str | None, Meta(description="The client's address; null for what came from no client.")
+    ]
+    request_id: Annotated[
+        str | None,
+        Meta(description="The `x-request-id` of the request; null for what came from none."),
+    ]
+    created_at: Annotated[Moment, Meta(description="When it happened.")]
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +184,7 @@ def list_lines(
     return lines, total
 
 
-def line_record(line: AuditLine) -> dict[str, Any]:
+def line_record(line: AuditLine) -> AuditRecord:
     """The line as the API shows it."""
-    return {**msgspec.structs.asdict(line), "created_at": iso(line.created_at)}
+    same: dict[str, Any] = msgspec.structs.asdict(line)
+    return AuditRecord(**{**same, "created_at": iso(line.created_at)})

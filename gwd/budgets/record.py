@@ -1,16 +1,160 @@
-"""The JSON records of budgets, pure: the budget's own, the workspace form, and the one inside a key's self-report."""
+"""The records of budgets, pure: the budget's own, the workspace form, and the one inside a key's self-report."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from gwd.budgets.status import BudgetStatus
-from gwd.core.clock import iso
-from gwd.core.money import usd_json
+from gwd.budgets.status import BudgetStatus, Kind, Scope
+from gwd.core.clock import iso, iso_or_none
+from gwd.core.fields import Id, Moment, Percent, Usd, WholePercent
+from gwd.core.money import usd_json, usd_or_none
+from gwd.core.periods import Reset, Window
 
 
-def record(status: BudgetStatus) -> dict[str, Any]:
-    """GET /budgets/{id}."""
+class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a budget ends if spending goes on as it did."""
+
+    projected_spend: Annotated[
+        Usd | None,
+        Meta(
+            description="USD that will be spent when the period ends; null for a lifetime, which has no end."
+        ),
+    ]
+    exhausts_at: Annotated[
+        Moment | None,
+        Meta(description="When the budget will be used up; null if it lasts its period."),
+    ]
+
+
+class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What an organization, workspace or key may spend in a window, and where that stands."""
+
+    id: Annotated[Id, Meta(description="`bud_…`")]
+    scope: Annotated[Scope, Meta(description="What kind of thing the budget is for.")]
+    scope_id: Annotated[Id, Meta(description="The organization, workspace or key that it is for.")]
+    interval: Annotated[
+        Window,
+        Meta(description="How often it starts again, UTC; weeks from Monday, a lifetime never."),
+    ]
+    kind: Annotated[
+        Kind, Meta(description="A hard budget refuses once it is reached, a soft one only alerts.")
+    ]
+    limit: Annotated[Usd, Meta(description="What may be spent in the period, USD.")]
+    spend: Annotated[Usd, Meta(description="What was spent in the period so far, USD.")]
+    remaining: Annotated[Usd, Meta(description="What is left of it, USD, never negative.")]
+    percent_used: Annotated[
+        Percent,
+        Meta(
+            description="How much of the limit is used, rounded down to hundredths; 100 means reached."
+        ),
+    ]
+    period_start: Annotated[
+        Moment | None, Meta(description="When the period began; null for a lifetime.")
+    ]
+    resets_at: Annotated[
+        Moment | None, Meta(description="When the next period begins; null for a lifetime.")
+    ]
+    forecast: Annotated[
+        ForecastRecord, Meta(description="Where it ends if spending goes on as it did.")
+    ]
+    include_byok: Annotated[
+        bool,
+        Meta(description="Whether inference through own provider keys counts, at its list price."),
+    ]
+    alert_thresholds: Annotated[
+        list[WholePercent],
+        Meta(description="At which percentages of the limit an alert is raised."),
+    ]
+    created_at: Annotated[Moment, Meta(description="When the budget was made.")]
+    updated_at: Annotated[Moment, Meta(description="When the budget was last changed.")]
+
+
+class WorkspaceBudgetRecord(BudgetRecord, frozen=True, kw_only=True):
+    """The hard budget of a workspace for one interval, with the names of the workspace form as well."""
+
+    limit_usd: Annotated[Usd, Meta(description="The same as `limit`.")]
+    reset_interval: Annotated[
+        Reset | None, Meta(description="The same as `interval`; null for a lifetime.")
+    ]
+    workspace_id: Annotated[Id, Meta(description="The same as `scope_id`.")]
+    include_byok_in_budgets: Annotated[bool, Meta(description="The same as `include_byok`.")]
+
+
+class KeyBudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A budget that the requests of a key count against, as the key sees it."""
+
+    budget_id: Annotated[Id, Meta(description="`bud_…`")]
+    scope: Annotated[
+        Scope, Meta(description="Whether it is the key's own, its workspace's or all's.")
+    ]
+    interval: Annotated[Window, Meta(description="How often it starts again, UTC.")]
+    kind: Annotated[
+        Kind, Meta(description="A hard budget refuses once it is reached, a soft one only alerts.")
+    ]
+    limit: Annotated[Usd, Meta(description="What may be spent in the period, USD.")]
+    spend: Annotated[Usd, Meta(description="What was spent in the period so far, USD.")]
+    remaining: Annotated[Usd, Meta(description="What is left of it, USD, never negative.")]
+    resets_at: Annotated[
+        Moment | None, Meta(description="When the next period begins; null for a lifetime.")
+    ]
+    limit_usd: Annotated[Usd, Meta(description="The same as `limit`.")]
+    spend_usd: Annotated[Usd, Meta(description="The same as `spend`.")]
+    remaining_usd: Annotated[Usd, Meta(description="The same as `remaining`.")]
+    reset_interval: Annotated[
+        Reset | None, Meta(description="The same as `interval`; null for a lifetime.")
+    ]
+    include_byok: Annotated[
+        bool, Meta(description="Whether inference through own provider keys counts.")
+    ]
+    guardrail_id: Annotated[
+        None, Meta(description="Always null: budgets stand by themselves here.")
+    ] = None
+
+
+def record(status: BudgetStatus) -> BudgetRecord:
+    """A budget as it stands."""
+    return BudgetRecord(**_shown(status))
+
+
+def workspace_record(status: BudgetStatus) -> WorkspaceBudgetRecord:
+    """The same with the names of the workspace form."""
+    budget = status.budget
+    return WorkspaceBudgetRecord(
+        **_shown(status),
+        limit_usd=usd_json(budget.limit_nano),
+        reset_interval=_reset_interval(status),
+        workspace_id=budget.scope_id,
+        include_byok_in_budgets=budget.include_byok,
+    )
+
+
+def key_record(status: BudgetStatus) -> KeyBudgetRecord:
+    """One of `budgets` in GET /auth/key."""
+    budget = status.budget
+    return KeyBudgetRecord(
+        budget_id=budget.id,
+        scope=budget.scope,
+        interval=budget.interval,
+        kind=budget.kind,
+        limit=usd_json(budget.limit_nano),
+        spend=usd_json(status.spent_nano),
+        remaining=usd_json(status.remaining_nano),
+        resets_at=iso_or_none(status.resets_at_us),
+        limit_usd=usd_json(budget.limit_nano),
+        spend_usd=usd_json(status.spent_nano),
+        remaining_usd=usd_json(status.remaining_nano),
+        reset_interval=_reset_interval(status),
+        include_byok=budget.include_byok,
+    )
+
+
+def percent(spent_nano: int, limit_nano: int) -> float:
+    """How much of the limit is used, rounded down to hundredths of a percent: 100 means reached."""
+    return spent_nano * 10_000 // limit_nano / 100
+
+
+def _shown(status: BudgetStatus) -> dict[str, Any]:
     budget = status.budget
     return {
         "id": budget.id,
@@ -22,12 +166,12 @@ def record(status: BudgetStatus) -> dict[str, Any]:
         "spend": usd_json(status.spent_nano),
         "remaining": usd_json(status.remaining_nano),
         "percent_used": percent(status.spent_nano, budget.limit_nano),
-        "period_start": _iso(status.period_start_us),
-        "resets_at": _iso(status.resets_at_us),
-        "forecast": {
-            "projected_spend": _usd(status.forecast.projected_nano),
-            "exhausts_at": _iso(status.forecast.exhausts_at_us),
-        },
+        "period_start": iso_or_none(status.period_start_us),
+        "resets_at": iso_or_none(status.resets_at_us),
+        "forecast": ForecastRecord(
+            projected_spend=usd_or_none(status.forecast.projected_nano),
+            exhausts_at=iso_or_none(status.forecast.exhausts_at_us),
+        ),
         "include_byok": budget.include_byok,
         "alert_thresholds": list(budget.alert_thresholds),
         "created_at": iso(budget.created_at_us),
@@ -35,51 +179,6 @@ def record(status: BudgetStatus) -> dict[str, Any]:
     }
 
 
-def workspace_record(status: BudgetStatus) -> dict[str, Any]:
-    """The same with the names of the workspace form (`reset_interval` is null for lifetime)."""
-    budget = status.budget
-    return {
-        **record(status),
-        "limit_usd": usd_json(budget.limit_nano),
-        "reset_interval": _reset_interval(status),
-        "workspace_id": budget.scope_id,
-        "include_byok_in_budgets": budget.include_byok,
-    }
-
-
-def key_record(status: BudgetStatus) -> dict[str, Any]:
-    """One of `budgets` in GET /auth/key."""
-    budget = status.budget
-    return {
-        "budget_id": budget.id,
-        "scope": budget.scope,
-        "interval": budget.interval,
-        "kind": budget.kind,
-        "limit": usd_json(budget.limit_nano),
-        "spend": usd_json(status.spent_nano),
-        "remaining": usd_json(status.remaining_nano),
-        "resets_at": _iso(status.resets_at_us),
-        "limit_usd": usd_json(budget.limit_nano),
-        "spend_usd": usd_json(status.spent_nano),
-        "remaining_usd": usd_json(status.remaining_nano),
-        "reset_interval": _reset_interval(status),
-        "include_byok": budget.include_byok,
-        "guardrail_id": None,
-    }
-
-
-def percent(spent_nano: int, limit_nano: int) -> float:
-    """How much of the limit is used, rounded down to hundredths of a percent: 100 means reached."""
-    return spent_nano * 10_000 // limit_nano / 100
-
-
-def _reset_interval(status: BudgetStatus) -> str | None:
-    return None if status.budget.interval == "lifetime" else status.budget.interval
-
-
-def _usd(nano: int | None) -> msgspec.Raw | None:
-    return None if nano is None else usd_json(nano)
-
-
-def _iso(at_us: int | None) -> str | None:
-    return None if at_us is None else iso(at_us)
+def _reset_interval(status: BudgetStatus) -> Reset | None:
+    interval = status.budget.interval
+    return None if interval == "lifetime" else interval

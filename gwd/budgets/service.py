@@ -1,14 +1,12 @@
 """Budgets as records: create, get, list, patch, delete, and the workspace form with one hard budget per interval."""
 
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from peewee import ModelSelect
 
-from gwd.budgets.admission import applicable
-from gwd.budgets.record import key_record
 from gwd.budgets.status import Budget, Kind, Scope
 from gwd.budgets.tables import BudgetRow
 from gwd.core.errors import AlreadyExists, BudgetOrderViolation, InvalidValue, NotFound
@@ -156,19 +154,6 @@ def delete(connection: Connection, organization_id: str, budget_id: str) -> None
     )
     if deleted != 1:
         raise NotFound("no such budget")
-
-
-def applying(
-    connection: Connection,
-    organization_id: str,
-    workspace_id: str | None,
-    family_id: str,
-    *,
-    now_us: int,
-) -> list[dict[str, Any]]:
-    """`budgets` of GET /auth/key: all that a key's requests count against, in the order in which they would refuse."""
-    statuses = applicable(connection, organization_id, workspace_id, family_id, now_us=now_us)
-    return [key_record(status) for status in statuses]
 
 
 def put_of_workspace(

@@ -44,6 +44,11 @@ def iso(at_us: int) -> str:
     return text + "Z"
 
 
+def iso_or_none(at_us: int | None) -> str | None:
+    """The same of a time that may not be there."""
+    return None if at_us is None else iso(at_us)
+
+
 def us_from_iso(text: str) -> int:
     """Any ISO 8601 moment with an explicit offset to microseconds UTC; raises TimeError without one."""
     try:

@@ -95,6 +95,11 @@ def usd_json(nano: int) -> msgspec.Raw:
     return msgspec.Raw(_plain(nano, 9).encode())
 
 
+def usd_or_none(nano: int | None) -> msgspec.Raw | None:
+    """The same of an amount that may not be there."""
+    return None if nano is None else usd_json(nano)
+
+
 def per_million_json(pico: int) -> msgspec.Raw:
     """A per-token price as a JSON number in USD per million tokens."""
     return msgspec.Raw(_plain(pico, 6).encode())

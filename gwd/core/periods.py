@@ -8,6 +8,8 @@ from typing import Final, Literal, assert_never
 from gwd.core.clock import US_PER_DAY
 
 Window = Literal["daily", "weekly", "monthly", "lifetime"]
+Reset = Literal["daily", "weekly", "monthly"]
+"""A window that starts again."""
 WINDOWS: Final[tuple[Window, ...]] = ("daily", "weekly", "monthly", "lifetime")
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from gwd.core.caller import Caller, Role
-from gwd.core.clock import iso
 from gwd.core.errors import Forbidden
 from gwd.keys.fields import CreateKey
 from gwd.keys.service import Key, get, key_of, live, reached
@@ -172,18 +171,6 @@ def lower_roles(
             & (KeyTable.workspace_id.is_null() | KeyTable.workspace_id.not_in(but_in))
         )
     )
-
-
-def named(key: Key) -> dict[str, Any]:
-    """A key as an answer names it that is about something else."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "label": key.label,
-        "type": key.kind,
-        "workspace_id": key.workspace_id,
-        "expires_at": None if key.expires_at is None else iso(key.expires_at),
-    }
 
 
 def _usable(query: Any, now_us: int) -> Any:

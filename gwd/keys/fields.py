@@ -1,7 +1,7 @@
 """What the bodies of POST and PATCH /keys may hold, and the check of each field."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -10,10 +10,9 @@ from gwd.core.caller import KeyKind, Role
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.core.money import MoneyError, nano_from_usd
+from gwd.core.periods import Reset
 from gwd.keys import models
 from gwd.orgs import checks
-
-LimitReset = Literal["daily", "weekly", "monthly"]
 
 DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
 MAX_THRESHOLDS: Final = 10
@@ -36,7 +35,7 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     user_id: str | None = None
     workspace_id: str | None = None
     limit: Decimal | None = None
-    limit_reset: LimitReset | None = None
+    limit_reset: Reset | None = None
     include_byok_in_limit: bool = False
     strict: bool = False
     in_flight_cap: int | None = None
@@ -54,7 +53,7 @@ class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: str | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
     limit: Decimal | UnsetType | None = UNSET
-    limit_reset: LimitReset | UnsetType | None = UNSET
+    limit_reset: Reset | UnsetType | None = UNSET
     include_byok_in_limit: bool | UnsetType = UNSET
     strict: bool | UnsetType = UNSET
     in_flight_cap: int | UnsetType | None = UNSET

@@ -7,17 +7,18 @@ rest all of the organization. A key out of reach is the same NotFound as one tha
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from gwd.core.caller import Caller, KeyKind, Role
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import Conflict, Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
+from gwd.core.patches import named
+from gwd.core.periods import Reset
 from gwd.keys import secret
 from gwd.keys.fields import CreateKey as CreateKey
 from gwd.keys.fields import KeyFilter as KeyFilter
-from gwd.keys.fields import LimitReset, columns
 from gwd.keys.fields import PatchKey as PatchKey
+from gwd.keys.fields import columns
 from gwd.keys.tables import KeyTable
 from gwd.orgs import members, workspaces
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
@@ -42,7 +43,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
     disabled: bool
     limit_nano: int | None
-    limit_reset: LimitReset | None
+    limit_reset: Reset | None
     include_byok_in_limit: bool
     strict: bool
     in_flight_cap: int | None
@@ -264,12 +265,7 @@ def patch(
     """Change what is named. The end of a rotated key can only be brought forward."""
     key = get(connection, organization_id, ref, actor=actor, right="keys.write")
     require_workspace(connection, key)
-    named = {
-        name: value
-        for name in changes.__struct_fields__
-        if (value := getattr(changes, name)) is not UNSET
-    }
-    checked = columns(named, rate_limit_ceiling=rate_limit_ceiling, now_us=now_us)
+    checked = columns(named(changes), rate_limit_ceiling=rate_limit_ceiling, now_us=now_us)
     if key.rotated_to is not None and "expires_at" in checked:
         end_us = checked["expires_at"]
         if end_us is None or (key.expires_at is not None and end_us > key.expires_at):

@@ -4,19 +4,19 @@ A token is shown once, inside `accept_url`; only its keyed digest is stored. An 
 and a person's open invitations end with the rights they were made with.
 """
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
-from gwd.audit import service as audit
-from gwd.audit.service import Origin
 from gwd.core.caller import Caller
 from gwd.core.clock import US_PER_DAY, iso
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
+from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint, random_base62
 from gwd.keys import secret
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
-from gwd.management.change import Change, note
+from gwd.management.change import Change
 from gwd.management.tables import InvitationTable
 from gwd.orgs import checks, members, workspaces
 from gwd.orgs.members import Member, MemberRole, NewMember
@@ -45,6 +45,28 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: int
     accepted_at: int | None
     revoked_at: int | None
+
+
+class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A person who was asked to join. The token that opens it is never in it."""
+
+    id: Annotated[Id, Meta(description="`inv_…`")]
+    email: Annotated[str, Meta(description="The address of the person.")]
+    role: Annotated[MemberRole, Meta(description="The role the person will have.")]
+    workspace_ids: Annotated[
+        list[Id], Meta(description="The workspaces the person will be in; may be empty.")
+    ]
+    is_lead: Annotated[
+        bool, Meta(description="Whether the person will lead the one workspace that is named.")
+    ]
+    status: Annotated[Status, Meta(description="What became of it by now.")]
+    invited_by: Annotated[
+        Id | None, Meta(description="The member who asked; null if no member did.")
+    ]
+    created_at: Annotated[Moment, Meta(description="When it was made.")]
+    expires_at: Annotated[
+        Moment, Meta(description="From when on it cannot be accepted, seven days later.")
+    ]
 
 
 class CreateInvitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,11 +100,12 @@ class SentInvitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptedInvitation(msgspec.Struct, frozen=True, kw_only=True):
-    """The new member with their management key."""
+    """The new member with their management key, and as the caller who acted."""
 
     invitation: Invitation
     member: Member
     issued: IssuedKey
+    actor: Caller
 
 
 def create(
@@ -125,8 +148,6 @@ def create(
             expires_at=change.now_us + LIFE_US,
         )
     )
-    details = {"email": email, "role": new.role, "workspace_ids": workspace_ids}
-    note(connection, change, "invitation.create", ("invitation", invitation_id), details)
     return SentInvitation(
         invitation=get(connection, organization_id, invitation_id),
         accept_url=f"{app_url.rstrip('/')}/invitations/accept?token={token}",
@@ -169,8 +190,8 @@ def list_invitations(
     return [_invitation(row) for row in rows], total
 
 
-def revoke(connection: Connection, invitation_id: str, *, change: Change) -> Invitation:
-    """End an open invitation; ending it twice is harmless, ending an accepted one a conflict."""
+def revoke(connection: Connection, invitation_id: str, *, change: Change) -> bool:
+    """End an open invitation; false if it was ended before, which is harmless. An accepted one is a conflict."""
     actor = change.actor
     require(actor, "invitations.write")
     invitation = get(connection, change.organization_id, invitation_id)
@@ -180,19 +201,14 @@ def revoke(connection: Connection, invitation_id: str, *, change: Change) -> Inv
         raise Forbidden(f"An invitation as {invitation.role} is revoked by that role or above.")
     if invitation.accepted_at is not None:
         raise Conflict("The invitation was accepted; remove the member instead.")
-    if invitation.revoked_at is None:
-        _end(connection, [invitation.id], change.now_us)
-        note(connection, change, "invitation.revoke", ("invitation", invitation.id), {})
-    return get(connection, change.organization_id, invitation.id)
+    if invitation.revoked_at is not None:
+        return False
+    _end(connection, [invitation.id], change.now_us)
+    return True
 
 
 def accept(
-    connection: Connection,
-    accepted: AcceptInvitation,
-    *,
-    issuing: Issuing,
-    now_us: int,
-    origin: Origin | None = None,
+    connection: Connection, accepted: AcceptInvitation, *, issuing: Issuing, now_us: int
 ) -> AcceptedInvitation:
     """Join by token. Unknown, used, revoked and expired tokens are the same NotFound, and those of what was deleted."""
     digest = _digest(accepted.token, issuing.pepper)
@@ -214,17 +230,9 @@ def accept(
     member = members.join(connection, organization_id, person, now_us=now_us)
     led = _enter(connection, invitation, member, now_us)
     issued = _first_key(connection, member, led, issuing=issuing, now_us=now_us)
-    audit.record(
-        connection,
-        _as_caller(member, issued),
-        "invitation.accept",
-        "invitation",
-        invitation.id,
-        {"email": member.email, "role": member.role, "user_id": member.id},
-        now_us=now_us,
-        origin=origin,
+    return AcceptedInvitation(
+        invitation=invitation, member=member, issued=issued, actor=_as_caller(member, issued)
     )
-    return AcceptedInvitation(invitation=invitation, member=member, issued=issued)
 
 
 def end_those_above(
@@ -257,19 +265,19 @@ def status(invitation: Invitation, now_us: int) -> Status:
     return "expired" if invitation.expires_at <= now_us else "pending"
 
 
-def record(invitation: Invitation, *, now_us: int) -> dict[str, Any]:
+def record(invitation: Invitation, *, now_us: int) -> InvitationRecord:
     """The invitation as the API shows it."""
-    return {
-        "id": invitation.id,
-        "email": invitation.email,
-        "role": invitation.role,
-        "workspace_ids": invitation.workspace_ids,
-        "is_lead": invitation.is_lead,
-        "status": status(invitation, now_us),
-        "invited_by": invitation.invited_by,
-        "created_at": iso(invitation.created_at),
-        "expires_at": iso(invitation.expires_at),
-    }
+    return InvitationRecord(
+        id=invitation.id,
+        email=invitation.email,
+        role=invitation.role,
+        workspace_ids=invitation.workspace_ids,
+        is_lead=invitation.is_lead,
+        status=status(invitation, now_us),
+        invited_by=invitation.invited_by,
+        created_at=iso(invitation.created_at),
+        expires_at=iso(invitation.expires_at),
+    )
 
 
 def _workspaces(connection: Connection, new: CreateInvitation, actor: Caller) -> list[str]:

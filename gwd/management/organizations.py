@@ -1,6 +1,4 @@
-"""Organizations under management: made with a ledger account and the owner's key; changed, deleted, set up."""
-
-from typing import Any
+"""Organizations where rooms meet: made with a ledger account and the owner's key, deleted with what is left."""
 
 import msgspec
 
@@ -8,16 +6,10 @@ from gwd import ledger
 from gwd.core.errors import Conflict
 from gwd.keys import endings
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
-from gwd.management.change import Change, named, note
+from gwd.management.change import Change
 from gwd.orgs import organizations
-from gwd.orgs.organizations import (
-    CreatedOrganization,
-    CreateOrganization,
-    Organization,
-    PatchOrganization,
-)
+from gwd.orgs.organizations import CreatedOrganization, CreateOrganization, Organization
 from gwd.orgs.rights import require
-from gwd.orgs.settings import OrganizationState, PatchSettings, patch_settings
 from gwd.store import Connection
 
 
@@ -42,23 +34,7 @@ def create(
         issuing=issuing,
         now_us=change.now_us,
     )
-    details = {"name": created.organization.name, "slug": created.organization.slug}
-    _note(connection, change, "organization.create", organization_id, details)
     return FoundedOrganization(created=created, issued=issued)
-
-
-def patch(connection: Connection, changes: PatchOrganization, *, change: Change) -> Organization:
-    """Change the caller's own organization."""
-    require(change.actor, "organization.write")
-    return _patch(connection, change.organization_id, changes, change)
-
-
-def patch_any(
-    connection: Connection, organization_id: str, changes: PatchOrganization, *, change: Change
-) -> Organization:
-    """Change, suspend or resume any organization of the node."""
-    require(change.actor, "organizations.manage")
-    return _patch(connection, organization_id, changes, change)
 
 
 class DissolvedOrganization(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,56 +55,4 @@ def delete(
     held = endings.count_usable(connection, organization_id, now_us=change.now_us)
     organization = organizations.delete(connection, organization_id, now_us=change.now_us)
     left_nano = ledger.balance(connection, organization_id, now_us=change.now_us).owned_nano
-    details = {
-        "name": organization.name,
-        "slug": organization.slug,
-        "keys_ended": held,
-        "balance_nano": left_nano,
-    }
-    _note(connection, change, "organization.delete", organization_id, details)
     return DissolvedOrganization(organization=organization, keys_ended=held, balance_nano=left_nano)
-
-
-def change_settings(
-    connection: Connection,
-    changes: PatchSettings,
-    *,
-    change: Change,
-    rate_limit_ceiling: int,
-    organization_id: str | None = None,
-) -> OrganizationState:
-    """Change the settings of the caller's organization, or for the operator of the one that is named."""
-    require(change.actor, "settings.write")
-    if organization_id is None:
-        organization_id = change.organization_id
-    elif organization_id != change.organization_id:
-        require(change.actor, "organizations.manage")
-    state = patch_settings(
-        connection,
-        organization_id,
-        changes,
-        actor=change.actor,
-        rate_limit_ceiling=rate_limit_ceiling,
-        now_us=change.now_us,
-    )
-    _note(connection, change, "settings.patch", organization_id, named(changes))
-    return state
-
-
-def _patch(
-    connection: Connection, organization_id: str, changes: PatchOrganization, change: Change
-) -> Organization:
-    organization = organizations.patch(connection, organization_id, changes, now_us=change.now_us)
-    _note(connection, change, "organization.patch", organization_id, named(changes))
-    return organization
-
-
-def _note(
-    connection: Connection,
-    change: Change,
-    action: str,
-    organization_id: str,
-    details: dict[str, Any],
-) -> None:
-    subject = ("organization", organization_id)
-    note(connection, change, action, subject, details, organization_id=organization_id)

@@ -8,14 +8,23 @@ import msgspec
 from gwd.keys import endings
 from gwd.keys.endings import EndedKeys
 from gwd.management import invitations
-from gwd.management.change import Change, note
+from gwd.management.change import Change
 from gwd.orgs import members
-from gwd.orgs.members import Member, PatchMember
+from gwd.orgs.members import Member, MemberRole, PatchMember
 from gwd.orgs.rights import require
 from gwd.store import Connection
 
 
-def patch(connection: Connection, user_id: str, changes: PatchMember, *, change: Change) -> Member:
+class ChangedMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A member with another role, and the role before."""
+
+    member: Member
+    was: MemberRole
+
+
+def patch(
+    connection: Connection, user_id: str, changes: PatchMember, *, change: Change
+) -> ChangedMember:
     """Give a member another role. Management keys and open invitations above it are lowered and revoked."""
     require(change.actor, "members.write")
     organization_id, now_us = change.organization_id, change.now_us
@@ -29,9 +38,7 @@ def patch(connection: Connection, user_id: str, changes: PatchMember, *, change:
         connection, organization_id, user_id, member.role, but_in=led, now_us=now_us
     )
     invitations.end_those_above(connection, organization_id, user_id, member.role, now_us=now_us)
-    details = {"role": member.role, "was": before.role}
-    note(connection, change, "member.patch", ("member", user_id), details)
-    return member
+    return ChangedMember(member=member, was=before.role)
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,14 +64,6 @@ def remove(
         connection, organization_id, user_id, keep=keep_keys, now_us=now_us
     )
     revoked = invitations.end_those_above(connection, organization_id, user_id, None, now_us=now_us)
-    details = {
-        "email": member.email,
-        "role": member.role,
-        "keys_disabled": len(ended.disabled),
-        "keys_kept": [key.id for key in ended.kept],
-        "invitations_revoked": revoked,
-    }
-    note(connection, change, "member.remove", ("member", user_id), details)
     return Departure(member=member, keys=ended, invitations_revoked=revoked)
 
 

@@ -1,4 +1,4 @@
-"""Workspaces under management: made with a lead and the lead's key, changed, deleted once no key lives in them."""
+"""Workspaces where keys hang on them: made with a lead and the lead's key, left, deleted once no key lives in them."""
 
 import msgspec
 
@@ -6,10 +6,10 @@ from gwd.core.errors import NotFound
 from gwd.keys import endings
 from gwd.keys import service as keys
 from gwd.keys.service import IssuedKey, Issuing, Key, ManagementKey, issue_management_key
-from gwd.management.change import Change, named, note
+from gwd.management.change import Change
 from gwd.orgs import members, workspaces
 from gwd.orgs.rights import require
-from gwd.orgs.workspaces import CreateWorkspace, PatchWorkspace, Workspace
+from gwd.orgs.workspaces import CreateWorkspace, Workspace
 from gwd.store import Connection
 
 
@@ -52,26 +52,7 @@ def create(
             issuing=issuing,
             now_us=now_us,
         )
-    details = {"name": workspace.name, "slug": workspace.slug, "lead_user_id": lead}
-    note(connection, change, "workspace.create", ("workspace", workspace.id), details)
     return CreatedTeam(workspace=workspace, lead_key=lead_key)
-
-
-def patch(
-    connection: Connection, ref: str, changes: PatchWorkspace, *, change: Change
-) -> Workspace:
-    """Change a workspace; a lead its own only."""
-    require(change.actor, "workspaces.write")
-    workspace = workspaces.patch(
-        connection,
-        change.organization_id,
-        ref,
-        changes,
-        actor=change.actor,
-        now_us=change.now_us,
-    )
-    note(connection, change, "workspace.patch", ("workspace", workspace.id), named(changes))
-    return workspace
 
 
 class DeletedTeam(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,43 +71,13 @@ def delete(connection: Connection, ref: str, *, change: Change) -> DeletedTeam:
     endings.require_none_above(change.actor, held, whose="This workspace")
     live = keys.count_live(connection, organization_id, workspace_id=workspace.id, now_us=now_us)
     workspaces.delete(connection, organization_id, workspace.id, live_keys=live, now_us=now_us)
-    details = {
-        "name": workspace.name,
-        "slug": workspace.slug,
-        "keys_ended": [key.id for key in held],
-    }
-    note(connection, change, "workspace.delete", ("workspace", workspace.id), details)
     return DeletedTeam(workspace=workspace, ended=held)
-
-
-def add_members(
-    connection: Connection,
-    ref: str,
-    user_ids: list[str],
-    *,
-    change: Change,
-    lead: bool = False,
-) -> list[str]:
-    """Put members of the organization into a workspace, as leads if asked for; gives back who was added."""
-    require(change.actor, "workspaces.write")
-    workspace = workspaces.get(connection, change.organization_id, ref)
-    added = workspaces.add_members(
-        connection,
-        change.organization_id,
-        workspace.id,
-        user_ids,
-        actor=change.actor,
-        lead=lead,
-        now_us=change.now_us,
-    )
-    details = {"user_ids": added, "is_lead": lead}
-    note(connection, change, "workspace.add_members", ("workspace", workspace.id), details)
-    return added
 
 
 class RemovedFromTeam(msgspec.Struct, frozen=True, kw_only=True):
     """Who was taken out of a workspace, and their keys there that still work."""
 
+    workspace_id: str
     user_ids: list[str]
     keys_left: list[Key]
 
@@ -144,6 +95,4 @@ def remove_members(
     left = endings.usable_in_workspace(
         connection, organization_id, workspace.id, removed, now_us=change.now_us
     )
-    details = {"user_ids": removed}
-    note(connection, change, "workspace.remove_members", ("workspace", workspace.id), details)
-    return RemovedFromTeam(user_ids=removed, keys_left=left)
+    return RemovedFromTeam(workspace_id=workspace.id, user_ids=removed, keys_left=left)

@@ -1,12 +1,14 @@
 """Members of an organization: their roles, and the rule that the last owner stays."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from gwd.core.caller import Caller, Role
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, NotFound
+from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint
 from gwd.orgs import checks
 from gwd.orgs.rights import rank, require_grant
@@ -26,6 +28,20 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     last_name: str | None
     role: MemberRole
     joined_at: int
+
+
+class MemberRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A person in an organization."""
+
+    id: Annotated[Id, Meta(description="`usr_…`")]
+    email: Annotated[
+        str | None,
+        Meta(description="The address the person was invited at; null if none is known."),
+    ]
+    first_name: Annotated[str | None, Meta(description="As the person gave it; null for none.")]
+    last_name: Annotated[str | None, Meta(description="As the person gave it; null for none.")]
+    role: Annotated[MemberRole, Meta(description="What the person may do in the organization.")]
+    joined_at: Annotated[Moment, Meta(description="When the person became a member.")]
 
 
 class NewMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,16 +164,16 @@ def remove(
     return member
 
 
-def record(member: Member) -> dict[str, Any]:
+def record(member: Member) -> MemberRecord:
     """The member as the API shows it."""
-    return {
-        "id": member.id,
-        "email": member.email or None,
-        "first_name": member.first_name,
-        "last_name": member.last_name,
-        "role": member.role,
-        "joined_at": iso(member.joined_at),
-    }
+    return MemberRecord(
+        id=member.id,
+        email=member.email or None,
+        first_name=member.first_name,
+        last_name=member.last_name,
+        role=member.role,
+        joined_at=iso(member.joined_at),
+    )
 
 
 def _require_above(actor: Caller, member: Member) -> None:

@@ -1,14 +1,17 @@
 """Organizations: created with a workspace and an owner, looked up, renamed, suspended, deleted."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from gwd.core.caller import Caller
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, NotFound
+from gwd.core.fields import Id, Moment, Slug
 from gwd.core.ids import mint
 from gwd.orgs import checks
+from gwd.orgs.rights import require
 from gwd.orgs.settings import bump_revision
 from gwd.orgs.tables import MemberRow, OrganizationRow, WorkspaceRow
 from gwd.store import Connection
@@ -26,6 +29,24 @@ class Organization(msgspec.Struct, frozen=True, kw_only=True):
     owner_user_id: str | None
     created_at_us: int
     updated_at_us: int
+
+
+class OrganizationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Who pays: an organization with its own credits, people, keys and settings."""
+
+    id: Annotated[Id, Meta(description="`org_…`")]
+    name: Annotated[str, Meta(description="What people call the organization.")]
+    slug: Annotated[Slug, Meta(description="Its short name, the only one on this node.")]
+    owner_user_id: Annotated[
+        Id | None, Meta(description="The member who has been owner longest; null if there is none.")
+    ]
+    suspended: Annotated[
+        bool, Meta(description="Whether the operator lets its keys do nothing for now.")
+    ]
+    created_at: Annotated[Moment, Meta(description="When it was made.")]
+    updated_at: Annotated[
+        Moment, Meta(description="When it, its settings or its workspaces were last changed.")
+    ]
 
 
 class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,9 +135,17 @@ def list_organizations(
 
 
 def patch(
-    connection: Connection, organization_id: str, changes: PatchOrganization, *, now_us: int
+    connection: Connection,
+    organization_id: str,
+    changes: PatchOrganization,
+    *,
+    actor: Caller,
+    now_us: int,
 ) -> Organization:
-    """Rename, move to another slug, and for the operator's body suspend or let go on."""
+    """Rename, move to another slug. Other organizations, and whether one is suspended, are the operator's to change."""
+    require(actor, "organization.write")
+    if organization_id != actor.organization_id or isinstance(changes, PatchAnyOrganization):
+        require(actor, "organizations.manage")
     get(connection, organization_id)
     fields: dict[str, Any] = {}
     if changes.name is not UNSET:
@@ -144,17 +173,17 @@ def delete(connection: Connection, organization_id: str, *, now_us: int) -> Orga
     return organization
 
 
-def record(organization: Organization) -> dict[str, Any]:
+def record(organization: Organization) -> OrganizationRecord:
     """The organization as the API shows it."""
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "slug": organization.slug,
-        "owner_user_id": organization.owner_user_id,
-        "suspended": organization.suspended,
-        "created_at": iso(organization.created_at_us),
-        "updated_at": iso(organization.updated_at_us),
-    }
+    return OrganizationRecord(
+        id=organization.id,
+        name=organization.name,
+        slug=organization.slug,
+        owner_user_id=organization.owner_user_id,
+        suspended=organization.suspended,
+        created_at=iso(organization.created_at_us),
+        updated_at=iso(organization.updated_at_us),
+    )
 
 
 def _refuse_taken(connection: Connection, slug: str, *, but: str) -> None:

@@ -4,12 +4,14 @@ from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from gwd.core.caller import Caller
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
-from gwd.core.money import MoneyError, nano_from_usd, usd_json
+from gwd.core.fields import Count, Usd
+from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
 from gwd.orgs import checks
+from gwd.orgs.rights import require
 from gwd.store import Connection
 
 DEFAULT_LOW_BALANCE_NANO: Final = 10_000_000_000
@@ -46,6 +48,67 @@ class OrganizationState(msgspec.Struct, frozen=True):
     settings: Settings
     revision: int
     suspended: bool
+
+
+class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How an organization wants its requests served and its people told, defaults included."""
+
+    forward_retired_models: Annotated[
+        bool,
+        Meta(
+            description="Whether a request for a retired model goes to its successor if it has one."
+        ),
+    ]
+    allowed_models: Annotated[
+        list[str] | None,
+        Meta(description="Models, aliases and `vendor/*` that its keys may use; null for all."),
+    ]
+    allowed_providers: Annotated[
+        list[str] | None, Meta(description="Providers its requests may go to; null for all.")
+    ]
+    ignored_providers: Annotated[list[str], Meta(description="Providers its requests never go to.")]
+    default_provider_sort: Annotated[
+        Sort | None,
+        Meta(
+            description="By what requests prefer providers unless they say so themselves; null for the weights of"
+            " the catalog."
+        ),
+    ]
+    routing_strategy: Annotated[
+        Literal["expiry_first"],
+        Meta(description="Prepaid credit at providers that expires first is used first."),
+    ]
+    store_prompts: Annotated[
+        bool, Meta(description="Always false: prompts and answers are never stored.")
+    ]
+    retention_days: Annotated[
+        int | None,
+        Meta(description="After how many days tags of generations are forgotten; null for never."),
+    ]
+    alert_email_min_percent: Annotated[
+        int, Meta(description="From which threshold on alerts go by mail too, in percent.")
+    ]
+    is_filtered_model_catalog_enabled: Annotated[
+        bool, Meta(description="Whether its keys see only models that they may use.")
+    ]
+    deprecation_alerts: Annotated[
+        Literal["all", "used"],
+        Meta(description="Whether all deprecated models are told of, or those it has used."),
+    ]
+    default_rate_limit_per_minute: Annotated[
+        Count, Meta(description="Requests in any 60 seconds for keys without a lower limit.")
+    ]
+    byok_fee_percent: Annotated[
+        Raw,
+        Meta(
+            description="What of the list price is charged for requests through own provider keys, in percent.",
+            extra_json_schema={"type": "number", "x-kind": "percent"},
+        ),
+    ]
+    low_balance_threshold: Annotated[
+        Usd | None,
+        Meta(description="Below which balance in USD an alert is raised; null for no alert."),
+    ]
 
 
 class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -131,7 +194,11 @@ def patch_settings(
     rate_limit_ceiling: int,
     now_us: int,
 ) -> OrganizationState:
-    """Change what is named, after checking all of it. The BYOK fee is the operator's to set."""
+    """Change what is named, after checking all of it. The BYOK fee, and another organization's settings, are the
+    operator's to set."""
+    require(actor, "settings.write")
+    if organization_id != actor.organization_id:
+        require(actor, "organizations.manage")
     before = settings(connection, organization_id)
     if changes.byok_fee_percent is not UNSET and actor.role != "operator":
         raise Forbidden("byok_fee_percent is set by the operator.", param="byok_fee_percent")
@@ -152,19 +219,16 @@ def default_rate_limit(held: Settings, rate_limit_ceiling: int) -> int:
     return rate_limit_ceiling if limit is None else min(limit, rate_limit_ceiling)
 
 
-def record(state: OrganizationState, *, rate_limit_ceiling: int) -> dict[str, Any]:
+def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsRecord:
     """The settings as the API shows them."""
     held = state.settings
-    shown = {
-        name: getattr(held, name) for name in PatchSettings.__struct_fields__ if name in _PLAIN
-    }
-    low = held.low_balance_threshold_nano
-    return {
+    shown: dict[str, Any] = {name: getattr(held, name) for name in _PLAIN}
+    return SettingsRecord(
         **shown,
-        "default_rate_limit_per_minute": default_rate_limit(held, rate_limit_ceiling),
-        "byok_fee_percent": msgspec.Raw(_percent_text(held.byok_fee_bps).encode()),
-        "low_balance_threshold": None if low is None else usd_json(low),
-    }
+        default_rate_limit_per_minute=default_rate_limit(held, rate_limit_ceiling),
+        byok_fee_percent=msgspec.Raw(_percent_text(held.byok_fee_bps).encode()),
+        low_balance_threshold=usd_or_none(held.low_balance_threshold_nano),
+    )
 
 
 _CONVERTED: Final = frozenset(

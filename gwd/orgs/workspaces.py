@@ -6,11 +6,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from gwd.core.caller import Caller
-from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
+from gwd.core.patches import named
 from gwd.orgs import checks
+from gwd.orgs.members import MemberRole
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
+from gwd.orgs.rights import require
 from gwd.orgs.settings import Sort, bump_revision
 from gwd.orgs.tables import MemberRow, WorkspaceMemberRow, WorkspaceRow
 from gwd.store import Connection
@@ -61,7 +63,7 @@ class WorkspaceMember(msgspec.Struct, frozen=True, kw_only=True):
 
     user_id: str
     email: str
-    role: str
+    role: MemberRole
     is_lead: bool
     added_at: int
 
@@ -134,13 +136,10 @@ def patch(
     now_us: int,
 ) -> Workspace:
     """Change what is named. The default workspace keeps its slug: scripts rely on it."""
+    require(actor, "workspaces.write")
     workspace = get(connection, organization_id, ref)
     require_within(actor, workspace.id)
-    fields: dict[str, Any] = {
-        name: value
-        for name in changes.__struct_fields__
-        if (value := getattr(changes, name)) is not UNSET
-    }
+    fields = named(changes)
     if "name" in fields:
         fields["name"] = checks.name(fields["name"])
     for name in ("description", "default_text_model"):
@@ -224,6 +223,7 @@ def add_members(
     now_us: int,
 ) -> list[str]:
     """Add members of the organization, as leads if asked for; gives back who was added or became lead."""
+    require(actor, "workspaces.write")
     workspace = get(connection, organization_id, ref)
     require_within(actor, workspace.id)
     _check_count(user_ids)
@@ -286,41 +286,6 @@ def require_within(actor: Caller, workspace_id: str) -> None:
     """A lead's authority ends at the workspace its key is bound to."""
     if actor.workspace_id not in (None, workspace_id):
         raise Forbidden("This management key is bound to another workspace.")
-
-
-def record(workspace: Workspace) -> dict[str, Any]:
-    """The workspace as the API shows it, with the fields of a wider family of clients."""
-    return {
-        "id": workspace.id,
-        "name": workspace.name,
-        "slug": workspace.slug,
-        "description": workspace.description,
-        "created_by": workspace.created_by,
-        "default_provider_sort": workspace.default_provider_sort,
-        "default_text_model": workspace.default_text_model,
-        "default_image_model": None,
-        "default_guardrail_id": None,
-        "include_byok_in_budgets": workspace.include_byok_in_budgets,
-        "io_logging_api_key_ids": None,
-        "io_logging_sampling_rate": 1,
-        "is_data_discount_logging_enabled": False,
-        "is_observability_broadcast_enabled": False,
-        "is_observability_io_logging_enabled": False,
-        "created_at": iso(workspace.created_at),
-        "updated_at": iso(workspace.updated_at),
-    }
-
-
-def member_record(member: WorkspaceMember) -> dict[str, Any]:
-    """A workspace's member as the API shows it."""
-    return {
-        "id": member.user_id,
-        "user_id": member.user_id,
-        "email": member.email or None,
-        "role": member.role,
-        "is_lead": member.is_lead,
-        "added_at": iso(member.added_at),
-    }
 
 
 def _live(organization_id: str) -> Any:

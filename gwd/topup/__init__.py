@@ -23,7 +23,7 @@ from gwd.topup.attempts import (
     note_capped,
     succeed,
 )
-from gwd.topup.settings import PatchTopUp, TopUp, get, patch, record
+from gwd.topup.settings import PatchTopUp, TopUp, TopUpRecord, get, patch, record
 
 __all__ = [
     "CappedTopUp",
@@ -31,6 +31,7 @@ __all__ = [
     "FailedAttempt",
     "PatchTopUp",
     "TopUp",
+    "TopUpRecord",
     "begin",
     "claim_due",
     "consider",

@@ -1,15 +1,18 @@
 """What an organization wants of automatic top-up: GET and PATCH /credits/auto-topup."""
 
 from decimal import Decimal
-from typing import Any, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.core.clock import iso
 from gwd.core.errors import InvalidValue
-from gwd.core.money import MoneyError, nano_from_usd, usd_json
+from gwd.core.fields import Moment, Usd
+from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
 from gwd.store.connection import Connection
+
+AttemptStatus = Literal["succeeded", "retrying", "failed", "stopped"]
 
 _GET: Final = (
     "SELECT enabled, threshold_nano, amount_nano, monthly_cap_nano, hook_url, sealed_secret, last_attempt_at,"
@@ -34,8 +37,44 @@ class TopUp(msgspec.Struct, frozen=True, kw_only=True):
     hook_url: str | None = None
     sealed_secret: str | None = None
     last_attempt_at_us: int | None = None
-    last_attempt_status: str | None = None
+    last_attempt_status: AttemptStatus | None = None
     last_attempt_error: str | None = None
+
+
+class LastAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """How the latest attempt to buy credit went."""
+
+    at: Annotated[Moment, Meta(description="When it was made.")]
+    status: Annotated[
+        AttemptStatus | None,
+        Meta(
+            description="`retrying` is tried again by itself; `stopped` was not tried, because of the monthly cap."
+        ),
+    ]
+    error: Annotated[str | None, Meta(description="What went wrong; null if nothing did.")]
+
+
+class TopUpRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Credit that is bought by itself through a payment hook. The hook's secret is never in it."""
+
+    enabled: Annotated[bool, Meta(description="Whether credit is bought by itself.")]
+    threshold: Annotated[
+        Usd | None, Meta(description="Below which balance in USD it is bought; null for not set.")
+    ]
+    amount: Annotated[
+        Usd | None, Meta(description="How much is bought at a time, USD; null for not set.")
+    ]
+    monthly_cap: Annotated[
+        Usd | None,
+        Meta(description="The most that is bought in a calendar month, USD; null for no cap."),
+    ]
+    hook_url: Annotated[
+        str | None,
+        Meta(description="The address that is asked to take the payment; null for not set."),
+    ]
+    last_attempt: Annotated[
+        LastAttempt | None, Meta(description="The latest attempt; null if there was none.")
+    ]
 
 
 class PatchTopUp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,22 +146,23 @@ def patch(
     return after
 
 
-def record(settings: TopUp) -> dict[str, Any]:
+def record(settings: TopUp) -> TopUpRecord:
     """The settings as the API shows them."""
-    return {
-        "enabled": settings.enabled,
-        "threshold": _usd(settings.threshold_nano),
-        "amount": _usd(settings.amount_nano),
-        "monthly_cap": _usd(settings.monthly_cap_nano),
-        "hook_url": settings.hook_url,
-        "last_attempt": None
-        if settings.last_attempt_at_us is None
-        else {
-            "at": iso(settings.last_attempt_at_us),
-            "status": settings.last_attempt_status,
-            "error": settings.last_attempt_error,
-        },
-    }
+    last = None
+    if settings.last_attempt_at_us is not None:
+        last = LastAttempt(
+            at=iso(settings.last_attempt_at_us),
+            status=settings.last_attempt_status,
+            error=settings.last_attempt_error,
+        )
+    return TopUpRecord(
+        enabled=settings.enabled,
+        threshold=usd_or_none(settings.threshold_nano),
+        amount=usd_or_none(settings.amount_nano),
+        monthly_cap=usd_or_none(settings.monthly_cap_nano),
+        hook_url=settings.hook_url,
+        last_attempt=last,
+    )
 
 
 def _check(settings: TopUp) -> None:
@@ -156,7 +196,3 @@ def _money(usd: Decimal | UnsetType | None, before_nano: int | None, param: str)
         return nano_from_usd(usd)
     except MoneyError as error:
         raise InvalidValue(f"{param} {error}", param=param) from None
-
-
-def _usd(nano: int | None) -> msgspec.Raw | None:
-    return None if nano is None else usd_json(nano)

@@ -26,13 +26,13 @@ from gwd import spend
 from gwd.core.caller import ROLES, Caller, Role
 from gwd.core.clock import US_PER_DAY, US_PER_S, SystemClock
 from gwd.core.errors import GatewayError, KeyLimitExceeded
-from gwd.keys import secret
+from gwd.keys import rotation, secret, service
 from gwd.keys.admission import KeyRow, find_by_digest, require_below_limit, require_usable, state
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
 from gwd.keys.rate_limit import Admitted, RateLimiter
 from gwd.keys.rotation import RotateKey
 from gwd.keys.service import IssuedKey, list_keys
-from gwd.management import invitations, keys, organizations, people, teams
+from gwd.management import invitations, organizations, people, teams
 from gwd.management.change import Change
 from gwd.management.invitations import AcceptInvitation, CreateInvitation
 from gwd.management.teams import CreateTeam
@@ -44,6 +44,7 @@ from gwd.orgs.rights import rank as rank_of
 from gwd.store.connection import open_connection
 from gwd.store.migrations import migrate
 from tests.support.people import ISSUING, caller, organization
+from tests.support.people import issued as issued_key
 from tests.support.store import NOW_US
 
 USD = 1_000_000_000
@@ -106,11 +107,10 @@ class People(RuleBasedStateMachine):
             change=self.change(operator),
             issuing=ISSUING,
         )
-        owner = keys.create(
+        owner = issued_key(
             self.connection,
+            self.made,
             CreateKey(name="console", type="management", role="owner"),
-            change=self.change(caller(self.made, "owner")),
-            issuing=ISSUING,
         )
         teams.create(
             self.connection,
@@ -141,7 +141,7 @@ class People(RuleBasedStateMachine):
             user_id=None if somebody is None else self.user(somebody),
             workspace_id=workspace,
         )
-        issued = self.attempt(keys.create, new, change=self.change(actor), issuing=ISSUING)
+        issued = self.create(new, actor)
         if issued is None:
             return multiple()
         key = issued.key
@@ -164,7 +164,7 @@ class People(RuleBasedStateMachine):
             rate_limit_per_minute=RATE,
             workspace_id=workspace,
         )
-        issued = self.attempt(keys.create, new, change=self.change(actor), issuing=ISSUING)
+        issued = self.create(new, actor)
         if issued is None:
             return multiple()
         assert allowed(actor, "keys.write") != "none"
@@ -199,11 +199,13 @@ class People(RuleBasedStateMachine):
         actor = self.actor(by)
         if actor is not None:
             self.attempt(
-                keys.patch,
+                service.patch,
+                self.organization_id,
                 self.key_id(ref),
                 PatchKey(disabled=disabled),
-                change=self.change(actor),
+                actor=actor,
                 rate_limit_ceiling=600,
+                now_us=self.now_us,
             )
 
     @rule(by=consoles, role=st.sampled_from(MEMBER_ROLES), somebody=st.integers(0, 6))
@@ -407,17 +409,29 @@ class People(RuleBasedStateMachine):
         raw.execute("RELEASE job")
         return value
 
+    def create(self, new, actor):
+        return self.attempt(
+            service.create,
+            self.organization_id,
+            new,
+            actor=actor,
+            issuing=ISSUING,
+            now_us=self.now_us,
+        )
+
     def rotate(self, by, ref, overlap):
         actor = self.actor(by)
         if actor is None:
             return None
         enabled = self.find(ref)
         both = self.attempt(
-            keys.rotate,
+            rotation.rotate,
+            self.organization_id,
             self.key_id(ref),
             RotateKey(overlap=overlap),
-            change=self.change(actor),
+            actor=actor,
             issuing=ISSUING,
+            now_us=self.now_us,
         )
         if both is None:
             return None

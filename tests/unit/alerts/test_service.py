@@ -1,5 +1,6 @@
 """Alerts: spec 2.11, 6.2; api.md 8.13 (alerts, events), 9."""
 
+import msgspec
 import pytest
 
 from gwd.alerts.categories import PatchAlertSetting, list_settings, patch_setting
@@ -76,7 +77,7 @@ def test_an_alert_is_on_record_in_the_shape_webhooks_carry(connection, made):
     event_id = raised(connection, made, alert())
     events, total = list_events(connection, made.organization.id, AlertFilter(), limit=10, offset=0)
     assert total == 1
-    assert record(events[0]) == {
+    assert msgspec.to_builtins(record(events[0])) == {
         "id": event_id,
         "type": "alert.key_limit",
         "severity": "warning",

@@ -1,6 +1,7 @@
 """The audit trail: design.md section 8 (GET /audit); reliability.md I16 for its form."""
 
 import apsw
+import msgspec
 import pytest
 
 from gwd.audit.service import AuditFilter, Origin, line_record, list_lines, record
@@ -37,7 +38,7 @@ def test_a_line_says_who_did_what_to_what_from_where(connection, made):
         origin=Origin(address="127.0.0.1", request_id="req_1"),
     )
     lines, _ = list_lines(connection, made.organization.id, AuditFilter(), limit=1, offset=0)
-    shown = line_record(lines[0])
+    shown = msgspec.to_builtins(line_record(lines[0]))
     assert shown.pop("id").startswith("aud_")
     assert shown == {
         "organization_id": made.organization.id,

@@ -318,8 +318,8 @@ def test_the_workspace_form_puts_gets_and_deletes_the_hard_budget(connection: Co
     assert first.id == second.id
     assert second == budgets.get_of_workspace(connection, ORGANIZATION, WORKSPACE, "lifetime")
     shown = budgets.workspace_record(budgets.status_of(connection, second, now_us=NOW_US))
-    assert (shown["reset_interval"], shown["workspace_id"]) == (None, WORKSPACE)
-    assert bytes(shown["limit_usd"]) == b"7"
+    assert (shown.reset_interval, shown.workspace_id) == (None, WORKSPACE)
+    assert bytes(shown.limit_usd) == b"7"
     for _ in range(2):
         budgets.delete_of_workspace(connection, ORGANIZATION, WORKSPACE, "lifetime")
     with pytest.raises(NotFound):
@@ -372,8 +372,9 @@ def test_a_new_budget_tells_what_is_already_crossed(connection: Connection) -> N
 def test_a_key_s_report_lists_what_its_requests_count_against(connection: Connection) -> None:
     make(connection, "key", "daily", "1")
     make(connection, "organization", "lifetime", "9")
-    shown = budgets.applying(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
-    assert [(one["scope"], one["interval"]) for one in shown] == [
+    standing = budgets.applicable(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
+    shown = [budgets.key_record(status) for status in standing]
+    assert [(one.scope, one.interval) for one in shown] == [
         ("organization", "lifetime"),
         ("key", "daily"),
     ]

@@ -309,6 +309,7 @@ def test_keys_of_a_suspended_organization_are_refused_but_not_the_operator(stage
         stage.connection,
         stage.made.organization.id,
         PatchAnyOrganization(suspended=True),
+        actor=caller(stage.made, "operator"),
         now_us=NOW_US,
     )
     found, root = stage.find(key), stage.find(operator)

@@ -140,7 +140,11 @@ def test_usage_is_shown_per_calendar_window_whatever_the_limit_resets(connection
         )
     used = usage(connection, key, now_us=NOW_US)
     shown = record(key, used, default_rate_limit_per_minute=60, now_us=NOW_US)
-    numbers = {name: float(bytes(shown[name])) for name in shown if "usage" in name}
+    numbers = {
+        name: float(bytes(getattr(shown, name)))
+        for name in shown.__struct_fields__
+        if "usage" in name
+    }
     assert numbers == {
         "usage": 15,
         "usage_daily": 1,
@@ -151,8 +155,9 @@ def test_usage_is_shown_per_calendar_window_whatever_the_limit_resets(connection
         "byok_usage_weekly": 0.1,
         "byok_usage_monthly": 0.7,
     }
-    assert bytes(shown["limit_remaining"]) == b"3"
-    assert shown["rate_limit_per_minute"] == 60
+    assert shown.limit_remaining is not None
+    assert bytes(shown.limit_remaining) == b"3"
+    assert shown.rate_limit_per_minute == 60
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,240 @@
+"""The routes about who belongs where: organizations, their people, workspaces and settings, and the audit trail."""
+
+from typing import Final
+
+from gwd.api import (
+    audit,
+    invitations,
+    members,
+    organizations,
+    workspaces,
+)
+from gwd.api.access import manage
+from gwd.api.route import (
+    Route,
+    delete,
+    get,
+    list_,
+    patch,
+    post,
+    walk,
+)
+from gwd.api.shapes import Deleted, Listed, One, Walked
+from gwd.audit.service import AuditRecord
+from gwd.management.invitations import CreateInvitation, InvitationRecord
+from gwd.management.teams import CreateTeam
+from gwd.orgs.members import MemberRecord, PatchMember
+from gwd.orgs.organizations import (
+    CreateOrganization,
+    OrganizationRecord,
+    PatchAnyOrganization,
+    PatchOrganization,
+)
+from gwd.orgs.settings import PatchSettings, SettingsRecord
+from gwd.orgs.workspace_record import WorkspaceMemberRecord, WorkspaceRecord
+from gwd.orgs.workspaces import PatchWorkspace
+
+PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
+    get(
+        "/organization",
+        manage("organization.read"),
+        organizations.own,
+        answers=One[OrganizationRecord],
+    ),
+    patch(
+        "/organization",
+        manage("organization.write"),
+        organizations.patch_own,
+        PatchOrganization,
+        "organization.patch",
+        answers=One[OrganizationRecord],
+    ),
+    get(
+        "/organization/settings",
+        manage("settings.read"),
+        organizations.settings,
+        answers=One[SettingsRecord],
+    ),
+    patch(
+        "/organization/settings",
+        manage("settings.write"),
+        organizations.patch_settings,
+        PatchSettings,
+        "settings.patch",
+        answers=One[SettingsRecord],
+    ),
+    list_(
+        "/organization/members",
+        manage("members.read"),
+        members.list_,
+        answers=Listed[MemberRecord],
+    ),
+    get(
+        "/organization/members/<user>",
+        manage("members.read"),
+        members.get,
+        answers=One[MemberRecord],
+    ),
+    patch(
+        "/organization/members/<user>",
+        manage("members.write"),
+        members.patch,
+        PatchMember,
+        "member.patch",
+        answers=One[MemberRecord],
+    ),
+    delete(
+        "/organization/members/<user>",
+        manage("members.write"),
+        members.delete,
+        "member.remove",
+        "keep_keys",
+        answers=members.DepartedMember,
+    ),
+    walk(
+        "/organization/invitations",
+        manage("invitations.read"),
+        invitations.list_,
+        answers=Walked[InvitationRecord],
+    ),
+    post(
+        "/organization/invitations",
+        manage("invitations.write"),
+        invitations.create,
+        CreateInvitation,
+        "invitation.create",
+        answers=invitations.SentInvitation,
+        status=201,
+    ),
+    get(
+        "/organization/invitations/<invitation>",
+        manage("invitations.read"),
+        invitations.get,
+        answers=One[InvitationRecord],
+    ),
+    delete(
+        "/organization/invitations/<invitation>",
+        manage("invitations.write"),
+        invitations.revoke,
+        "invitation.revoke",
+        answers=Deleted,
+    ),
+    list_(
+        "/workspaces",
+        manage("workspaces.read"),
+        workspaces.list_,
+        answers=Listed[WorkspaceRecord],
+    ),
+    post(
+        "/workspaces",
+        manage("workspaces.create"),
+        workspaces.create,
+        CreateTeam,
+        "workspace.create",
+        answers=workspaces.CreatedWorkspace,
+        status=201,
+    ),
+    get(
+        "/workspaces/<workspace>",
+        manage("workspaces.read"),
+        workspaces.get,
+        answers=One[WorkspaceRecord],
+    ),
+    patch(
+        "/workspaces/<workspace>",
+        manage("workspaces.write"),
+        workspaces.patch,
+        PatchWorkspace,
+        "workspace.patch",
+        answers=One[WorkspaceRecord],
+    ),
+    delete(
+        "/workspaces/<workspace>",
+        manage("workspaces.create"),
+        workspaces.delete,
+        "workspace.delete",
+        answers=workspaces.DeletedWorkspace,
+    ),
+    list_(
+        "/workspaces/<workspace>/members",
+        manage("workspaces.read"),
+        workspaces.list_members,
+        answers=Listed[WorkspaceMemberRecord],
+    ),
+    post(
+        "/workspaces/<workspace>/members/add",
+        manage("workspaces.write"),
+        workspaces.add_members,
+        workspaces.AddMembers,
+        "workspace.add_members",
+        answers=workspaces.AddedMembers,
+    ),
+    post(
+        "/workspaces/<workspace>/members/remove",
+        manage("workspaces.write"),
+        workspaces.remove_members,
+        workspaces.RemoveMembers,
+        "workspace.remove_members",
+        answers=workspaces.RemovedMembers,
+    ),
+    # organizations of the node
+    list_(
+        "/organizations",
+        manage("organizations.manage"),
+        organizations.list_,
+        answers=Listed[OrganizationRecord],
+    ),
+    post(
+        "/organizations",
+        manage("organizations.manage"),
+        organizations.create,
+        CreateOrganization,
+        "organization.create",
+        answers=organizations.CreatedOrganization,
+        status=201,
+    ),
+    get(
+        "/organizations/<organization>",
+        manage("organizations.manage"),
+        organizations.get,
+        answers=One[OrganizationRecord],
+    ),
+    patch(
+        "/organizations/<organization>",
+        manage("organizations.manage"),
+        organizations.patch,
+        PatchAnyOrganization,
+        "organization.patch",
+        answers=One[OrganizationRecord],
+    ),
+    delete(
+        "/organizations/<organization>",
+        manage("organizations.manage"),
+        organizations.delete,
+        "organization.delete",
+        answers=organizations.DeletedOrganization,
+    ),
+    get(
+        "/organizations/<organization>/settings",
+        manage("organizations.manage"),
+        organizations.settings_of,
+        answers=One[SettingsRecord],
+    ),
+    patch(
+        "/organizations/<organization>/settings",
+        manage("organizations.manage"),
+        organizations.patch_settings_of,
+        PatchSettings,
+        "settings.patch",
+        answers=One[SettingsRecord],
+    ),
+    walk(
+        "/audit",
+        manage("audit.read"),
+        audit.list_,
+        *audit.FILTERS,
+        "from",
+        "to",
+        answers=Walked[AuditRecord],
+    ),
+)

@@ -19,7 +19,6 @@ from gwd.catalog.price_body import (
     whole_nano,
 )
 from gwd.catalog.tables import PriceTable
-from gwd.core.clock import iso
 from gwd.core.cost import Price, PriceTier
 from gwd.core.errors import InvalidValue
 from gwd.core.ids import mint
@@ -196,27 +195,6 @@ def for_endpoint(
             version = in_force(of_model, at_us)
         dated.append((at_us, version))
     return dated
-
-
-def record(dated: Sequence[PriceVersion], now_us: int) -> dict[str, Any]:
-    """The price fields of a catalog record: what is in force, and all versions with the announced ones."""
-    now = in_force(dated, now_us)
-    return {
-        **_body_record(now.body if now else None),
-        "prices": [
-            {"id": v.id, "effective_at": iso(v.effective_at_us), **_body_record(v.body)}
-            for v in dated
-        ],
-    }
-
-
-def _body_record(body: PriceBody | None) -> dict[str, Any]:
-    if body is None or body.inherits:
-        return {"pricing": None, "pricing_tiers": []}
-    return {
-        "pricing": msgspec.to_builtins(body.pricing),
-        "pricing_tiers": msgspec.to_builtins(body.tiers),
-    }
 
 
 def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price | None:

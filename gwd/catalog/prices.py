@@ -1,11 +1,11 @@
 """Dated prices: what a `pricing` object means, which version holds at a moment, what a complete price is."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import msgspec
 import peewee
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.catalog import jumps
 from gwd.catalog.price_body import (
@@ -21,8 +21,9 @@ from gwd.catalog.price_body import (
 from gwd.catalog.tables import PriceTable
 from gwd.core.cost import Price, PriceTier
 from gwd.core.errors import InvalidValue
+from gwd.core.fields import Factor, UsdEach, UsdPerToken
 from gwd.core.ids import mint
-from gwd.core.money import PICO_PER_NANO, factor_text, price_text
+from gwd.core.money import factor_text, price_text, usd_text
 from gwd.store import Connection
 
 
@@ -248,26 +249,66 @@ def _tier(tier: PricingTier, base: dict[str, int]) -> PriceTier:
     )
 
 
-def pricing_record(price: Price | None) -> dict[str, str]:
-    """The `pricing` object of a model record: decimal strings, USD per token."""
+class ListedPricing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model costs, with the prices that were left out filled in; empty while it has none."""
+
+    prompt: Annotated[UsdPerToken | UnsetType, Meta(description="A token of the prompt.")] = UNSET
+    completion: Annotated[UsdPerToken | UnsetType, Meta(description="A token of the answer.")] = (
+        UNSET
+    )
+    input_cache_read: Annotated[
+        UsdPerToken | UnsetType, Meta(description="A token of the prompt read from a cache.")
+    ] = UNSET
+    input_cache_write: Annotated[
+        UsdPerToken | UnsetType,
+        Meta(description="A token of the prompt written to a cache for five minutes."),
+    ] = UNSET
+    input_cache_write_1h: Annotated[
+        UsdPerToken | UnsetType,
+        Meta(description="A token of the prompt written to a cache for an hour."),
+    ] = UNSET
+    request: Annotated[
+        UsdEach | UnsetType, Meta(description="A request, beside its tokens, in USD.")
+    ] = UNSET
+    image: Annotated[UsdEach | UnsetType, Meta(description="An image of the prompt, in USD.")] = (
+        UNSET
+    )
+    internal_reasoning: Annotated[
+        UsdPerToken | UnsetType,
+        Meta(description="A token of reasoning; left out where it costs what the answer's do."),
+    ] = UNSET
+    web_search: Annotated[
+        UsdEach | UnsetType,
+        Meta(description="A search that the vendor runs, in USD; left out where none is sold."),
+    ] = UNSET
+    price_modifiers: Annotated[
+        dict[str, dict[str, Factor]] | UnsetType,
+        Meta(
+            description="By field and value of a request: what the price of every token is multiplied with. What is"
+            " not listed is not sold."
+        ),
+    ] = UNSET
+
+
+def pricing_record(price: Price | None) -> ListedPricing:
+    """The prices as model records show them."""
     if price is None:
-        return {}
-    record: dict[str, Any] = {
-        "prompt": price_text(price.prompt_pico),
-        "completion": price_text(price.completion_pico),
-        "input_cache_read": price_text(price.cache_read_pico),
-        "input_cache_write": price_text(price.cache_write_5m_pico),
-        "input_cache_write_1h": price_text(price.cache_write_1h_pico),
-        "request": price_text(price.request_nano * PICO_PER_NANO),
-        "image": price_text(price.image_nano * PICO_PER_NANO),
-    }
-    if price.reasoning_is_separate:
-        record["internal_reasoning"] = price_text(price.reasoning_pico)
-    if price.web_search_nano is not None:
-        record["web_search"] = price_text(price.web_search_nano * PICO_PER_NANO)
-    if price.modifiers:
-        record["price_modifiers"] = {
+        return ListedPricing()
+    return ListedPricing(
+        prompt=price_text(price.prompt_pico),
+        completion=price_text(price.completion_pico),
+        input_cache_read=price_text(price.cache_read_pico),
+        input_cache_write=price_text(price.cache_write_5m_pico),
+        input_cache_write_1h=price_text(price.cache_write_1h_pico),
+        request=usd_text(price.request_nano),
+        image=usd_text(price.image_nano),
+        internal_reasoning=price_text(price.reasoning_pico)
+        if price.reasoning_is_separate
+        else UNSET,
+        web_search=UNSET if price.web_search_nano is None else usd_text(price.web_search_nano),
+        price_modifiers={
             field: {value: factor_text(factor) for value, factor in factors.items()}
             for field, factors in price.modifiers.items()
         }
-    return record
+        or UNSET,
+    )

@@ -4,7 +4,6 @@ A sentence stands in their place, so that the model knows of them and an agent's
 nothing is left out: there the request is refused (see eligibility and the adapters).
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec

@@ -185,7 +185,7 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     gateway_metadata: Annotated[
         Receipt | None,
         Meta(
-            description="The receipt, as clients get it; null for what was refused, or ended by a stop of the gateway."
+            description="The receipt, as clients get it; kept where it was asked for or an attempt failed, else null."
         ),
     ]
     api_type: NotKnown

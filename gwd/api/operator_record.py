@@ -17,8 +17,8 @@ class TrafficRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_hour: Annotated[Count, Meta(description="How many were sent to a vendor.")]
     errors: Annotated[Count, Meta(description="How many of these failed or broke off.")]
     error_rate: Annotated[
-        float | None,
-        Meta(ge=0, le=1, description="Errors for each request; null without a request."),
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="Errors for each request; null without a request."),
     ]
     refusals: Annotated[Count, Meta(description="How many the gateway refused itself.")]
     p50_ttft_ms: Annotated[

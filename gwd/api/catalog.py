@@ -15,7 +15,7 @@ def create_provider(connection: Connection, call: Call) -> Answer:
     record = providers.create(
         connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
     )
-    return Answer(status=201, body={"data": record}, subject=("provider", record.slug))
+    return one(record, status=201, subject=("provider", record.slug))
 
 
 def list_providers(connection: Connection, call: Call) -> Answer:
@@ -37,7 +37,7 @@ def patch_provider(connection: Connection, call: Call) -> Answer:
         allow_http=call.node.settings.upstream.allow_http,
         now_us=call.now_us,
     )
-    return Answer(body={"data": record}, subject=("provider", slug))
+    return one(record, subject=("provider", slug))
 
 
 def delete_provider(connection: Connection, call: Call) -> Answer:
@@ -55,7 +55,7 @@ def _shown(provider: ProviderRecord, call: Call) -> ProviderRecord:
 
 def create_model(connection: Connection, call: Call) -> Answer:
     record = models.create(connection, call.body, now_us=call.now_us)
-    return Answer(status=201, body={"data": record}, subject=("model", record.id))
+    return one(record, status=201, subject=("model", record.id))
 
 
 def list_models(connection: Connection, call: Call) -> Answer:
@@ -70,7 +70,7 @@ def get_model(connection: Connection, call: Call) -> Answer:
 def patch_model(connection: Connection, call: Call) -> Answer:
     model_id = call.path["model"]
     record = models.patch(connection, model_id, call.body, now_us=call.now_us)
-    return Answer(body={"data": record}, subject=("model", model_id))
+    return one(record, subject=("model", model_id))
 
 
 def delete_model(connection: Connection, call: Call) -> Answer:
@@ -83,7 +83,7 @@ def create_endpoint(connection: Connection, call: Call) -> Answer:
     record = endpoints.create(
         connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
     )
-    return Answer(status=201, body={"data": record}, subject=("endpoint", record.id))
+    return one(record, status=201, subject=("endpoint", record.id))
 
 
 def list_endpoints(connection: Connection, call: Call) -> Answer:
@@ -113,13 +113,13 @@ def patch_endpoint(connection: Connection, call: Call) -> Answer:
         allow_http=call.node.settings.upstream.allow_http,
         now_us=call.now_us,
     )
-    return Answer(body={"data": record}, subject=("endpoint", endpoint_id))
+    return one(record, subject=("endpoint", endpoint_id))
 
 
 def drain_endpoint(connection: Connection, call: Call) -> Answer:
     endpoint_id = call.path["endpoint"]
     record = endpoints.drain(connection, endpoint_id, now_us=call.now_us)
-    return Answer(body={"data": record}, subject=("endpoint", endpoint_id))
+    return one(record, subject=("endpoint", endpoint_id))
 
 
 def delete_endpoint(connection: Connection, call: Call) -> Answer:
@@ -130,8 +130,7 @@ def delete_endpoint(connection: Connection, call: Call) -> Answer:
 
 def create_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.create(connection, call.node.vault, call.body, now_us=call.now_us)
-    body = {"data": _with_problem(call, record)}
-    return Answer(status=201, body=body, subject=("credential", record.id))
+    return one(_with_problem(call, record), status=201, subject=("credential", record.id))
 
 
 def list_credentials(connection: Connection, call: Call) -> Answer:
@@ -157,8 +156,7 @@ def patch_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.patch(
         connection, call.node.vault, credential_id, call.body, now_us=call.now_us
     )
-    body = {"data": _with_problem(call, record)}
-    return Answer(body=body, subject=("credential", credential_id))
+    return one(_with_problem(call, record), subject=("credential", credential_id))
 
 
 def delete_credential(connection: Connection, call: Call) -> Answer:

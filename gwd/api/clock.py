@@ -82,8 +82,8 @@ async def accept(call: Call) -> Answer:
         raise InvalidValue("accept must be true; to see the clock use GET", param="accept")
     before = call.node.clock.standing()
     call.node.clock.accept()
-    return Answer(
-        body={"data": await record(call.node)},
+    return one(
+        await record(call.node),
         subject=("node", None),
         details={
             "state": before.state,

@@ -88,7 +88,7 @@ async def reload(call: Call) -> Answer:
         certificate_problem=certificate_problem,
     )
     details = {"problems": len(problems) + (certificate_problem is not None)}
-    return Answer(body={"data": record}, subject=("node", None), details=details)
+    return one(record, subject=("node", None), details=details)
 
 
 def _glance(connection: Connection, call: Call) -> _Glance:

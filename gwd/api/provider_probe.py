@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from gwd.api.endpoint_health import usable
-from gwd.api.management import Answer, Call
+from gwd.api.management import Answer, Call, one
 from gwd.catalog import providers
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
 from gwd.core.cost import Price
@@ -45,19 +45,15 @@ async def probe(call: Call) -> Answer:
     took_ms = round((node.clock.monotonic_s() - began_s) * 1000)
     if fault is not None:
         raise _failed(slug, target, fault)
-    return Answer(
-        body={
-            "data": ProbeRecord(
-                ok=True,
-                provider=slug,
-                model=target.model,
-                endpoint_id=target.endpoint_id,
-                credential_id=target.credential.id,
-                latency_ms=took_ms,
-            )
-        },
-        subject=("provider", slug),
+    record = ProbeRecord(
+        ok=True,
+        provider=slug,
+        model=target.model,
+        endpoint_id=target.endpoint_id,
+        credential_id=target.credential.id,
+        latency_ms=took_ms,
     )
+    return one(record, subject=("provider", slug))
 
 
 def _target(catalog: Catalog, call: Call) -> Target:

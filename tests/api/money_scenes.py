@@ -42,8 +42,8 @@ async def catalog(office: Office) -> Answered:
         "flags": {"mid_system": True},
         "accept": True,
     }
-    for change in (own, {"pricing": None, "base_url": None, "supported_parameters": None}):
-        reply = await office.call("operator", "PATCH", f"/catalog/endpoints/{served}", change)
+    for fields in (own, {"pricing": None, "base_url": None, "supported_parameters": None}):
+        reply = await office.call("operator", "PATCH", f"/catalog/endpoints/{served}", fields)
         yield "PATCH /catalog/endpoints/<endpoint>", reply
     unset = {"provider": "openai-chat", "key_ref": "env:NOT_THERE", "expires_at": next_year}
     made = await office.call("operator", "POST", "/catalog/credentials", unset)

@@ -6,6 +6,9 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
+from gwd.core.events import FinishReason
+from gwd.core.request import DialectName
+
 Status = Literal["succeeded", "incomplete", "failed", "cancelled", "refused"]
 STATUSES: Final[tuple[str, ...]] = ("in_progress", *get_args(Status))
 """Every word of the API; no record has the first, because one is written when its generation is settled."""
@@ -27,7 +30,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     referer: str | None = None
     title: str | None = None
-    dialect: str
+    dialect: DialectName
     requested_model: str | None = None
     model: str | None = None
     vendor: str | None = None
@@ -35,7 +38,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_id: str | None = None
     status: Status
     streamed: bool = False
-    finish_reason: str | None = None
+    finish_reason: FinishReason | None = None
     native_finish_reason: str | None = None
     error_status: int | None = None
     error_code: str | None = None

@@ -1,19 +1,16 @@
 """Writing generations and reading them back: one by id, the last minute for rate windows; lists are in `lists`."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from gwd.activity.lists import LOOK_US, number_at
 from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
-from gwd.core.clock import US_PER_S, iso
+from gwd.core.clock import US_PER_S
 from gwd.core.errors import GenerationNotFound
-from gwd.core.money import usd_json
 from gwd.ledger import ledger_time_us
 from gwd.store import Connection, keeps_facts
-
-Record = dict[str, Any]
 
 _INSERT: Final = (
     f"INSERT INTO generation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
@@ -153,105 +150,3 @@ def _number_since(connection: Connection, since_us: int) -> int:
         if number and number <= last and (first is None or number < first):
             first = number
     return _NONE if first is None else first
-
-
-def record(row: GenerationRow, key_name: str | None = None) -> Record:
-    """The generation record of api.md 8.6: the spec's fields, those other clients insist on, ours on top."""
-    prompt = (
-        row.tokens_input
-        + row.tokens_cache_read
-        + row.tokens_cache_write_5m
-        + row.tokens_cache_write_1h
-    )
-    completion = row.tokens_output + row.tokens_reasoning
-    list_price = (
-        row.cost_prompt_nano
-        + row.cost_cache_read_nano
-        + row.cost_cache_write_nano
-        + row.cost_completion_nano
-        + row.cost_reasoning_nano
-        + row.cost_request_fee_nano
-        + row.cost_web_search_nano
-    )
-    return {
-        "id": row.id,
-        "model": row.model,
-        "provider_name": row.provider,
-        "status": row.status,
-        "streamed": row.streamed,
-        "finish_reason": row.finish_reason,
-        "tokens_prompt": prompt,
-        "tokens_completion": completion,
-        "native_tokens_cached": row.tokens_cache_read,
-        "native_tokens_reasoning": row.tokens_reasoning,
-        "total_cost": usd_json(row.cost_total_nano),
-        "latency": row.latency_ms or 0,
-        "generation_time": row.generation_ms or 0,
-        "created_at": iso(row.created_at),
-        "settled_at": iso(row.settled_at),
-        "ttft": row.ttft_ms,
-        "usage": usd_json(row.cost_total_nano),
-        "upstream_inference_cost": usd_json(list_price) if row.byok else None,
-        "native_tokens_prompt": prompt,
-        "native_tokens_completion": completion,
-        "native_tokens_cache_write": row.tokens_cache_write_5m + row.tokens_cache_write_1h,
-        "native_finish_reason": row.native_finish_reason,
-        "is_byok": row.byok,
-        "insured": row.insured,
-        "dialect": row.dialect,
-        "requested_model": row.requested_model,
-        "vendor": row.vendor,
-        "key_id": row.key_id,
-        "key_name": key_name,
-        "workspace_id": row.workspace_id,
-        "session_id": row.session_id,
-        "external_user": row.user_tag,
-        "http_referer": row.referer,
-        "origin": row.referer or "",
-        "title": row.title,
-        "user_agent": row.user_agent,
-        "request_id": row.request_id,
-        "upstream_id": row.upstream_id,
-        "error": None
-        if row.error_code is None
-        else {"status": row.error_status, "code": row.error_code, "message": row.error_message},
-        "attempts": row.attempts,
-        "usage_estimated": row.usage_estimated,
-        "prompt_above_bound": row.prompt_above_bound,
-        "price_version": row.price,
-        "price_modifiers": msgspec.json.decode(row.price_modifiers)
-        if row.price_modifiers
-        else None,
-        "service_tier": row.service_tier,
-        "web_searches": row.web_searches,
-        "web_search_cost": usd_json(row.cost_web_search_nano),
-        "dropped_parameters": msgspec.json.decode(row.dropped_parameters)
-        if row.dropped_parameters
-        else [],
-        "dropped_tools": msgspec.json.decode(row.dropped_tools) if row.dropped_tools else [],
-        "forwarded_from": row.forwarded_from,
-        "occurrences": row.occurrences,
-        "cancelled": row.status == "cancelled",
-        "num_media_prompt": row.images or None,
-        "data_region": "global",
-        "gateway_metadata": msgspec.Raw(row.receipt.encode()) if row.receipt else None,
-        **dict.fromkeys(_UNKNOWN_HERE),
-    }
-
-
-# Fields that other clients' models require and this gateway has no value for.
-_UNKNOWN_HERE: Final = (
-    "api_type",
-    "app_id",
-    "cache_discount",
-    "moderation_latency",
-    "native_tokens_completion_images",
-    "num_fetches",
-    "num_input_audio_prompt",
-    "num_media_completion",
-    "num_search_results",
-    "preset_id",
-    "provider_responses",
-    "router",
-    "web_search_engine",
-)

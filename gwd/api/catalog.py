@@ -1,10 +1,12 @@
 """/catalog: providers, models, endpoints and the platform's vendor keys, written by the operator."""
 
-from typing import Any
+import msgspec
 
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.catalog import endpoints, models, providers
+from gwd.catalog.record import ProviderRecord
 from gwd.credentials import service as credentials
+from gwd.credentials.record import CredentialRecord
 from gwd.orgs import rights
 from gwd.store import Connection
 
@@ -13,7 +15,7 @@ def create_provider(connection: Connection, call: Call) -> Answer:
     record = providers.create(
         connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
     )
-    return Answer(status=201, body={"data": record}, subject=("provider", record["slug"]))
+    return one(record, status=201, subject=("provider", record.slug))
 
 
 def list_providers(connection: Connection, call: Call) -> Answer:
@@ -35,7 +37,7 @@ def patch_provider(connection: Connection, call: Call) -> Answer:
         allow_http=call.node.settings.upstream.allow_http,
         now_us=call.now_us,
     )
-    return Answer(body={"data": record}, subject=("provider", slug))
+    return one(record, subject=("provider", slug))
 
 
 def delete_provider(connection: Connection, call: Call) -> Answer:
@@ -44,16 +46,16 @@ def delete_provider(connection: Connection, call: Call) -> Answer:
     return deleted("provider", slug)
 
 
-def _shown(provider: providers.Record, call: Call) -> providers.Record:
+def _shown(provider: ProviderRecord, call: Call) -> ProviderRecord:
     """What a header holds is told to those who may set it; the others see that there is one."""
     if rights.allowed(call.caller, "catalog.write") == "all":
         return provider
-    return {**provider, "headers": dict.fromkeys(provider["headers"], "***")}
+    return msgspec.structs.replace(provider, headers=dict.fromkeys(provider.headers, "***"))
 
 
 def create_model(connection: Connection, call: Call) -> Answer:
     record = models.create(connection, call.body, now_us=call.now_us)
-    return Answer(status=201, body={"data": record}, subject=("model", record["id"]))
+    return one(record, status=201, subject=("model", record.id))
 
 
 def list_models(connection: Connection, call: Call) -> Answer:
@@ -68,7 +70,7 @@ def get_model(connection: Connection, call: Call) -> Answer:
 def patch_model(connection: Connection, call: Call) -> Answer:
     model_id = call.path["model"]
     record = models.patch(connection, model_id, call.body, now_us=call.now_us)
-    return Answer(body={"data": record}, subject=("model", model_id))
+    return one(record, subject=("model", model_id))
 
 
 def delete_model(connection: Connection, call: Call) -> Answer:
@@ -81,7 +83,7 @@ def create_endpoint(connection: Connection, call: Call) -> Answer:
     record = endpoints.create(
         connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
     )
-    return Answer(status=201, body={"data": record}, subject=("endpoint", record["id"]))
+    return one(record, status=201, subject=("endpoint", record.id))
 
 
 def list_endpoints(connection: Connection, call: Call) -> Answer:
@@ -111,13 +113,13 @@ def patch_endpoint(connection: Connection, call: Call) -> Answer:
         allow_http=call.node.settings.upstream.allow_http,
         now_us=call.now_us,
     )
-    return Answer(body={"data": record}, subject=("endpoint", endpoint_id))
+    return one(record, subject=("endpoint", endpoint_id))
 
 
 def drain_endpoint(connection: Connection, call: Call) -> Answer:
     endpoint_id = call.path["endpoint"]
     record = endpoints.drain(connection, endpoint_id, now_us=call.now_us)
-    return Answer(body={"data": record}, subject=("endpoint", endpoint_id))
+    return one(record, subject=("endpoint", endpoint_id))
 
 
 def delete_endpoint(connection: Connection, call: Call) -> Answer:
@@ -128,8 +130,7 @@ def delete_endpoint(connection: Connection, call: Call) -> Answer:
 
 def create_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.create(connection, call.node.vault, call.body, now_us=call.now_us)
-    body = {"data": _with_problem(call, record)}
-    return Answer(status=201, body=body, subject=("credential", record["id"]))
+    return one(_with_problem(call, record), status=201, subject=("credential", record.id))
 
 
 def list_credentials(connection: Connection, call: Call) -> Answer:
@@ -144,9 +145,10 @@ def get_credential(connection: Connection, call: Call) -> Answer:
     return one(_with_problem(call, credentials.get(connection, call.path["credential"])))
 
 
-def _with_problem(call: Call, record: dict[str, Any]) -> dict[str, Any]:
+def _with_problem(call: Call, record: CredentialRecord) -> CredentialRecord:
     """With why the daemon cannot use it, so that a reference that leads nowhere is told when it is set."""
-    return {**record, "problem": call.node.state.key_problem(record["id"], record["key_ref"])}
+    problem = call.node.state.key_problem(record.id, record.key_ref)
+    return msgspec.structs.replace(record, problem=problem)
 
 
 def patch_credential(connection: Connection, call: Call) -> Answer:
@@ -154,8 +156,7 @@ def patch_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.patch(
         connection, call.node.vault, credential_id, call.body, now_us=call.now_us
     )
-    body = {"data": _with_problem(call, record)}
-    return Answer(body=body, subject=("credential", credential_id))
+    return one(_with_problem(call, record), subject=("credential", credential_id))
 
 
 def delete_credential(connection: Connection, call: Call) -> Answer:

@@ -1,15 +1,17 @@
 """/operator/clock: what is thought of the machine's clock, and the operator's word that it is right."""
 
-from typing import Any, Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from gwd import ledger
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
-from gwd.core.clock import US_PER_S, iso
+from gwd.core.clock import US_PER_S, iso, iso_or_none
 from gwd.core.errors import InvalidValue
-from gwd.core.node_clock import SMALL_US, Standing
+from gwd.core.fields import Moment
+from gwd.core.node_clock import SMALL_US, Standing, State
 from gwd.store import Connection
 
 MEND: Final = "stop the node and run gwd clock --mend --by NAME --why TEXT"
@@ -31,6 +33,44 @@ class AcceptClock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     reason: str | None = None
 
 
+class ClockRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What is thought of the machine's clock, and which time the node goes by."""
+
+    state: Annotated[
+        State,
+        Meta(
+            description="`ok`: it is believed; `doubted`: it has jumped, and credit does not expire by it yet; `held`:"
+            " it is too far off, and the node goes on from the time before."
+        ),
+    ]
+    message: Annotated[str, Meta(description="The same in words.")]
+    do: Annotated[str, Meta(description="What helps; empty when all is well.")]
+    machine: Annotated[Moment, Meta(description="What the machine's clock says.")]
+    used: Annotated[Moment, Meta(description="The time that the node goes by.")]
+    credit_expires_by: Annotated[Moment, Meta(description="The time by which credit expires.")]
+    since: Annotated[
+        Moment | None,
+        Meta(description="Since when it is not believed, by the machine's clock; null when it is."),
+    ]
+    until: Annotated[
+        Moment | None,
+        Meta(
+            description="When it will be believed by itself, by the machine's clock; null when it is."
+        ),
+    ]
+    left_s: Annotated[
+        int | None,
+        Meta(description="Seconds until it is believed by itself; null when it is."),
+    ]
+    ledger_ahead_s: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many seconds the last ledger entry lies in the future; 0 for none.",
+        ),
+    ]
+
+
 async def show(call: Call) -> Answer:
     return one(await record(call.node))
 
@@ -42,8 +82,8 @@ async def accept(call: Call) -> Answer:
         raise InvalidValue("accept must be true; to see the clock use GET", param="accept")
     before = call.node.clock.standing()
     call.node.clock.accept()
-    return Answer(
-        body={"data": await record(call.node)},
+    return one(
+        await record(call.node),
         subject=("node", None),
         details={
             "state": before.state,
@@ -54,26 +94,25 @@ async def accept(call: Call) -> Answer:
     )
 
 
-async def record(node: Node) -> dict[str, Any]:
-    """The clock as the API shows it; `do` is empty when all is well."""
+async def record(node: Node) -> ClockRecord:
     now = node.clock.standing()
     ahead_us = await node.store.read(_ahead_us, now)
     what, remedy = _WHAT[now.state], "" if now.state == "ok" else _DO
     if ahead_us and now.state == "ok":
         what = "the ledger's last entry lies in the future: the clock was ahead"
         remedy = MEND
-    return {
-        "state": now.state,
-        "message": what,
-        "do": remedy,
-        "machine": iso(now.machine_us),
-        "used": iso(now.used_us),
-        "credit_expires_by": iso(now.due_us),
-        "since": None if now.since_us is None else iso(now.since_us),
-        "until": None if now.until_us is None else iso(now.until_us),
-        "left_s": now.left_s,
-        "ledger_ahead_s": ahead_us // US_PER_S,
-    }
+    return ClockRecord(
+        state=now.state,
+        message=what,
+        do=remedy,
+        machine=iso(now.machine_us),
+        used=iso(now.used_us),
+        credit_expires_by=iso(now.due_us),
+        since=iso_or_none(now.since_us),
+        until=iso_or_none(now.until_us),
+        left_s=now.left_s,
+        ledger_ahead_s=ahead_us // US_PER_S,
+    )
 
 
 def _ahead_us(connection: Connection, now: Standing) -> int:

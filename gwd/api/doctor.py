@@ -6,14 +6,16 @@ import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 import apsw
 import msgspec
+from msgspec import Meta
 
 from gwd.api import clock
-from gwd.api.endpoint_health import Record, endpoint_records
+from gwd.api.clock import ClockRecord
+from gwd.api.endpoint_health import EndpointHealthRecord, RestRecord, endpoint_records
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
 from gwd.orgs import members, organizations
@@ -41,12 +43,19 @@ State = Literal["ok", "warning", "failed"]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding; `do` is the remedy where there is something to mend."""
+    """One finding."""
 
-    name: str
-    state: State
-    message: str
-    do: str = ""
+    name: Annotated[str, Meta(description="What was looked at.")]
+    state: Annotated[State, Meta(description="Whether it is in order.")]
+    message: Annotated[str, Meta(description="What was found.")]
+    do: Annotated[str, Meta(description="What helps; empty when it is in order.")] = ""
+
+
+class DoctorRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was looked for."""
+
+    ok: Annotated[bool, Meta(description="Whether nothing has failed; warnings may be there.")]
+    checks: Annotated[list[Check], Meta(description="All checks, in the order they were made.")]
 
 
 async def look(call: Call) -> Answer:
@@ -68,11 +77,7 @@ async def look(call: Call) -> Answer:
         rests(endpoints),
         counts(node.counters.prompts_above_bound),
     ]
-    record: dict[str, Any] = {
-        "ok": all(check.state != "failed" for check in checks),
-        "checks": [msgspec.to_builtins(check) for check in checks],
-    }
-    return one(record)
+    return one(DoctorRecord(ok=all(check.state != "failed" for check in checks), checks=checks))
 
 
 def sqlite_version(version: str) -> Check:
@@ -100,16 +105,16 @@ def ledger(quarantine: str | None) -> Check:
     )
 
 
-def clock_check(found: Record) -> Check:
+def clock_check(found: ClockRecord) -> Check:
     """Whether the machine's clock is believed, and the books are not ahead of it."""
-    if not found["do"]:
-        return Check(name="clock", state="ok", message=found["machine"])
-    until = f", until {found['until']}" if found["until"] else ""
+    if not found.do:
+        return Check(name="clock", state="ok", message=found.machine)
+    until = f", until {found.until}" if found.until else ""
     return Check(
         name="clock",
-        state="failed" if found["state"] == "held" else "warning",
-        message=f"{found['message']}; it says {found['machine']}, used is {found['used']}{until}",
-        do=found["do"],
+        state="failed" if found.state == "held" else "warning",
+        message=f"{found.message}; it says {found.machine}, used is {found.used}{until}",
+        do=found.do,
     )
 
 
@@ -256,8 +261,8 @@ def _mail(settings: Settings, people: _People) -> list[Check]:
     return [owners, none]
 
 
-def _credentials(node: Node, endpoints: list[Record]) -> Check:
-    without = sorted({each["provider"] for each in endpoints if each["status"] == "no_credential"})
+def _credentials(node: Node, endpoints: list[EndpointHealthRecord]) -> Check:
+    without = sorted({each.provider for each in endpoints if each.status == "no_credential"})
     if without:
         return Check(
             name="credentials",
@@ -281,10 +286,8 @@ def _credentials(node: Node, endpoints: list[Record]) -> Check:
     return Check(name="credentials", state="ok", message="every provider in use has a vendor key")
 
 
-def _prices(endpoints: list[Record]) -> Check:
-    without = [
-        f"{each['model']} {each['tag']}" for each in endpoints if each["status"] == "no_price"
-    ]
+def _prices(endpoints: list[EndpointHealthRecord]) -> Check:
+    without = [f"{each.model} {each.tag}" for each in endpoints if each.status == "no_price"]
     if without:
         return Check(
             name="prices",
@@ -295,7 +298,7 @@ def _prices(endpoints: list[Record]) -> Check:
     return Check(name="prices", state="ok", message="every endpoint in use has a price")
 
 
-def _models(endpoints: list[Record]) -> Check:
+def _models(endpoints: list[EndpointHealthRecord]) -> Check:
     if not endpoints:
         return Check(
             name="catalog",
@@ -303,8 +306,8 @@ def _models(endpoints: list[Record]) -> Check:
             message="no endpoint: no request can be served",
             do="gwctl apply -f catalog.toml",
         )
-    served = {each["model"] for each in endpoints if each["status"] != "disabled"}
-    idle = sorted({each["model"] for each in endpoints} - served)
+    served = {each.model for each in endpoints if each.status != "disabled"}
+    idle = sorted({each.model for each in endpoints} - served)
     if idle:
         return Check(
             name="catalog",
@@ -315,18 +318,16 @@ def _models(endpoints: list[Record]) -> Check:
     return Check(name="catalog", state="ok", message=f"{len(served)} models can be served")
 
 
-def rests(endpoints: list[Record]) -> Check:
+def rests(endpoints: list[EndpointHealthRecord]) -> Check:
     """What is tried last or not at all after failures: why, until when, and what helps."""
-    found = [
-        (f"{each['model']} {each['tag']}", rest) for each in endpoints for rest in each["rests"]
-    ]
+    found = [(f"{each.model} {each.tag}", rest) for each in endpoints for rest in each.rests]
     if not found:
         return Check(name="rests", state="ok", message="no endpoint rests")
     told = [
-        f"{name}: {rest['reason']} {_until(rest)} ({rest['message'][:SHOWN_TEXT]})"
+        f"{name}: {rest.reason} {_until(rest)} ({rest.message[:SHOWN_TEXT]})"
         for name, rest in found
     ]
-    reasons = {rest["reason"] for _, rest in found}
+    reasons = {rest.reason for _, rest in found}
     remedies = [remedy for reason, remedy in _REMEDIES.items() if reason in reasons]
     return Check(
         name="rests",
@@ -336,10 +337,10 @@ def rests(endpoints: list[Record]) -> Check:
     )
 
 
-def _until(rest: Record) -> str:
-    if rest["until"] is None:
+def _until(rest: RestRecord) -> str:
+    if rest.until is None:
         return "until its key is changed"
-    return f"until {rest['until']}"
+    return f"until {rest.until}"
 
 
 def _is_local(host: str) -> bool:

@@ -4,6 +4,7 @@ from typing import Any
 
 from gwd.activity import lists
 from gwd.activity import service as activity
+from gwd.activity.record import record
 from gwd.activity.row import STATUSES, GenerationRow
 from gwd.api.management import Answer, Call, one, walked
 from gwd.core.caller import Caller
@@ -30,7 +31,7 @@ def get(connection: Connection, call: Call) -> Answer:
             "no such generation; one that is still running appears when it is settled",
             retry_after_s=1,
         )
-    return one(activity.record(row, _key_name(connection, row.key_id)))
+    return one(record(row, _key_name(connection, row.key_id)))
 
 
 def list_(connection: Connection, call: Call) -> Answer:
@@ -63,7 +64,7 @@ def list_(connection: Connection, call: Call) -> Answer:
         asked,
         rows,
         total,
-        lambda row: activity.record(row, names[row.key_id]),
+        lambda row: record(row, names[row.key_id]),
         lambda row: row.id,
     )
 

@@ -1,26 +1,44 @@
-"""GET /models and its kin: one record that satisfies the clients of every dialect (api.md 4.4, 4.5)."""
+"""GET /models and its kin: one record that satisfies the clients of every dialect."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import msgspec
+from msgspec import UNSET
 
+from gwd.api.model_record import (
+    AliasTarget,
+    Architecture,
+    CodexModel,
+    ModelAnswer,
+    ModelEndpoints,
+    ModelLinks,
+    ModelList,
+    ModelReasoning,
+    PageLinks,
+    PublicEndpoint,
+    PublicModel,
+    ReasoningLevel,
+    TopProvider,
+    TruncationPolicy,
+)
 from gwd.api.node import Node
+from gwd.api.shapes import One
 from gwd.catalog.prices import pricing_record
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
-from gwd.core.clock import US_PER_S, iso
+from gwd.core.clock import US_PER_S, iso, iso_or_none
 from gwd.core.cost import Price
 from gwd.core.errors import InvalidValue, ModelNotFound, Unauthenticated
 from gwd.core.request import EFFORTS
 from gwd.keys.models import allows
 from gwd.pipeline.plan.routing import can_serve
 
-Record = dict[str, Any]
 MAX_LIMIT: Final = 1_000
 RECORD_BYTES: Final = 1_500
 """What a record of the list is about."""
 
+_TRUNCATION: Final = TruncationPolicy(mode="tokens", limit=10_000)
 _REASONING: Final = frozenset(("reasoning", "reasoning_effort", "include_reasoning"))
 
 
@@ -56,18 +74,21 @@ def _list(
     total = len(records)
     limit, offset = _page(query)
     page = records[offset : offset + limit]
-    body: Record = {
-        "object": "list",
-        "data": page,
-        "has_more": offset + len(page) < total,
-        "first_id": page[0]["id"] if page else None,
-        "last_id": page[-1]["id"] if page else None,
-        "total_count": total,
-        "links": {"next": None},
-    }
-    if "client_version" in query:
-        body["models"] = [_codex_record(record, place) for place, record in enumerate(page)]
-    return msgspec.json.encode(body)
+    is_codex = "client_version" in query
+    return msgspec.json.encode(
+        ModelList(
+            object="list",
+            data=page,
+            has_more=offset + len(page) < total,
+            first_id=page[0].id if page else None,
+            last_id=page[-1].id if page else None,
+            total_count=total,
+            links=PageLinks(next=None),
+            models=[_codex_record(record, place) for place, record in enumerate(page)]
+            if is_codex
+            else UNSET,
+        )
+    )
 
 
 async def get_model(node: Node, raw_name: str) -> bytes:
@@ -86,9 +107,19 @@ async def get_model(node: Node, raw_name: str) -> bytes:
         )
     record = model_record(model, catalog, node, now_us)
     if wants_endpoints:
-        return msgspec.json.encode({"data": _endpoints_record(model, record, node, now_us)})
-    beside = ("id", "object", "created", "owned_by", "type", "display_name", "created_at")
-    return msgspec.json.encode({"data": record, **{field: record[field] for field in beside}})
+        return msgspec.json.encode(One(data=_endpoints_record(model, record, node, now_us)))
+    return msgspec.json.encode(
+        ModelAnswer(
+            data=record,
+            id=record.id,
+            object=record.object,
+            created=record.created,
+            owned_by=record.owned_by,
+            type=record.type,
+            display_name=record.display_name,
+            created_at=record.created_at,
+        )
+    )
 
 
 async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[Sequence[str]]:
@@ -108,17 +139,17 @@ async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[
 
 
 def _is_allowed(
-    record: Record, catalog: Catalog, may_use: list[Sequence[str]], now_us: int
+    record: PublicModel, catalog: Catalog, may_use: list[Sequence[str]], now_us: int
 ) -> bool:
     if not may_use:
         return True
-    model = catalog.models[record["canonical_slug"]]
+    model = catalog.models[record.canonical_slug]
     names = catalog.names_of(model, now_us)
     return all(allows(patterns, model.id, names) for patterns in may_use)
 
 
-def model_record(model: Model, catalog: Catalog, node: Node, now_us: int) -> Record:
-    """The record of the spec with what other clients' models need beside it."""
+def model_record(model: Model, catalog: Catalog, node: Node, now_us: int) -> PublicModel:
+    """The record, of its cheapest endpoint where there is one, with what other clients' models need beside it."""
     live = _priced(model.live_endpoints, now_us)
     best = min(live, key=lambda pair: pair[1].prompt_pico + pair[1].completion_pico, default=None)
     endpoint = best[0] if best else None
@@ -128,49 +159,50 @@ def model_record(model: Model, catalog: Catalog, node: Node, now_us: int) -> Rec
     context = endpoint.context_length if endpoint else model.context_length
     modality = f"{'+'.join(model.input_modalities)}->"
     modality += "embedding" if model.is_embedding else "+".join(model.output_modalities)
-    record: Record = {
-        "id": model.id,
-        "object": "model",
-        "type": "model",
-        "name": model.name,
-        "display_name": model.name,
-        "canonical_slug": model.id,
-        "description": model.description or "",
-        "created": created_us // US_PER_S,
-        "created_at": iso(created_us),
-        "owned_by": model.vendor,
-        "context_length": context,
-        "max_input_tokens": context,
-        "max_tokens": output,
-        "architecture": {
-            "modality": modality,
-            "input_modalities": model.input_modalities,
-            "output_modalities": model.output_modalities,
-            "tokenizer": "Other",
-            "instruct_type": None,
-        },
-        "pricing": pricing_record(best[1] if best else _listed_price(model, now_us)),
-        "top_provider": {
-            "context_length": context,
-            "max_completion_tokens": output,
-            "is_moderated": model.is_moderated,
-        },
-        "supported_parameters": parameters or list(model.supported_parameters),
-        "endpoints_available": _available(model, node, now_us),
-        "per_request_limits": None,
-        "default_parameters": None,
-        "supported_voices": None,
-        "links": {"details": f"{node.base_url}/models/{model.id}/endpoints"},
-        "expiration_date": _day(model.life.retired_at_us),
-        "lifecycle": model.life.state(now_us),
-        "deprecated_at": _iso(model.life.deprecated_at_us),
-        "retired_at": _iso(model.life.retired_at_us),
-        "successor": model.life.successor,
-        "latest_alias": catalog.family_alias_of(model, now_us),
-    }
-    if _REASONING & set(record["supported_parameters"]):
-        record["reasoning"] = _reasoning(model.live_endpoints)
-    return record
+    parameters = parameters or list(model.supported_parameters)
+    return PublicModel(
+        id=model.id,
+        object="model",
+        type="model",
+        name=model.name,
+        display_name=model.name,
+        canonical_slug=model.id,
+        description=model.description or "",
+        created=created_us // US_PER_S,
+        created_at=iso(created_us),
+        owned_by=model.vendor,
+        context_length=context,
+        max_input_tokens=context,
+        max_tokens=output,
+        architecture=Architecture(
+            modality=modality,
+            input_modalities=model.input_modalities,
+            output_modalities=model.output_modalities,
+            tokenizer="Other",
+            instruct_type=None,
+        ),
+        pricing=pricing_record(best[1] if best else _listed_price(model, now_us)),
+        top_provider=TopProvider(
+            context_length=context,
+            max_completion_tokens=output,
+            is_moderated=model.is_moderated,
+        ),
+        supported_parameters=parameters,
+        endpoints_available=_available(model, node, now_us),
+        per_request_limits=None,
+        default_parameters=None,
+        supported_voices=None,
+        links=ModelLinks(details=f"{node.base_url}/models/{model.id}/endpoints"),
+        expiration_date=_day(model.life.retired_at_us),
+        lifecycle=model.life.state(now_us),
+        deprecated_at=iso_or_none(model.life.deprecated_at_us),
+        retired_at=iso_or_none(model.life.retired_at_us),
+        successor=model.life.successor,
+        latest_alias=catalog.family_alias_of(model, now_us),
+        reasoning=_reasoning(model.live_endpoints)
+        if not _REASONING.isdisjoint(parameters)
+        else UNSET,
+    )
 
 
 def _available(model: Model, node: Node, now_us: int) -> int:
@@ -183,71 +215,74 @@ def _available(model: Model, node: Node, now_us: int) -> int:
 
 
 def _alias_records(
-    catalog: Catalog, of_models: Mapping[str, Record], now_us: int
-) -> Iterator[Record]:
+    catalog: Catalog, of_models: Mapping[str, PublicModel], now_us: int
+) -> Iterator[PublicModel]:
     for name in (*catalog.aliases, *catalog.families):
         model = catalog.resolve(name, now_us)
         if model is not None and model.id in of_models:
-            target = {"slug": model.id, "name": model.name}
-            yield {**of_models[model.id], "id": name, "alias_target": target}
+            target = AliasTarget(slug=model.id, name=model.name)
+            yield msgspec.structs.replace(of_models[model.id], id=name, alias_target=target)
 
 
-def _endpoints_record(model: Model, record: Record, node: Node, now_us: int) -> Record:
-    shown = ("id", "name", "created", "description", "architecture")
-    return {
-        **{field: record[field] for field in shown},
-        "endpoints": [_endpoint_record(e, model, node, now_us) for e in model.endpoints],
-    }
+def _endpoints_record(model: Model, record: PublicModel, node: Node, now_us: int) -> ModelEndpoints:
+    return ModelEndpoints(
+        id=record.id,
+        name=record.name,
+        created=record.created,
+        description=record.description,
+        architecture=record.architecture,
+        endpoints=[_endpoint_record(e, model, node, now_us) for e in model.endpoints],
+    )
 
 
-def _endpoint_record(endpoint: Endpoint, model: Model, node: Node, now_us: int) -> Record:
+def _endpoint_record(endpoint: Endpoint, model: Model, node: Node, now_us: int) -> PublicEndpoint:
     price = endpoint.price_at(now_us)
-    return {
-        "name": f"{endpoint.provider_name} | {model.id}",
-        "provider_name": endpoint.provider_name,
-        "tag": endpoint.tag,
-        "context_length": endpoint.context_length,
-        "max_completion_tokens": endpoint.max_completion_tokens,
-        "pricing": pricing_record(price),
-        "quantization": None,
-        "status": 0 if endpoint.is_live and price is not None else -1,
-        "uptime_last_30m": None,
-        "supported_parameters": sorted(endpoint.supported_parameters),
-        "is_healthy": not node.state.health.has_outage(endpoint.id, node.clock.monotonic_s()),
-    }
+    return PublicEndpoint(
+        name=f"{endpoint.provider_name} | {model.id}",
+        provider_name=endpoint.provider_name,
+        tag=endpoint.tag,
+        context_length=endpoint.context_length,
+        max_completion_tokens=endpoint.max_completion_tokens,
+        pricing=pricing_record(price),
+        quantization=None,
+        status=0 if endpoint.is_live and price is not None else -1,
+        uptime_last_30m=None,
+        supported_parameters=sorted(endpoint.supported_parameters),
+        is_healthy=not node.state.health.has_outage(endpoint.id, node.clock.monotonic_s()),
+    )
 
 
-def _codex_record(record: Record, place: int) -> Record:
-    efforts = record.get("reasoning", {}).get("supported_efforts", [])
-    return {
-        "slug": record["id"],
-        "display_name": record["name"],
-        "supported_reasoning_levels": [
-            {"effort": effort, "description": f"{effort} reasoning"} for effort in efforts
+def _codex_record(record: PublicModel, place: int) -> CodexModel:
+    efforts = record.reasoning.supported_efforts if record.reasoning else []
+    return CodexModel(
+        slug=record.id,
+        display_name=record.name,
+        supported_reasoning_levels=[
+            ReasoningLevel(effort=effort, description=f"{effort} reasoning") for effort in efforts
         ],
-        "shell_type": "shell_command",
-        "visibility": "list",
-        "supported_in_api": True,
-        "priority": place,
-        "truncation_policy": {"mode": "tokens", "limit": 10_000},
-        "experimental_supported_tools": [],
-        "support_verbosity": "verbosity" in record["supported_parameters"],
-        "base_instructions": "",
-        "context_window": record["context_length"],
-        "input_modalities": [m for m in record["architecture"]["input_modalities"] if m != "file"],
-    }
+        shell_type="shell_command",
+        visibility="list",
+        supported_in_api=True,
+        priority=place,
+        truncation_policy=_TRUNCATION,
+        experimental_supported_tools=(),
+        support_verbosity="verbosity" in record.supported_parameters,
+        base_instructions="",
+        context_window=record.context_length,
+        input_modalities=tuple(m for m in record.architecture.input_modalities if m != "file"),
+    )
 
 
-def _reasoning(endpoints: Iterable[Endpoint]) -> Record:
+def _reasoning(endpoints: Iterable[Endpoint]) -> ModelReasoning:
     flags = [endpoint.flags for endpoint in endpoints]
     efforts = {e for f in flags for e in f.supported_efforts or EFFORTS[1:6]}
     forms = {f.thinking_form for f in flags}
-    return {
-        "mandatory": bool(flags) and all(f.mandatory_reasoning for f in flags),
-        "supported_efforts": [effort for effort in EFFORTS if effort in efforts],
-        "default_effort": None,
-        "supports_max_tokens": bool(forms & {"budget", "both"}),
-    }
+    return ModelReasoning(
+        mandatory=bool(flags) and all(f.mandatory_reasoning for f in flags),
+        supported_efforts=[effort for effort in EFFORTS if effort in efforts],
+        default_effort=None,
+        supports_max_tokens=bool(forms & {"budget", "both"}),
+    )
 
 
 def _priced(endpoints: Iterable[Endpoint], now_us: int) -> list[tuple[Endpoint, Price]]:
@@ -259,16 +294,16 @@ def _listed_price(model: Model, now_us: int) -> Price | None:
     return priced[0][1] if priced else None
 
 
-def _wanted(record: Record, query: dict[str, str]) -> bool:
+def _wanted(record: PublicModel, query: dict[str, str]) -> bool:
     wanted = query.get("output_modalities", "text")
-    outputs = record["architecture"]["output_modalities"]
+    outputs = record.architecture.output_modalities
     if wanted != "all" and not set(wanted.split(",")) & set(outputs):
         return False
     parameters = query.get("supported_parameters")
-    if parameters and not set(parameters.split(",")) <= set(record["supported_parameters"]):
+    if parameters and not set(parameters.split(",")) <= set(record.supported_parameters):
         return False
     text = query.get("q", "").lower()
-    return text in record["id"].lower() or text in record["name"].lower()
+    return text in record.id.lower() or text in record.name.lower()
 
 
 def _page(query: dict[str, str]) -> tuple[int, int]:
@@ -279,10 +314,6 @@ def _page(query: dict[str, str]) -> tuple[int, int]:
             raise InvalidValue(f"`{name}` must be a whole number", param=name)
         numbers.append(int(text))
     return min(max(1, numbers[0]), MAX_LIMIT), numbers[1]
-
-
-def _iso(at_us: int | None) -> str | None:
-    return None if at_us is None else iso(at_us)
 
 
 def _day(at_us: int | None) -> str | None:

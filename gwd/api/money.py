@@ -1,17 +1,19 @@
 """/credits and /ledger: the balance, what moved it, adding and refunding credit, checking the books."""
 
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd import ledger, proof
 from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, one, walked
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
+from gwd.core.fields import Moment
 from gwd.core.money import MoneyError, nano_from_usd
-from gwd.ledger import Entry, LedgerFilter, LotKind, NewCredit
+from gwd.ledger import Entry, EntryRecord, LedgerFilter, LotKind, NewCredit
 from gwd.orgs import organizations, rights
 from gwd.store import Connection
 
@@ -70,6 +72,19 @@ class VerifyInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     organization_id: str | None = None
     all: bool = False
     head: dict[str, Any] | None = None
+
+
+class Booked(msgspec.Struct, frozen=True, kw_only=True):
+    """The entry of a booking; of a booking that is repeated, with when it was made: nothing is booked twice."""
+
+    data: EntryRecord
+    already_booked_at: Annotated[
+        Moment | UnsetType,
+        Meta(description="When it was booked; only for a repetition, which moves nothing."),
+    ] = UNSET
+    message: Annotated[
+        str | UnsetType, Meta(description="The same in words; only for a repetition.")
+    ] = UNSET
 
 
 def balance(connection: Connection, call: Call) -> Answer:
@@ -223,20 +238,20 @@ def _booked(
 
     That is one with a reference that is known, or with the Idempotency-Key of the first request.
     """
-    shown = {"data": ledger.taken_record(entries)}
+    record = ledger.booking_record(entries)
     booked_at = iso(entries[0].created_at)
-    repeated = {
-        **shown,
-        "already_booked_at": booked_at,
-        "message": f"already booked on {booked_at}; nothing was booked now",
-    }
+    repeated = Booked(
+        data=record,
+        already_booked_at=booked_at,
+        message=f"already booked on {booked_at}; nothing was booked now",
+    )
     if again:
         return Answer(body=repeated, replayed=True)
     moved_nano = sum(entry.signed_nano for entry in entries)
     amount_nano = moved_nano if entries[0].type == "adjustment" else abs(moved_nano)
     return Answer(
         status=201,
-        body=shown,
+        body=Booked(data=record),
         replay=repeated,
         subject=("credit", entries[-1].id),
         details={**details, "amount_nano": amount_nano},

@@ -2,21 +2,25 @@
 
 from typing import Final
 
+from gwd.activity.record import GenerationRecord
 from gwd.alerts.service import AlertRecord
 from gwd.api import events, generations, money, topup
 from gwd.api.access import any_key_with, manage
 from gwd.api.route import Route, ask, get, patch, post, walk
 from gwd.api.shapes import One, Walked
+from gwd.ledger import BalanceRecord, EntryRecord, Verification
+from gwd.proof import Head
 from gwd.topup import PatchTopUp, TopUpRecord
 
 MONEY_ROUTES: Final[tuple[Route, ...]] = (
     # money
-    get("/credits", any_key_with("credits.read"), money.balance),
+    get("/credits", any_key_with("credits.read"), money.balance, answers=One[BalanceRecord]),
     walk(
         "/credits/ledger",
         manage("ledger.read"),
         money.list_entries,
         *("from", "to", "type", "generation_id"),
+        answers=Walked[EntryRecord],
     ),
     post(
         "/credits/grants",
@@ -24,6 +28,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         money.grant,
         money.GrantInput,
         "credit.grant",
+        answers=money.Booked,
+        status=201,
     ),
     post(
         "/credits/purchases",
@@ -31,6 +37,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         money.purchase,
         money.PurchaseInput,
         "credit.purchase",
+        answers=money.Booked,
+        status=201,
     ),
     post(
         "/credits/refunds",
@@ -38,6 +46,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         money.refund,
         money.RefundInput,
         "credit.refund",
+        answers=money.Booked,
+        status=201,
     ),
     post(
         "/credits/adjustments",
@@ -45,9 +55,24 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         money.adjust,
         money.AdjustmentInput,
         "credit.adjust",
+        answers=money.Booked,
+        status=201,
     ),
-    ask("/ledger/verify", manage("ledger.verify"), money.verify, money.VerifyInput),
-    get("/ledger/head", manage("ledger.verify"), money.head, "organization_id", "all"),
+    ask(
+        "/ledger/verify",
+        manage("ledger.verify"),
+        money.verify,
+        money.VerifyInput,
+        answers=One[Verification],
+    ),
+    get(
+        "/ledger/head",
+        manage("ledger.verify"),
+        money.head,
+        "organization_id",
+        "all",
+        answers=One[Head],
+    ),
     get(
         "/credits/auto-topup",
         manage("credits.read"),
@@ -63,12 +88,19 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         answers=topup.PatchedTopUp,
     ),
     # activity
-    get("/generation", any_key_with("activity.read"), generations.get, "id"),
+    get(
+        "/generation",
+        any_key_with("activity.read"),
+        generations.get,
+        "id",
+        answers=One[GenerationRecord],
+    ),
     walk(
         "/generations",
         manage("activity.read"),
         generations.list_,
         *(*generations.FILTERS, "from", "to"),
+        answers=Walked[GenerationRecord],
     ),
     # alerts
     walk(

@@ -1,6 +1,6 @@
 """/operator: the node at a glance, and reading again what it reads from outside."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -9,6 +9,13 @@ from gwd.activity import service as activity
 from gwd.api import clock
 from gwd.api.endpoint_health import endpoint_records
 from gwd.api.management import Answer, Call, one
+from gwd.api.operator_record import (
+    CredentialProblem,
+    HoldsRecord,
+    ReloadRecord,
+    StatusRecord,
+    TrafficRecord,
+)
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.money import usd_json
 from gwd.store import Connection
@@ -34,32 +41,32 @@ async def status(call: Call) -> Answer:
     error_rate = round(traffic.errors / traffic.requests, 6) if traffic.requests else None
     endpoints = await endpoint_records(node, call.now_us)
     return one(
-        {
-            "version": __version__,
-            "base_url": node.base_url,
-            "started_at": iso(node.status.started_us),
-            "uptime_s": max(0, call.now_us - node.status.started_us) // US_PER_S,
-            "draining": node.status.draining,
-            "quarantine": node.status.quarantine,
-            "clock": await clock.record(node),
-            "requests": {
-                "last_hour": traffic.requests,
-                "errors": traffic.errors,
-                "error_rate": error_rate,
-                "refusals": traffic.refusals,
-                "p50_ttft_ms": traffic.p50_ttft_ms,
-                "in_flight": len(node.line.live),
-            },
-            "credits": ledger.balance_record(glance.credit),
-            "spent_today": usd_json(glance.spent_today_nano),
-            "holds": {
-                "amount": usd_json(glance.held_nano),
-                "requests": glance.held_requests,
-            },
-            "endpoints": endpoints,
-            "endpoints_healthy": sum(each["status"] == "healthy" for each in endpoints),
-            "endpoints_cooling": sum(each["status"] == "cooling_down" for each in endpoints),
-        }
+        StatusRecord(
+            version=__version__,
+            base_url=node.base_url,
+            started_at=iso(node.status.started_us),
+            uptime_s=max(0, call.now_us - node.status.started_us) // US_PER_S,
+            draining=node.status.draining,
+            quarantine=node.status.quarantine,
+            clock=await clock.record(node),
+            requests=TrafficRecord(
+                last_hour=traffic.requests,
+                errors=traffic.errors,
+                error_rate=error_rate,
+                refusals=traffic.refusals,
+                p50_ttft_ms=traffic.p50_ttft_ms,
+                in_flight=len(node.line.live),
+            ),
+            credits=ledger.balance_record(glance.credit),
+            spent_today=usd_json(glance.spent_today_nano),
+            holds=HoldsRecord(
+                amount=usd_json(glance.held_nano),
+                requests=glance.held_requests,
+            ),
+            endpoints=endpoints,
+            endpoints_healthy=sum(each.status == "healthy" for each in endpoints),
+            endpoints_cooling=sum(each.status == "cooling_down" for each in endpoints),
+        )
     )
 
 
@@ -70,18 +77,18 @@ async def reload(call: Call) -> Answer:
     certificate_problem = call.node.status.take_certificate()
     keys = [key for keys in state.vendor_keys.values() for key in keys]
     problems = [
-        {"credential_id": key.id, "provider": key.provider, "message": key.problem}
+        CredentialProblem(credential_id=key.id, provider=key.provider, message=key.problem)
         for key in keys
         if key.problem is not None
     ]
-    record: dict[str, Any] = {
-        "reloaded_at": iso(call.now_us),
-        "credentials": len(keys),
-        "problems": problems,
-        "certificate_problem": certificate_problem,
-    }
+    record = ReloadRecord(
+        reloaded_at=iso(call.now_us),
+        credentials=len(keys),
+        problems=problems,
+        certificate_problem=certificate_problem,
+    )
     details = {"problems": len(problems) + (certificate_problem is not None)}
-    return Answer(body={"data": record}, subject=("node", None), details=details)
+    return one(record, subject=("node", None), details=details)
 
 
 def _glance(connection: Connection, call: Call) -> _Glance:

@@ -1,13 +1,17 @@
 """POST /catalog/providers/{slug}/test: one cheap call to a provider, the way requests go."""
 
-from typing import Final
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
 
 from gwd.api.endpoint_health import usable
-from gwd.api.management import Answer, Call
+from gwd.api.management import Answer, Call, one
 from gwd.catalog import providers
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
 from gwd.core.cost import Price
 from gwd.core.errors import Conflict, Fault, UpstreamFailed
+from gwd.core.fields import Id, Milliseconds, Slug
 from gwd.core.request import Embed, Generate, Message, Request, TextPart
 from gwd.core.target import Target
 from gwd.pipeline.plan.routing import credential_of, target_of
@@ -15,6 +19,17 @@ from gwd.pipeline.plan.routing import credential_of, target_of
 LIMIT_S: Final = 30.0
 OUTPUT_TOKENS: Final = 16  # the least that every vendor takes
 TEXT: Final = "Answer with the word: yes"
+
+
+class ProbeRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to a provider that went well."""
+
+    ok: Annotated[Literal[True], Meta(description="That it answered as it should.")]
+    provider: Annotated[Slug, Meta(description="The provider that was called.")]
+    model: Annotated[Slug, Meta(description="The model that was asked: the provider's cheapest.")]
+    endpoint_id: Annotated[Id, Meta(description="The endpoint that was called.")]
+    credential_id: Annotated[Id, Meta(description="The credential that was used.")]
+    latency_ms: Annotated[Milliseconds, Meta(description="How long the whole call took.")]
 
 
 async def probe(call: Call) -> Answer:
@@ -30,19 +45,15 @@ async def probe(call: Call) -> Answer:
     took_ms = round((node.clock.monotonic_s() - began_s) * 1000)
     if fault is not None:
         raise _failed(slug, target, fault)
-    return Answer(
-        body={
-            "data": {
-                "ok": True,
-                "provider": slug,
-                "model": target.model,
-                "endpoint_id": target.endpoint_id,
-                "credential_id": target.credential.id,
-                "latency_ms": took_ms,
-            }
-        },
-        subject=("provider", slug),
+    record = ProbeRecord(
+        ok=True,
+        provider=slug,
+        model=target.model,
+        endpoint_id=target.endpoint_id,
+        credential_id=target.credential.id,
+        latency_ms=took_ms,
     )
+    return one(record, subject=("provider", slug))
 
 
 def _target(catalog: Catalog, call: Call) -> Target:

@@ -26,7 +26,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[str, ...] = ()
     shape: type | None = None
     action: str | None = None
-    answers: Any = None
+    answers: Any
     status: int = 200
     reads: bool = False
 
@@ -41,7 +41,7 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[str, ...] = ()
     shape: type | None = None
     action: str | None = None
-    answers: Any = None
+    answers: Any
     status: int = 200
 
 
@@ -55,7 +55,7 @@ class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     query: tuple[str, ...] = ()
     access: Access = PUBLIC
-    answers: Any = None
+    answers: Any
     status: int = 200
 
 
@@ -63,18 +63,18 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The body of a POST that needs none."""
 
 
-def get(path: str, access: Access, handler: Handler, *query: str, answers: Any = None) -> Route:
+def get(path: str, access: Access, handler: Handler, *query: str, answers: Any) -> Route:
     return Route(
         method="GET", path=path, access=access, handler=handler, query=query, answers=answers
     )
 
 
-def list_(path: str, access: Access, handler: Handler, *query: str, answers: Any = None) -> Route:
+def list_(path: str, access: Access, handler: Handler, *query: str, answers: Any) -> Route:
     """A GET of many, in pages."""
     return get(path, access, handler, *PAGING, *query, answers=answers)
 
 
-def walk(path: str, access: Access, handler: Handler, *query: str, answers: Any = None) -> Route:
+def walk(path: str, access: Access, handler: Handler, *query: str, answers: Any) -> Route:
     """A GET of many that grow at their head: in pages, or on from a place that an answer named."""
     return get(path, access, handler, *WALKING, *query, answers=answers)
 
@@ -86,7 +86,7 @@ def post(
     shape: type,
     action: str,
     *,
-    answers: Any = None,
+    answers: Any,
     status: int = 200,
 ) -> Route:
     return Route(
@@ -101,7 +101,7 @@ def post(
     )
 
 
-def ask(path: str, access: Access, handler: Handler, shape: type, *, answers: Any = None) -> Route:
+def ask(path: str, access: Access, handler: Handler, shape: type, *, answers: Any) -> Route:
     """A POST that changes nothing."""
     return Route(
         method="POST",
@@ -121,7 +121,7 @@ def put(
     shape: type,
     action: str,
     *,
-    answers: Any = None,
+    answers: Any,
 ) -> Route:
     return Route(
         method="PUT",
@@ -141,7 +141,7 @@ def patch(
     shape: type,
     action: str,
     *,
-    answers: Any = None,
+    answers: Any,
 ) -> Route:
     return Route(
         method="PATCH",
@@ -155,7 +155,7 @@ def patch(
 
 
 def delete(
-    path: str, access: Access, handler: Handler, action: str, *query: str, answers: Any = None
+    path: str, access: Access, handler: Handler, action: str, *query: str, answers: Any
 ) -> Route:
     return Route(
         method="DELETE",

@@ -7,6 +7,7 @@ from msgspec import UNSET
 from gwd.catalog import inputs, prices, providers
 from gwd.catalog.inputs import EndpointInput, EndpointPatch
 from gwd.catalog.prices import PriceVersion
+from gwd.catalog.record import EndpointRecord, EndpointStatus, dated_prices
 from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ModelTable
 from gwd.core.clock import iso
@@ -14,10 +15,10 @@ from gwd.core.errors import AlreadyExists, InvalidValue, NotFound
 from gwd.core.ids import mint
 from gwd.store import Connection
 
-Record = dict[str, Any]
 
-
-def create(connection: Connection, body: EndpointInput, *, allow_http: bool, now_us: int) -> Record:
+def create(
+    connection: Connection, body: EndpointInput, *, allow_http: bool, now_us: int
+) -> EndpointRecord:
     """Raises InvalidValue for an unknown model or provider, AlreadyExists for a taken tag."""
     if connection.first(ModelTable.select().where(ModelTable.id == body.model)) is None:
         raise InvalidValue(f"`model`: no model `{body.model}`; create it first", param="model")
@@ -57,7 +58,7 @@ def create(connection: Connection, body: EndpointInput, *, allow_http: bool, now
     return get(connection, row_id, now_us=now_us)
 
 
-def get(connection: Connection, endpoint_id: str, *, now_us: int) -> Record:
+def get(connection: Connection, endpoint_id: str, *, now_us: int) -> EndpointRecord:
     return _record(connection, _row(connection, endpoint_id), now_us)
 
 
@@ -69,7 +70,7 @@ def list_(
     now_us: int,
     model: str | None = None,
     provider: str | None = None,
-) -> tuple[list[Record], int]:
+) -> tuple[list[EndpointRecord], int]:
     query = EndpointTable.select()
     if model is not None:
         query = query.where(EndpointTable.model == model)
@@ -83,7 +84,7 @@ def list_(
 
 def patch(
     connection: Connection, endpoint_id: str, body: EndpointPatch, *, allow_http: bool, now_us: int
-) -> Record:
+) -> EndpointRecord:
     """A price given here is a version of the endpoint's own; `pricing: null` goes back to the model's."""
     row = _row(connection, endpoint_id)
     changes: dict[str, Any] = {"updated_at": now_us}
@@ -126,7 +127,7 @@ def patch(
     return get(connection, endpoint_id, now_us=now_us)
 
 
-def drain(connection: Connection, endpoint_id: str, *, now_us: int) -> Record:
+def drain(connection: Connection, endpoint_id: str, *, now_us: int) -> EndpointRecord:
     """No new request goes to it; running ones finish. Enabling it again ends the drain."""
     _row(connection, endpoint_id)
     connection.run(
@@ -165,30 +166,35 @@ def _row(connection: Connection, endpoint_id: str) -> Any:
     return row
 
 
-def _record(connection: Connection, row: Any, now_us: int) -> Record:
+def _record(connection: Connection, row: Any, now_us: int) -> EndpointRecord:
     own = prices.of(connection, row.model, row.id)
-    return {
-        "id": row.id,
-        "object": "endpoint",
-        "model": row.model,
-        "provider": row.provider,
-        "tag": row.tag,
-        "upstream_model": row.upstream_model,
-        "base_url": row.base_url,
-        **prices.record(own, now_us),
-        "context_length": row.context_length,
-        "max_completion_tokens": row.max_completion_tokens,
-        "supported_parameters": row.supported_parameters,
-        "flags": row.flags,
-        "weight": row.weight,
-        "disabled": row.disabled,
-        "status": _status(connection, row, own, now_us),
-        "created_at": iso(row.created_at),
-        "updated_at": iso(row.updated_at),
-    }
+    dated = dated_prices(own, now_us)
+    return EndpointRecord(
+        id=row.id,
+        object="endpoint",
+        model=row.model,
+        provider=row.provider,
+        tag=row.tag,
+        upstream_model=row.upstream_model,
+        base_url=row.base_url,
+        pricing=dated.pricing,
+        pricing_tiers=dated.pricing_tiers,
+        prices=dated.prices,
+        context_length=row.context_length,
+        max_completion_tokens=row.max_completion_tokens,
+        supported_parameters=row.supported_parameters,
+        flags=row.flags,
+        weight=row.weight,
+        disabled=row.disabled,
+        status=_status(connection, row, own, now_us),
+        created_at=iso(row.created_at),
+        updated_at=iso(row.updated_at),
+    )
 
 
-def _status(connection: Connection, row: Any, own: list[PriceVersion], now_us: int) -> str:
+def _status(
+    connection: Connection, row: Any, own: list[PriceVersion], now_us: int
+) -> EndpointStatus:
     if row.disabled:
         return "disabled"
     if row.draining:

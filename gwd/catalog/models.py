@@ -7,16 +7,15 @@ from msgspec import UNSET
 from gwd.catalog import inputs, lifecycle, prices
 from gwd.catalog.inputs import ModelInput, ModelPatch
 from gwd.catalog.lifecycle import Lifecycle
+from gwd.catalog.record import EndpointOfModel, ModelRecord, dated_prices
 from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable
-from gwd.core.clock import iso
+from gwd.core.clock import iso, iso_or_none
 from gwd.core.errors import AlreadyExists, Conflict, InvalidValue, NotFound
 from gwd.store import Connection
 
-Record = dict[str, Any]
 
-
-def create(connection: Connection, body: ModelInput, *, now_us: int) -> Record:
+def create(connection: Connection, body: ModelInput, *, now_us: int) -> ModelRecord:
     """Raises AlreadyExists for a taken id or alias, InvalidValue naming the field otherwise."""
     model_id = inputs.check_model_id(body.id)
     if connection.first(ModelTable.select().where(ModelTable.id == model_id)):
@@ -63,20 +62,20 @@ def create(connection: Connection, body: ModelInput, *, now_us: int) -> Record:
     return get(connection, model_id, now_us=now_us)
 
 
-def get(connection: Connection, model_id: str, *, now_us: int) -> Record:
+def get(connection: Connection, model_id: str, *, now_us: int) -> ModelRecord:
     return _record(connection, _row(connection, model_id), now_us)
 
 
 def list_(
     connection: Connection, *, limit: int, offset: int, now_us: int
-) -> tuple[list[Record], int]:
+) -> tuple[list[ModelRecord], int]:
     rows = list(
         connection.run(ModelTable.select().order_by(ModelTable.id).limit(limit).offset(offset))
     )
     return [_record(connection, row, now_us) for row in rows], connection.count(ModelTable.select())
 
 
-def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: int) -> Record:
+def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: int) -> ModelRecord:
     """A price here appends a version; every other field is replaced."""
     row = _row(connection, model_id)
     changes: dict[str, Any] = {"updated_at": now_us}
@@ -200,36 +199,35 @@ def _row(connection: Connection, model_id: str) -> Any:
     return row
 
 
-def _record(connection: Connection, row: Any, now_us: int) -> Record:
+def _record(connection: Connection, row: Any, now_us: int) -> ModelRecord:
     endpoints = connection.run(EndpointTable.select().where(EndpointTable.model == row.id))
-    return {
-        "id": row.id,
-        "object": "model",
-        "name": row.name,
-        "vendor": row.vendor,
-        "description": row.description,
-        "family": row.family,
-        "aliases": row.aliases,
-        "context_length": row.context_length,
-        "max_completion_tokens": row.max_completion_tokens,
-        "default_max_tokens": row.default_max_tokens,
-        "supported_parameters": row.supported_parameters,
-        "input_modalities": row.input_modalities,
-        "output_modalities": row.output_modalities,
-        "is_moderated": row.is_moderated,
-        **prices.record(prices.of(connection, row.id, None), now_us),
-        "released_at": _iso(row.released_at),
-        "deprecated_at": _iso(row.deprecated_at),
-        "retired_at": _iso(row.retired_at),
-        "successor": row.successor,
-        "endpoints": [
-            {"id": e.id, "provider": e.provider, "tag": e.tag, "disabled": e.disabled}
+    dated = dated_prices(prices.of(connection, row.id, None), now_us)
+    return ModelRecord(
+        id=row.id,
+        object="model",
+        name=row.name,
+        vendor=row.vendor,
+        description=row.description,
+        family=row.family,
+        aliases=row.aliases,
+        context_length=row.context_length,
+        max_completion_tokens=row.max_completion_tokens,
+        default_max_tokens=row.default_max_tokens,
+        supported_parameters=row.supported_parameters,
+        input_modalities=row.input_modalities,
+        output_modalities=row.output_modalities,
+        is_moderated=row.is_moderated,
+        pricing=dated.pricing,
+        pricing_tiers=dated.pricing_tiers,
+        prices=dated.prices,
+        released_at=iso_or_none(row.released_at),
+        deprecated_at=iso_or_none(row.deprecated_at),
+        retired_at=iso_or_none(row.retired_at),
+        successor=row.successor,
+        endpoints=[
+            EndpointOfModel(id=e.id, provider=e.provider, tag=e.tag, disabled=e.disabled)
             for e in endpoints
         ],
-        "created_at": iso(row.created_at),
-        "updated_at": iso(row.updated_at),
-    }
-
-
-def _iso(at_us: int | None) -> str | None:
-    return None if at_us is None else iso(at_us)
+        created_at=iso(row.created_at),
+        updated_at=iso(row.updated_at),
+    )

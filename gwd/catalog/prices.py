@@ -1,11 +1,11 @@
 """Dated prices: what a `pricing` object means, which version holds at a moment, what a complete price is."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import msgspec
 import peewee
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.catalog import jumps
 from gwd.catalog.price_body import (
@@ -19,11 +19,11 @@ from gwd.catalog.price_body import (
     whole_nano,
 )
 from gwd.catalog.tables import PriceTable
-from gwd.core.clock import iso
 from gwd.core.cost import Price, PriceTier
 from gwd.core.errors import InvalidValue
+from gwd.core.fields import Factor, UsdEach, UsdPerToken
 from gwd.core.ids import mint
-from gwd.core.money import PICO_PER_NANO, factor_text, price_text
+from gwd.core.money import factor_text, price_text, usd_text
 from gwd.store import Connection
 
 
@@ -198,27 +198,6 @@ def for_endpoint(
     return dated
 
 
-def record(dated: Sequence[PriceVersion], now_us: int) -> dict[str, Any]:
-    """The price fields of a catalog record: what is in force, and all versions with the announced ones."""
-    now = in_force(dated, now_us)
-    return {
-        **_body_record(now.body if now else None),
-        "prices": [
-            {"id": v.id, "effective_at": iso(v.effective_at_us), **_body_record(v.body)}
-            for v in dated
-        ],
-    }
-
-
-def _body_record(body: PriceBody | None) -> dict[str, Any]:
-    if body is None or body.inherits:
-        return {"pricing": None, "pricing_tiers": []}
-    return {
-        "pricing": msgspec.to_builtins(body.pricing),
-        "pricing_tiers": msgspec.to_builtins(body.tiers),
-    }
-
-
 def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price | None:
     """The resolved price, every fallback applied (design section 8); None while it is incomplete.
 
@@ -270,26 +249,66 @@ def _tier(tier: PricingTier, base: dict[str, int]) -> PriceTier:
     )
 
 
-def pricing_record(price: Price | None) -> dict[str, str]:
-    """The `pricing` object of a model record: decimal strings, USD per token."""
+class ListedPricing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model costs, with the prices that were left out filled in; empty while it has none."""
+
+    prompt: Annotated[UsdPerToken | UnsetType, Meta(description="A token of the prompt.")] = UNSET
+    completion: Annotated[UsdPerToken | UnsetType, Meta(description="A token of the answer.")] = (
+        UNSET
+    )
+    input_cache_read: Annotated[
+        UsdPerToken | UnsetType, Meta(description="A token of the prompt read from a cache.")
+    ] = UNSET
+    input_cache_write: Annotated[
+        UsdPerToken | UnsetType,
+        Meta(description="A token of the prompt written to a cache for five minutes."),
+    ] = UNSET
+    input_cache_write_1h: Annotated[
+        UsdPerToken | UnsetType,
+        Meta(description="A token of the prompt written to a cache for an hour."),
+    ] = UNSET
+    request: Annotated[
+        UsdEach | UnsetType, Meta(description="A request, beside its tokens, in USD.")
+    ] = UNSET
+    image: Annotated[UsdEach | UnsetType, Meta(description="An image of the prompt, in USD.")] = (
+        UNSET
+    )
+    internal_reasoning: Annotated[
+        UsdPerToken | UnsetType,
+        Meta(description="A token of reasoning; left out where it costs what the answer's do."),
+    ] = UNSET
+    web_search: Annotated[
+        UsdEach | UnsetType,
+        Meta(description="A search that the vendor runs, in USD; left out where none is sold."),
+    ] = UNSET
+    price_modifiers: Annotated[
+        dict[str, dict[str, Factor]] | UnsetType,
+        Meta(
+            description="By field and value of a request: what the price of every token is multiplied with. What is"
+            " not listed is not sold."
+        ),
+    ] = UNSET
+
+
+def pricing_record(price: Price | None) -> ListedPricing:
+    """The prices as model records show them."""
     if price is None:
-        return {}
-    record: dict[str, Any] = {
-        "prompt": price_text(price.prompt_pico),
-        "completion": price_text(price.completion_pico),
-        "input_cache_read": price_text(price.cache_read_pico),
-        "input_cache_write": price_text(price.cache_write_5m_pico),
-        "input_cache_write_1h": price_text(price.cache_write_1h_pico),
-        "request": price_text(price.request_nano * PICO_PER_NANO),
-        "image": price_text(price.image_nano * PICO_PER_NANO),
-    }
-    if price.reasoning_is_separate:
-        record["internal_reasoning"] = price_text(price.reasoning_pico)
-    if price.web_search_nano is not None:
-        record["web_search"] = price_text(price.web_search_nano * PICO_PER_NANO)
-    if price.modifiers:
-        record["price_modifiers"] = {
+        return ListedPricing()
+    return ListedPricing(
+        prompt=price_text(price.prompt_pico),
+        completion=price_text(price.completion_pico),
+        input_cache_read=price_text(price.cache_read_pico),
+        input_cache_write=price_text(price.cache_write_5m_pico),
+        input_cache_write_1h=price_text(price.cache_write_1h_pico),
+        request=usd_text(price.request_nano),
+        image=usd_text(price.image_nano),
+        internal_reasoning=price_text(price.reasoning_pico)
+        if price.reasoning_is_separate
+        else UNSET,
+        web_search=UNSET if price.web_search_nano is None else usd_text(price.web_search_nano),
+        price_modifiers={
             field: {value: factor_text(factor) for value, factor in factors.items()}
             for field, factors in price.modifiers.items()
         }
-    return record
+        or UNSET,
+    )

@@ -6,16 +6,17 @@ from msgspec import UNSET
 
 from gwd.catalog import inputs
 from gwd.catalog.inputs import ProviderInput, ProviderPatch
+from gwd.catalog.record import ProviderRecord
 from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ProviderTable
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, Conflict, InvalidValue, NotFound
 from gwd.store import Connection
 
-Record = dict[str, Any]
 
-
-def create(connection: Connection, body: ProviderInput, *, allow_http: bool, now_us: int) -> Record:
+def create(
+    connection: Connection, body: ProviderInput, *, allow_http: bool, now_us: int
+) -> ProviderRecord:
     """Raises AlreadyExists for a taken slug, InvalidValue naming the field otherwise."""
     slug = inputs.check_slug(body.slug)
     if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)):
@@ -39,7 +40,7 @@ def create(connection: Connection, body: ProviderInput, *, allow_http: bool, now
     return get(connection, slug)
 
 
-def get(connection: Connection, slug: str) -> Record:
+def get(connection: Connection, slug: str) -> ProviderRecord:
     return _record(_row(connection, slug))
 
 
@@ -49,7 +50,7 @@ def require(connection: Connection, slug: str) -> None:
         raise InvalidValue(f"`provider`: no provider `{slug}`; create it first", param="provider")
 
 
-def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Record], int]:
+def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[ProviderRecord], int]:
     query = ProviderTable.select().order_by(ProviderTable.slug)
     rows = connection.run(query.limit(limit).offset(offset))
     return [_record(row) for row in rows], connection.count(ProviderTable.select())
@@ -57,7 +58,7 @@ def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Reco
 
 def patch(
     connection: Connection, slug: str, body: ProviderPatch, *, allow_http: bool, now_us: int
-) -> Record:
+) -> ProviderRecord:
     _row(connection, slug)
     changes: dict[str, Any] = {"updated_at": now_us}
     if body.name is not UNSET:
@@ -92,17 +93,17 @@ def _row(connection: Connection, slug: str) -> Any:
     return row
 
 
-def _record(row: Any) -> Record:
-    return {
-        "id": row.slug,
-        "slug": row.slug,
-        "object": "provider",
-        "name": row.name,
-        "adapter": row.adapter,
-        "base_url": row.base_url,
-        "headers": row.headers,
-        "flags": row.flags,
-        "disabled": row.disabled,
-        "created_at": iso(row.created_at),
-        "updated_at": iso(row.updated_at),
-    }
+def _record(row: Any) -> ProviderRecord:
+    return ProviderRecord(
+        id=row.slug,
+        slug=row.slug,
+        object="provider",
+        name=row.name,
+        adapter=row.adapter,
+        base_url=row.base_url,
+        headers=row.headers,
+        flags=row.flags,
+        disabled=row.disabled,
+        created_at=iso(row.created_at),
+        updated_at=iso(row.updated_at),
+    )

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from gwd.catalog import lifecycle, prices
+from gwd.catalog.inputs import Modality
 from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
 from gwd.core.cost import Price
@@ -68,8 +69,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     max_completion_tokens: int
     default_max_tokens: int | None
     supported_parameters: tuple[str, ...]
-    input_modalities: tuple[str, ...]
-    output_modalities: tuple[str, ...]
+    input_modalities: tuple[Modality, ...]
+    output_modalities: tuple[Modality, ...]
     is_moderated: bool
     released_at_us: int | None
     created_at_us: int

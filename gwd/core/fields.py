@@ -23,6 +23,11 @@ UsdPerToken = Annotated[
 ]
 """A price in USD per token, as a plain decimal string."""
 
+UsdEach = Annotated[
+    str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?$", extra_json_schema={"x-kind": "usd_each"})
+]
+"""A price in USD of one thing, such as a request or an image, as a plain decimal string."""
+
 Factor = Annotated[
     str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?$", extra_json_schema={"x-kind": "factor"})
 ]

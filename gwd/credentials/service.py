@@ -8,15 +8,15 @@ from msgspec import UNSET, UnsetType
 
 from gwd.catalog import inputs, providers
 from gwd.catalog.snapshot import raise_revision
-from gwd.core.clock import TimeError, iso, us_from_iso
+from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
 from gwd.core.ids import mint
 from gwd.credentials import references
+from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
 from gwd.store import Connection, keeps_facts
 
-Record = dict[str, Any]
 MAX_SECRET = 4_096
 
 
@@ -64,7 +64,9 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
         return f"VendorKey(id={self.id!r}, provider={self.provider!r})"
 
 
-def create(connection: Connection, vault: Vault, body: CredentialInput, *, now_us: int) -> Record:
+def create(
+    connection: Connection, vault: Vault, body: CredentialInput, *, now_us: int
+) -> CredentialRecord:
     """A platform credential. Raises InvalidValue naming the field; the provider must exist."""
     providers.require(connection, body.provider)
     row_id = mint("pk_")
@@ -89,23 +91,23 @@ def create(connection: Connection, vault: Vault, body: CredentialInput, *, now_u
     return get(connection, row_id)
 
 
-def get(connection: Connection, credential_id: str) -> Record:
-    return _record(_row(connection, credential_id))
+def get(connection: Connection, credential_id: str) -> CredentialRecord:
+    return record(_row(connection, credential_id))
 
 
 def list_(
     connection: Connection, *, limit: int, offset: int, provider: str | None = None
-) -> tuple[list[Record], int]:
+) -> tuple[list[CredentialRecord], int]:
     query = CredentialTable.select().where(CredentialTable.organization_id.is_null())
     if provider is not None:
         query = query.where(CredentialTable.provider == provider)
     rows = connection.run(query.order_by(CredentialTable.created_at).limit(limit).offset(offset))
-    return [_record(row) for row in rows], connection.count(query)
+    return [record(row) for row in rows], connection.count(query)
 
 
 def patch(
     connection: Connection, vault: Vault, credential_id: str, body: CredentialPatch, *, now_us: int
-) -> Record:
+) -> CredentialRecord:
     """`key` or `key_ref` replaces the secret in place. Any change gives the key a new chance: no last error is left."""
     row = _row(connection, credential_id)
     changes: dict[str, Any] = {
@@ -251,22 +253,3 @@ def _row(connection: Connection, credential_id: str) -> Any:
     if row is None:
         raise NotFound("no such credential")
     return row
-
-
-def _record(row: Any) -> Record:
-    return {
-        "id": row.id,
-        "object": "credential",
-        "provider": row.provider,
-        "name": row.name,
-        "label": row.label,
-        "key_ref": row.key_ref,
-        "sort_order": row.sort_order,
-        "expires_at": None if row.expires_at is None else iso(row.expires_at),
-        "disabled": row.disabled,
-        "last_error": None
-        if row.last_error_at is None
-        else {"at": iso(row.last_error_at), "reason": row.last_error_reason},
-        "created_at": iso(row.created_at),
-        "updated_at": iso(row.updated_at),
-    }

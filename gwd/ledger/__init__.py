@@ -28,6 +28,13 @@ from gwd.ledger.credit import (
     refund,
 )
 from gwd.ledger.mend import Ahead, Mended, ahead, set_back
+from gwd.ledger.record import (
+    BalanceRecord,
+    EntryRecord,
+    balance_record,
+    booking_record,
+    entry_record,
+)
 from gwd.ledger.references import booked
 from gwd.ledger.replay import Difference
 from gwd.ledger.reports import (
@@ -35,12 +42,9 @@ from gwd.ledger.reports import (
     LedgerFilter,
     OpenHolds,
     balance,
-    balance_record,
-    entry_record,
     list_entries,
     open_holds,
     place,
-    taken_record,
     was_set_back,
 )
 from gwd.ledger.service import (
@@ -61,8 +65,10 @@ from gwd.ledger.service import (
 __all__ = [
     "Ahead",
     "Balance",
+    "BalanceRecord",
     "Difference",
     "Entry",
+    "EntryRecord",
     "EntryType",
     "LedgerBroken",
     "LedgerFilter",
@@ -80,6 +86,7 @@ __all__ = [
     "balance",
     "balance_record",
     "booked",
+    "booking_record",
     "books",
     "checkpoint",
     "entry_record",
@@ -103,7 +110,6 @@ __all__ = [
     "reserve",
     "set_back",
     "settle",
-    "taken_record",
     "verify",
     "was_set_back",
 ]

@@ -5,10 +5,12 @@ costs of generations. `gwd.proof` adds what the ledger alone cannot know, and is
 """
 
 from collections import defaultdict
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
+from gwd.core.fields import Count
 from gwd.ledger import holds
 from gwd.ledger.replay import Difference, Replay
 from gwd.store.connection import Connection, Row
@@ -66,11 +68,13 @@ _CACHE_RULES: Final = (
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """`checked` counts entries; `ok` means that there is not one difference."""
+    """What recomputing the books found."""
 
-    ok: bool
-    checked: int
-    differences: tuple[Difference, ...]
+    ok: Annotated[bool, Meta(description="Whether there is not one difference.")]
+    checked: Annotated[Count, Meta(description="How many entries were recomputed.")]
+    differences: Annotated[
+        tuple[Difference, ...], Meta(description="What does not add up; the first 200.")
+    ]
 
 
 def verify(

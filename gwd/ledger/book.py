@@ -12,6 +12,7 @@ from gwd.core.ids import mint
 from gwd.core.money import MAX_NANO
 from gwd.ledger import account, chain
 from gwd.ledger.account import LedgerBroken, StoredAccount
+from gwd.ledger.burn import LotKind
 from gwd.store.connection import Connection, Value
 
 Account = Literal["funding", "pool", "held", "spent", "expired"]
@@ -40,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     from_account: Account
     to_account: Account
     amount_nano: int
-    bucket: str | None
+    bucket: LotKind | None
     lot_id: str | None
     generation_id: str | None
     key_id: str | None
@@ -147,7 +148,7 @@ class Book:
         amount_nano: int,
         *,
         back: bool = False,
-        bucket: str | None = None,
+        bucket: LotKind | None = None,
         lot_id: str | None = None,
         generation_id: str | None = None,
         key_id: str | None = None,

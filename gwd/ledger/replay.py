@@ -3,10 +3,12 @@
 It trusts nothing but the entries and the birth of each lot (kind, amount, expiry); everything else follows.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
+from gwd.core.fields import Id
 from gwd.ledger.book import BOTH_WAYS, ROUTES, Account
 from gwd.ledger.burn import Lot, in_order
 from gwd.ledger.chain import START, link
@@ -28,14 +30,19 @@ _NAMED_LOTS: Final = (
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that does not add up: the invariant it breaks (I1 to I18, or what vouches for it), where, and how.
+    """One thing that does not add up: the invariant it breaks, where, and how."""
 
-    What belongs to the whole node has no organization.
-    """
-
-    invariant: str
-    organization_id: str | None
-    message: str
+    invariant: Annotated[
+        str,
+        Meta(
+            description="The rule that is broken: I1 to I18, or `audit`, `schema` or `head` for what vouches for them."
+        ),
+    ]
+    organization_id: Annotated[
+        Id | None,
+        Meta(description="Whose books they are; null for what belongs to the whole node."),
+    ]
+    message: Annotated[str, Meta(description="What was found, and what it should be.")]
 
 
 class Replay:

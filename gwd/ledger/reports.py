@@ -5,9 +5,7 @@ from typing import Any, Final, get_args
 import msgspec
 import peewee
 
-from gwd.core.clock import iso
 from gwd.core.errors import InvalidValue
-from gwd.core.money import usd_json
 from gwd.ledger import account
 from gwd.ledger.book import Entry, EntryType, entry_of
 from gwd.ledger.burn import LOT_KINDS, due
@@ -86,21 +84,6 @@ def balance(
         granted_nano=remaining["granted"],
         purchased_nano=remaining["purchased"],
     )
-
-
-def balance_record(credit: Balance) -> dict[str, Any]:
-    """The `data` of GET /credits."""
-    return {
-        "total_credits": usd_json(credit.total_credits_nano),
-        "total_usage": usd_json(credit.total_usage_nano),
-        "balance": usd_json(credit.owned_nano),
-        "reserved": usd_json(credit.reserved_nano),
-        "available": usd_json(credit.available_nano),
-        "promotional": usd_json(credit.promotional_nano),
-        "granted": usd_json(credit.granted_nano),
-        "purchased": usd_json(credit.purchased_nano),
-        "currency": "USD",
-    }
 
 
 def open_holds(connection: Connection) -> OpenHolds:
@@ -203,29 +186,3 @@ def _seqs(connection: Connection, organization_id: str, generation_id: str) -> t
         (generation_id, organization_id),
     )
     return (0, 0, 0) if row is None else (row[0], row[1], row[2])
-
-
-def entry_record(entry: Entry) -> dict[str, Any]:
-    """One line of GET /credits/ledger: `amount` is how the free balance changed, `balance_after` what was free."""
-    return {
-        "id": entry.id,
-        "type": entry.type,
-        "bucket": entry.bucket,
-        "amount": usd_json(entry.signed_nano),
-        "balance_after": usd_json(entry.balance_after_nano),
-        "generation_id": entry.generation_id,
-        "key_id": entry.key_id,
-        "workspace_id": entry.workspace_id,
-        "reference": entry.reference,
-        "note": entry.note,
-        "created_at": iso(entry.created_at),
-    }
-
-
-def taken_record(entries: tuple[Entry, ...]) -> dict[str, Any]:
-    """One booking as one line, whatever number of lots it came from: the last entry with the whole amount."""
-    record = entry_record(entries[-1])
-    record["amount"] = usd_json(sum(entry.signed_nano for entry in entries))
-    if len({entry.bucket for entry in entries}) > 1:
-        record["bucket"] = None
-    return record

@@ -10,12 +10,14 @@ compares heads of one node sees the same key in all of them.
 
 import base64
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from gwd.audit import chain
 from gwd.core.clock import iso
+from gwd.core.fields import Count, Id, Moment
 from gwd.credentials.vault import Vault
 from gwd.ledger.audit import organizations
 from gwd.ledger.replay import Difference
@@ -35,26 +37,40 @@ class NotOurHeadError(ValueError):
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where one organization's books end: entries and audit lines are counted from 1; hashes are hexadecimal.
+    """Where one organization's books end."""
 
-    `organization_id` is null for the audit trail of the node itself, which has no entries.
-    """
-
-    organization_id: str | None
-    entries: int
-    entries_hash: str
-    audit_lines: int
-    audit_hash: str
+    organization_id: Annotated[
+        Id | None,
+        Meta(
+            description="Whose books they are; null for the audit trail of the node itself, which has no entries."
+        ),
+    ]
+    entries: Annotated[Count, Meta(description="The number of the last entry, counted from 1.")]
+    entries_hash: Annotated[
+        str, Meta(description="The hash of the last entry in hexadecimal; empty without one.")
+    ]
+    audit_lines: Annotated[
+        Count, Meta(description="The number of the last audit line, counted from 1.")
+    ]
+    audit_hash: Annotated[
+        str, Meta(description="The hash of the last audit line in hexadecimal; empty without one.")
+    ]
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One organization's head, or the node's, which names all of them."""
 
-    format: str
-    taken_at: str
-    books: tuple[Books, ...]
-    public_key: str
-    signature: str = ""
+    format: Annotated[str, Meta(description="The form of the head and of what is signed.")]
+    taken_at: Annotated[Moment, Meta(description="When the books stood there.")]
+    books: Annotated[
+        tuple[Books, ...], Meta(description="Where the books end, of each organization.")
+    ]
+    public_key: Annotated[
+        str, Meta(description="The Ed25519 key that checks the signature, in base64.")
+    ]
+    signature: Annotated[
+        str, Meta(description="Of the head's JSON with an empty signature, in base64.")
+    ]
 
 
 def take(
@@ -72,6 +88,7 @@ def take(
         taken_at=iso(now_us),
         books=tuple(_books(connection, name) for name in names),
         public_key=_text(vault.public_key(_PURPOSE)),
+        signature="",
     )
     signature = vault.sign(_PURPOSE, _signed(head))
     return msgspec.structs.replace(head, signature=_text(signature))

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from gwd.demo.answer import REASONING_TOKENS, Answer, Ask, Call, ToolMode, ToolOutcome, ToolSpec
 from gwd.demo.behaviour import Behaviour
-from gwd.demo.chat_checks import check_chat
 from gwd.demo.counts import Counts, reported
-from gwd.demo.formats import Reply
+from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
 from gwd.demo.openai_common import answer_headers, check_bearer, unknown_model
 from gwd.demo.prompt_cache import Piece, PromptCache
@@ -29,11 +28,12 @@ _MAX_PADDING = 16
 class ChatFormat:
     """POST /v1/chat/completions."""
 
+    name: FormatName = "chat"
+
     def check_caller(self, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
         check_bearer(headers, keys)
 
-    def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
-        check_chat(body, traits)
+    def check_size(self, body: Json, traits: ModelTraits) -> None:
         size = total(chat_pieces(body))
         if size > traits.context_length:
             raise RefusedError(

@@ -50,11 +50,13 @@ def reported(usage: Json, behaviour: Behaviour) -> Json | None:
         case "missing" | "null":
             return None
         case "cached_over_prompt":
-            return _raised(usage, ("cached_tokens", "cache_read_input_tokens"))
+            return _raised(
+                usage, ("cached_tokens", "cache_read_input_tokens", "cachedContentTokenCount")
+            )
         case "reasoning_over_completion":
-            return _raised(usage, ("reasoning_tokens", "thinking_tokens"))
+            return _raised(usage, ("reasoning_tokens", "thinking_tokens", "thoughtsTokenCount"))
         case "wrong_total":
-            return _raised(usage, ("total_tokens",))
+            return _raised(usage, ("total_tokens", "totalTokenCount"))
         case "zero" | "negative" | "string" | "float" | "boolean" | "huge":
             return _each_number(usage, _CHANGES[kind])
         case _:

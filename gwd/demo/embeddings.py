@@ -11,51 +11,34 @@ from gwd.demo import tokens
 from gwd.demo.answer import Ask
 from gwd.demo.behaviour import Behaviour
 from gwd.demo.counts import Counts, reported
-from gwd.demo.formats import Reply
+from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
-from gwd.demo.openai_common import (
-    answer_headers,
-    check_at_least,
-    check_bearer,
-    invalid_value,
-    missing,
-    unknown_model,
-    unknown_parameter,
-)
+from gwd.demo.openai_common import answer_headers, check_bearer, unknown_model
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.refusals import RefusedError, openai_body, openai_scripted
 from gwd.demo.traits import ModelTraits
 from gwd.demo.wire import Json, as_text, compact, is_whole_number, seed_of
 
-_FIELDS = frozenset({"model", "input", "dimensions", "encoding_format", "user"})
-_MAX_INPUTS = 2048
 _BYTES_PER_DIGEST = 64
 
 
 class EmbeddingsFormat:
     """Speaks the embeddings API; there is nothing to stream."""
 
+    name: FormatName = "embeddings"
+
     def check_caller(self, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
         check_bearer(headers, keys)
 
-    def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
-        for name in body:
-            if name not in _FIELDS:
-                raise unknown_parameter(name)
-        if traits.kind != "embedding":
+    def check_size(self, body: Json, traits: ModelTraits) -> None:
+        longest = max(map(size_of, inputs_of(body["input"])))
+        if longest > traits.context_length:
             raise RefusedError(
-                "You are not allowed to generate embeddings from this model", status=403
+                f"This model's maximum context length is {traits.context_length} tokens, however you "
+                f"requested {longest} tokens. Please reduce your prompt.",
+                code="context_length_exceeded",
+                param="input",
             )
-        _check_input(body, traits)
-        check_at_least(body, "dimensions", 1)
-        if (body.get("dimensions") or 1) > traits.dimensions:
-            raise RefusedError(
-                f"Invalid value for 'dimensions' = {body['dimensions']}. Must be less than or equal to "
-                f"{traits.dimensions}.",
-                param="dimensions",
-            )
-        if body.get("encoding_format") not in (None, "float", "base64"):
-            raise invalid_value("encoding_format", body["encoding_format"], ("float", "base64"))
 
     def user_text(self, body: Json) -> str:
         given = body.get("input")
@@ -64,13 +47,13 @@ class EmbeddingsFormat:
         return as_text(given)
 
     def ask(self, body: Json, traits: ModelTraits, cache: PromptCache) -> Ask:
-        size = sum(_size(one) for one in _inputs(body["input"]))
+        size = sum(size_of(one) for one in inputs_of(body["input"]))
         return Ask(seed=seed_of(body), user_text="", prompt=Counts(prompt=size, completion=0))
 
     def whole(self, reply: Reply) -> Json:
         body = reply.body
         dimensions = body.get("dimensions") or reply.traits.dimensions
-        vectors = [_vector(one, dimensions) for one in _inputs(body["input"])]
+        vectors = [unit_vector(one, dimensions) for one in inputs_of(body["input"])]
         if reply.behaviour.empty:
             vectors = []
         answer: Json = {
@@ -110,50 +93,18 @@ class EmbeddingsFormat:
         return answer_headers(request_id)
 
 
-def _check_input(body: Json, traits: ModelTraits) -> None:
-    if "input" not in body:
-        raise missing("input")
-    given = body["input"]
-    if isinstance(given, list) and len(given) > _MAX_INPUTS and not is_whole_number(given[0]):
-        raise RefusedError(
-            f"Invalid 'input': array too long. Expected an array with maximum length {_MAX_INPUTS}, but "
-            f"got an array with length {len(given)} instead.",
-            code="array_above_max_length",
-            param="input",
-        )
-    inputs = _inputs(given)
-    if not inputs or not all(_is_input(one) for one in inputs):
-        raise RefusedError(
-            "'$.input' is invalid. Expected a non-empty string, or an array of non-empty strings or token arrays."
-        )
-    longest = max(_size(one) for one in inputs)
-    if longest > traits.context_length:
-        raise RefusedError(
-            f"This model's maximum context length is {traits.context_length} tokens, however you "
-            f"requested {longest} tokens. Please reduce your prompt.",
-            code="context_length_exceeded",
-            param="input",
-        )
-
-
-def _inputs(given: Any) -> list[Any]:
+def inputs_of(given: Any) -> list[Any]:
     """One entry per vector: a text or a list of token numbers."""
     if isinstance(given, list) and not (given and is_whole_number(given[0])):
         return given
     return [given] if given else []
 
 
-def _is_input(one: object) -> bool:
-    if isinstance(one, list):
-        return bool(one) and all(is_whole_number(number) for number in one)
-    return isinstance(one, str) and bool(one)
-
-
-def _size(one: str | list[int]) -> int:
+def size_of(one: str | list[int]) -> int:
     return tokens.count(one) if isinstance(one, str) else len(one)
 
 
-def _vector(one: str | list[int], dimensions: int) -> list[float]:
+def unit_vector(one: str | list[int], dimensions: int) -> list[float]:
     text = one if isinstance(one, str) else compact(one)
     drawn = bytearray()
     while len(drawn) < dimensions:

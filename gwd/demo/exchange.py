@@ -10,7 +10,7 @@ from gwd.demo.answer import answer
 from gwd.demo.behaviour import BEFORE_HEADERS, Behaviour, BehaviourError, directive_in
 from gwd.demo.calls import Call
 from gwd.demo.delivery import Head, send_stream, send_whole
-from gwd.demo.formats import Format, Reply
+from gwd.demo.formats import UNREADABLE, Check, Format, FormatName, Reply
 from gwd.demo.frames import Frame, to_bytes
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.refusals import RefusedError
@@ -34,14 +34,17 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     keys: frozenset[str] | None
     script: Script
     cache: PromptCache
+    checks: Mapping[FormatName, Check]
     tokens_per_second: float
     now_s: Callable[[], int]
 
 
 class Exchange:
-    """Reads the call, decides, and answers it."""
+    """Reads the call, decides, and answers it. `placed`: fields that stand in the path instead of the body."""
 
-    def __init__(self, vendor: Vendor, form: Format, request: Request, *, number: int) -> None:
+    def __init__(
+        self, vendor: Vendor, form: Format, request: Request, placed: Json, *, number: int
+    ) -> None:
         self._vendor = vendor
         self._form = form
         self._request = request
@@ -54,7 +57,8 @@ class Exchange:
             raw=request.body,
             body=body,
         )
-        self._model, self._suffix = _named_model(body)
+        self._body = None if body is None else {**body, **placed}
+        self._model, self._suffix = _named_model(self._body)
         self.call.model = self._model
         self._call_seed = seed_of(body or {}) + number.to_bytes(8, "big")
         self._request_id = mint("req_", seed=self._call_seed)
@@ -78,14 +82,14 @@ class Exchange:
 
     def _take_behaviour(self) -> Behaviour:
         words = self.call.headers.get(FAULT_HEADER) or self._suffix
-        if not words and self.call.body is not None:
-            words = directive_in(self._form.user_text(self.call.body))
+        if not words and self._body is not None:
+            words = directive_in(self._form.user_text(self._body))
         return self._vendor.script.take(self._model, words)
 
     def _reply(self, behaviour: Behaviour) -> Reply:
         """The answer, or RefusedError, in the order in which a vendor looks at a request."""
         self._form.check_caller(self.call.headers, self._vendor.keys)
-        body = self.call.body
+        body = self._body
         if body is None:
             raise RefusedError(
                 "We could not parse the JSON body of your request. The API expects a JSON object."
@@ -95,11 +99,17 @@ class Exchange:
         traits = self._vendor.models.get(self._model)
         if traits is None:
             raise self._form.unknown_model(self._model)
-        self._form.check(body, self.call.headers, traits)
+        if check := self._vendor.checks.get(self._form.name):
+            check(body, self.call.headers, traits)
+        try:
+            self._form.check_size(body, traits)
+            ask = self._form.ask(body, traits, self._vendor.cache)
+        except UNREADABLE:
+            raise RefusedError("The request does not have the form of this API.") from None
         return Reply(
             body=body,
             traits=traits,
-            answer=answer(self._form.ask(body, traits, self._vendor.cache), behaviour),
+            answer=answer(ask, behaviour),
             behaviour=behaviour,
             call_seed=self._call_seed,
             created_s=self._vendor.now_s(),

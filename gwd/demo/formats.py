@@ -1,7 +1,7 @@
 """What a vendor's API format has to offer the server."""
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -12,6 +12,12 @@ from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.refusals import RefusedError
 from gwd.demo.traits import ModelTraits
 from gwd.demo.wire import Json
+
+FormatName = Literal[
+    "chat", "messages", "count_tokens", "responses", "embeddings", "gemini", "gemini_embeddings"
+]
+Check = Callable[[Json, Mapping[str, str], ModelTraits], None]
+"""Looks at a request's body and headers as the real vendor does; raises RefusedError for what that refuses."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,19 +33,26 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     created_s: int
 
 
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What a body raises that is not of the format, when nobody has checked it."""
+
+
 class Format(Protocol):
     """One API shape of an upstream."""
+
+    @property
+    def name(self) -> FormatName: ...
 
     def check_caller(self, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
         """Raises RefusedError without a credential, or with one that is not among `keys`."""
         ...
 
-    def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
-        """Raises RefusedError for what the vendor refuses."""
+    def check_size(self, body: Json, traits: ModelTraits) -> None:
+        """Raises RefusedError for a prompt that is longer than the model's context."""
         ...
 
     def ask(self, body: Json, traits: ModelTraits, cache: PromptCache) -> Ask:
-        """The request in neutral words; `body` has been checked."""
+        """The request in neutral words. A body that is not of this format raises what `UNREADABLE` names."""
         ...
 
     def user_text(self, body: Json) -> str:

@@ -12,10 +12,9 @@ from typing import Any
 from gwd.demo.answer import REASONING_TOKENS, REFUSAL_TEXT, Answer, Ask, ToolOutcome, ToolSpec
 from gwd.demo.behaviour import Behaviour
 from gwd.demo.counts import Counts, reported
-from gwd.demo.formats import Reply
+from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
 from gwd.demo.messages_blocks import Block, blocks_of
-from gwd.demo.messages_checks import check_messages_request, unauthenticated
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.prompt_sizes import messages_pieces, text_in, total
 from gwd.demo.refusals import RefusedError, anthropic_body, anthropic_scripted
@@ -37,6 +36,7 @@ class MessagesFormat:
 
     def __init__(self, *, counts_only: bool = False) -> None:
         self._counts_only = counts_only
+        self.name: FormatName = "count_tokens" if counts_only else "messages"
 
     def check_caller(self, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
         key = headers.get("x-api-key")
@@ -44,12 +44,11 @@ class MessagesFormat:
             scheme, _, bearer = headers.get("authorization", "").partition(" ")
             key = bearer.strip() if scheme.lower() == "bearer" else ""
         if not key:
-            raise unauthenticated("x-api-key header is required")
+            raise RefusedError("x-api-key header is required", status=401)
         if keys is not None and key not in keys:
-            raise unauthenticated("invalid x-api-key")
+            raise RefusedError("invalid x-api-key", status=401)
 
-    def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
-        check_messages_request(body, headers, traits, counts_only=self._counts_only)
+    def check_size(self, body: Json, traits: ModelTraits) -> None:
         size = total(messages_pieces(body))
         if size > traits.context_length:
             raise RefusedError(

@@ -65,7 +65,7 @@ def _tool_use(reply: Reply, index: int) -> Block:
     # The first delta is empty, and an input without members gets no other one.
     pieces = ("", *call.arguments) if arguments not in ("", "{}") else ("",)
     return Block(
-        whole={**head, "input": _input_of(arguments)},
+        whole={**head, "input": object_of(arguments)},
         start={**head, "input": {}},
         deltas=tuple(
             ({"type": "input_json_delta", "partial_json": piece}, 1 if piece else 0)
@@ -74,7 +74,7 @@ def _tool_use(reply: Reply, index: int) -> Block:
     )
 
 
-def _input_of(arguments: str) -> Json:
+def object_of(arguments: str) -> Json:
     """The object; arguments that were cut off in the middle leave an empty one."""
     try:
         value = msgspec.json.decode(arguments or "{}")

@@ -61,6 +61,21 @@ def messages_pieces(body: Json) -> list[Piece]:
     return pieces
 
 
+def gemini_pieces(body: Json) -> list[Piece]:
+    """Tools, system text, turns. The answer's form counts for nothing."""
+    pieces = [
+        _piece(compact(declaration))
+        for tool in as_list(body.get("tools"))
+        for declaration in as_list(as_object(tool).get("functionDeclarations"))
+    ]
+    system = [as_object(body["systemInstruction"])] if "systemInstruction" in body else []
+    for turn in [*system, *as_list(body.get("contents"))]:
+        parts = as_list(as_object(turn).get("parts"))
+        size = tokens.PER_MESSAGE + sum(_gemini_part_size(as_object(part)) for part in parts)
+        pieces.append(Piece(compact(turn), size))
+    return pieces
+
+
 def total(pieces: list[Piece]) -> int:
     return sum(piece.tokens for piece in pieces)
 
@@ -152,6 +167,19 @@ def _block_size(block: Json) -> int:
             return tokens.count_file(as_text(block.get("data")))
         case _:
             return tokens.count(text_in([block]))
+
+
+def _gemini_part_size(part: Json) -> int:
+    if data := as_object(part.get("inlineData")):
+        if as_text(data.get("mimeType")).startswith("image/"):
+            return tokens.IMAGE
+        return tokens.count_file(as_text(data.get("data")))
+    if "fileData" in part:
+        return tokens.NAMED_FILE
+    for name in ("functionCall", "functionResponse"):
+        if name in part:
+            return tokens.count(compact(part[name]))
+    return tokens.count(as_text(part.get("text")))
 
 
 def _document(source: Json) -> int:

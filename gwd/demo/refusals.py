@@ -46,6 +46,16 @@ _ANTHROPIC: dict[int, tuple[str, str]] = {
     504: ("timeout_error", "The request timed out."),
     529: ("overloaded_error", "Overloaded"),
 }
+_GEMINI: dict[int, tuple[str, str]] = {
+    400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
+    401: ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+    403: ("PERMISSION_DENIED", "The caller does not have permission."),
+    404: ("NOT_FOUND", "Requested entity was not found."),
+    429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
+    500: ("INTERNAL", "An internal error has occurred. Please retry."),
+    503: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+    504: ("DEADLINE_EXCEEDED", "Deadline expired before operation could complete."),
+}
 _STATUS_OF: dict[ErrorKind, int] = {
     "server_error": 500,
     "overloaded": 529,
@@ -77,6 +87,16 @@ def anthropic_body(refused: RefusedError, request_id: str) -> Json:
     }
 
 
+def gemini_body(refused: RefusedError) -> Json:
+    return {
+        "error": {
+            "code": refused.status,
+            "message": refused.message,
+            "status": refused.kind or _gemini_default(refused.status)[0],
+        }
+    }
+
+
 def openai_scripted(behaviour: Behaviour, status: int | None = None) -> RefusedError:
     """The vendor's own words for a scripted status, or for the error in the middle of a stream."""
     status = _status(behaviour, status)
@@ -102,10 +122,27 @@ def anthropic_scripted(behaviour: Behaviour, status: int | None = None) -> Refus
     )
 
 
+def gemini_scripted(behaviour: Behaviour, status: int | None = None) -> RefusedError:
+    if status is None and behaviour.error == "overloaded":
+        status = 503
+    status = _status(behaviour, status)
+    kind, message = _gemini_default(status)
+    if behaviour.code == "insufficient_quota" or behaviour.error == "quota":
+        message = "You exceeded your current quota, please check your plan and billing details."
+    return RefusedError(
+        behaviour.message or message, status=status, kind=behaviour.error_type or kind
+    )
+
+
 def _status(behaviour: Behaviour, status: int | None) -> int:
     if status is not None:
         return status
     return _STATUS_OF[behaviour.error] if behaviour.error else 500
+
+
+def _gemini_default(status: int) -> tuple[str, str]:
+    fallback = 400 if status < 500 else 503 if status > 500 else 500
+    return _GEMINI.get(status) or _GEMINI[fallback]
 
 
 def _anthropic_default(status: int) -> tuple[str, str]:

@@ -11,13 +11,12 @@ from typing import Any
 from gwd.demo.answer import REASONING_TOKENS, Answer, Ask, ToolOutcome, ToolSpec
 from gwd.demo.behaviour import Behaviour
 from gwd.demo.counts import Counts, reported
-from gwd.demo.formats import Reply
+from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
 from gwd.demo.openai_common import answer_headers, check_bearer, unknown_model
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.prompt_sizes import responses_pieces, text_in, total
 from gwd.demo.refusals import RefusedError, openai_body, openai_scripted
-from gwd.demo.responses_checks import check_responses
 from gwd.demo.responses_items import Item, Step, items_of
 from gwd.demo.traits import ModelTraits
 from gwd.demo.weave import weave
@@ -29,11 +28,12 @@ _MAX_PADDING = 16
 class ResponsesFormat:
     """POST /v1/responses."""
 
+    name: FormatName = "responses"
+
     def check_caller(self, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
         check_bearer(headers, keys)
 
-    def check(self, body: Json, headers: Mapping[str, str], traits: ModelTraits) -> None:
-        check_responses(body, traits)
+    def check_size(self, body: Json, traits: ModelTraits) -> None:
         size = total(responses_pieces(body))
         if size > traits.context_length:
             raise RefusedError(

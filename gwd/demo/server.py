@@ -3,13 +3,13 @@
 import asyncio
 import itertools
 import socket
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote
 
 from sanic import Request, Sanic
-from sanic.exceptions import SanicException
+from sanic.exceptions import NotFound, SanicException
 from sanic.response import HTTPResponse, raw
 from sanic.server.async_server import AsyncioServer
 
@@ -19,20 +19,28 @@ from gwd.demo.chat import ChatFormat
 from gwd.demo.delivery import CutOffError
 from gwd.demo.embeddings import EmbeddingsFormat
 from gwd.demo.exchange import Exchange, Vendor
-from gwd.demo.formats import Format
+from gwd.demo.formats import Check, Format, FormatName
+from gwd.demo.gemini import GeminiFormat
+from gwd.demo.gemini_embeddings import GeminiEmbeddingsFormat
 from gwd.demo.messages import MessagesFormat
 from gwd.demo.model_list import list_models, one_model
 from gwd.demo.prompt_cache import PromptCache
-from gwd.demo.refusals import RefusedError, openai_body
+from gwd.demo.refusals import RefusedError, gemini_body, openai_body
 from gwd.demo.responses import ResponsesFormat
 from gwd.demo.script import Script
 from gwd.demo.traits import DEFAULT_MODELS, ModelTraits
-from gwd.demo.wire import encode
+from gwd.demo.wire import Json, encode
 
 _MAX_BODY_BYTES = 64 * 1024 * 1024
 _BACKLOG = 1024
 _LONG_S = 24 * 3600
 _numbers = itertools.count(1)
+# The methods of a Gemini model, and whether each answers with a stream.
+_GEMINI: dict[str, tuple[Format, bool]] = {
+    "generateContent": (GeminiFormat(), False),
+    "streamGenerateContent": (GeminiFormat(), True),
+    "batchEmbedContents": (GeminiEmbeddingsFormat(), False),
+}
 
 Handler = Callable[[Request], Coroutine[Any, Any, HTTPResponse | None]]
 
@@ -45,6 +53,8 @@ class SimulatedVendor:
     tokens_per_second: how fast it speaks; 0 is at once.
     cache_minimum: the smallest prompt, in tokens, that is cached.
     script: behaviours that tests queue; `vendor.script` is the same object.
+    checks: what looks at each format's requests as strictly as the real vendor; without one, whatever can be read is
+    answered.
     """
 
     def __init__(
@@ -55,6 +65,7 @@ class SimulatedVendor:
         tokens_per_second: float = 0.0,
         cache_minimum: int = 1024,
         script: Script | None = None,
+        checks: Mapping[FormatName, Check] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         clock: Clock | None = None,
@@ -69,6 +80,7 @@ class SimulatedVendor:
             keys=self._keys,
             script=self.script,
             cache=PromptCache(cache_minimum),
+            checks=checks or {},
             tokens_per_second=tokens_per_second,
             now_s=lambda: self._clock.now_us() // US_PER_S,
         )
@@ -87,6 +99,11 @@ class SimulatedVendor:
     def openai_url(self) -> str:
         """What the OpenAI SDK takes as its base URL."""
         return self.url + "/v1"
+
+    @property
+    def gemini_url(self) -> str:
+        """What Gemini's SDK takes as its base URL, with the version."""
+        return self.url + "/v1beta"
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -156,6 +173,13 @@ class SimulatedVendor:
                 error_format="json",
             )
         app.add_route(
+            self._gemini,
+            "/v1beta/models/<named:str>",
+            methods=["POST"],
+            name="gemini",
+            error_format="json",
+        )
+        app.add_route(
             self._list_models, "/v1/models", methods=["GET"], name="models", error_format="json"
         )
         app.add_route(
@@ -170,25 +194,37 @@ class SimulatedVendor:
 
     def _handler(self, form: Format) -> Handler:
         async def handle(request: Request) -> HTTPResponse | None:
-            exchange = Exchange(self._vendor, form, request, number=next(self._call_numbers))
-            call = exchange.call
-            await self.calls.add(call)
-            ended_by_vendor = False
-            try:
-                await exchange.play()
-            except CutOffError as cut:
-                if cut.closed:
-                    ended_by_vendor = True
-                    # The connection goes down now; that cancels this handler.
-                    await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                call.closed_early = not ended_by_vendor and self._server is not None
-                raise
-            finally:
-                call.finished.set()
-            return None
+            return await self._play(form, request, {})
 
         return handle
+
+    async def _gemini(self, request: Request, named: str) -> HTTPResponse | None:
+        """`model:method`: what the other formats say in the body stands in the path."""
+        model, _, method = unquote(named).rpartition(":")
+        if method not in _GEMINI:
+            return await self._no_such_route(request, NotFound())
+        form, streamed = _GEMINI[method]
+        return await self._play(form, request, {"model": model, "stream": streamed})
+
+    async def _play(self, form: Format, request: Request, placed: Json) -> HTTPResponse | None:
+        number = next(self._call_numbers)
+        exchange = Exchange(self._vendor, form, request, placed, number=number)
+        call = exchange.call
+        await self.calls.add(call)
+        ended_by_vendor = False
+        try:
+            await exchange.play()
+        except CutOffError as cut:
+            if cut.closed:
+                ended_by_vendor = True
+                # The connection goes down now; that cancels this handler.
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            call.closed_early = not ended_by_vendor and self._server is not None
+            raise
+        finally:
+            call.finished.set()
+        return None
 
     async def _list_models(self, request: Request) -> HTTPResponse:
         return await self._models_answer(request, None)
@@ -240,6 +276,8 @@ class SimulatedVendor:
         if request.path.startswith("/v1/messages"):
             refused = RefusedError("Not Found", status=404, kind="not_found_error")
             body = MessagesFormat().refusal(refused, "req_demo")
+        elif request.path.startswith("/v1beta/"):
+            body = gemini_body(RefusedError("Method not found.", status=error.status_code))
         return raw(encode(body), status=error.status_code, content_type="application/json")
 
 

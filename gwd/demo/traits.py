@@ -25,6 +25,8 @@ class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
     assistant's messages, and takes the sampling parameters of open-weight servers."""
 
     thinking: Literal["none", "budget", "adaptive", "both"] = "both"
+    """Messages and Gemini: how the caller says how much. A Gemini model that takes levels signs its calls."""
+
     prefill: bool = True
     sampling: Literal["any", "one", "none"] = "any"
     """Messages: all of temperature, top_p and top_k; not temperature with top_p; none of them."""
@@ -55,5 +57,15 @@ DEFAULT_MODELS = (
         max_output=64_000,
         context_length=200_000,
     ),
+    ModelTraits(
+        name="gemini-demo", thinking="adaptive", max_output=65_536, context_length=1_000_000
+    ),
     ModelTraits(name="embed-demo", kind="embedding", context_length=8192, max_output=0),
+    ModelTraits(
+        name="gemini-embed-demo",
+        kind="embedding",
+        context_length=8192,
+        max_output=0,
+        dimensions=768,
+    ),
 )

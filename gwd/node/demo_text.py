@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from gwd.node.demo_vendor import CHAT_MODEL, EMBEDDING_MODEL, MESSAGES_MODEL, REAL_VENDORS
+from gwd.node.demo_vendor import CHAT_MODEL, MESSAGES_MODEL, MODELS, REAL_VENDORS
 
 
 def snippets(base_url: str, key: str, management_key: str, real_models: Sequence[str]) -> str:
     """Ready to paste. `real_models` are those to try of the vendors whose keys were found."""
     root = base_url.removesuffix("/v1")
     return f"""\
-gwd demo serves {base_url}, with 10 USD and a simulated vendor: {CHAT_MODEL}, {MESSAGES_MODEL}, {EMBEDDING_MODEL}.
+gwd demo serves {base_url}, with 10 USD and a simulated vendor: {", ".join(MODELS)}.
 {_real(real_models)}
 Everything lies in a throw-away directory and is gone when this ends (Ctrl-C).
 

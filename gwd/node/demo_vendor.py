@@ -1,4 +1,4 @@
-"""The catalog of `gwd demo`: three models of the simulated vendor, and real vendors whose keys are at hand."""
+"""The catalog of `gwd demo`: the simulated vendor's models, and real vendors whose keys are at hand."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,9 @@ from gwd.node.price_book import Entries
 
 CHAT_MODEL: Final = "demo/gpt-demo"
 MESSAGES_MODEL: Final = "demo/claude-demo"
+GEMINI_MODEL: Final = "demo/gemini-demo"
 EMBEDDING_MODEL: Final = "demo/embed-demo"
+MODELS: Final = (CHAT_MODEL, MESSAGES_MODEL, GEMINI_MODEL, EMBEDDING_MODEL)
 
 # Which variable holds whose key, and a model of that vendor to try.
 REAL_VENDORS: Final = {
@@ -31,6 +33,8 @@ _PARAMETERS: Final = [
     "parallel_tool_calls",
 ]
 
+_FLAGS: Final[dict[str, dict[str, str]]] = {GEMINI_MODEL: {"thinking_form": "adaptive"}}
+
 
 def simulated(vendor: SimulatedVendor) -> Entries:
     """Every dialect finds something to talk to; the chat model is served twice, so that routing has a choice."""
@@ -38,12 +42,14 @@ def simulated(vendor: SimulatedVendor) -> Entries:
         "demo-chat": ("openai_chat", vendor.openai_url),
         "demo-responses": ("openai_responses", vendor.openai_url),
         "demo-messages": ("anthropic_messages", vendor.url),
+        "demo-gemini": ("gemini", vendor.gemini_url),
         "demo-embeddings": ("openai_embeddings", vendor.openai_url),
     }
     served = {
         "demo-chat": CHAT_MODEL,
         "demo-responses": CHAT_MODEL,
         "demo-messages": MESSAGES_MODEL,
+        "demo-gemini": GEMINI_MODEL,
         "demo-embeddings": EMBEDDING_MODEL,
     }
     return Entries(
@@ -79,6 +85,17 @@ def simulated(vendor: SimulatedVendor) -> Entries:
                 ),
             ),
             ModelInput(
+                id=GEMINI_MODEL,
+                name="Demo Gemini",
+                vendor="Demo",
+                context_length=1_000_000,
+                max_completion_tokens=65_536,
+                supported_parameters=[*_PARAMETERS, "reasoning", "reasoning_effort"],
+                pricing=Pricing(
+                    prompt="0.00000075", completion="0.00000375", input_cache_read="0.000000075"
+                ),
+            ),
+            ModelInput(
                 id=EMBEDDING_MODEL,
                 name="Demo Embeddings",
                 vendor="Demo",
@@ -90,7 +107,12 @@ def simulated(vendor: SimulatedVendor) -> Entries:
             ),
         ],
         endpoints=[
-            EndpointInput(model=model, provider=slug, upstream_model=model.partition("/")[2])
+            EndpointInput(
+                model=model,
+                provider=slug,
+                upstream_model=model.partition("/")[2],
+                flags=_FLAGS.get(model, {}),
+            )
             for slug, model in served.items()
         ],
         credentials=[CredentialInput(provider=slug, key="demo") for slug in places],

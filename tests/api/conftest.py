@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from gwd.demo import SimulatedVendor
 from tests.api.office import Office
 from tests.support.node import Gateway, Nodes
+from tests.vendor import StrictVendor
 
 
 @pytest_asyncio.fixture
@@ -15,7 +15,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """A running node with people of every role and an empty catalog."""
     nodes = Nodes(tmp_path)
     management_key = nodes.init()
-    async with SimulatedVendor() as vendor, nodes.running() as running:
+    async with StrictVendor() as vendor, nodes.running() as running:
         gateway = Gateway(running, vendor, management_key)
         made = Office(gateway)
         try:

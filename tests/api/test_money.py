@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gwd.demo import SimulatedVendor
 from tests.api.office import Office
 from tests.support.node import Gateway, Nodes
+from tests.vendor import StrictVendor
 
 TOPUP = "/credits/auto-topup"
 HOOK = {"threshold": 5, "amount": 20, "monthly_cap": 100, "hook_url": "https://pay.example/hook"}
@@ -22,7 +22,7 @@ async def hosted(tmp_path: Path) -> AsyncIterator[Office]:
     nodes = Nodes(tmp_path)
     management_key = nodes.init()
     nodes.environment["GWD_CREDITS_SELF_SERVICE"] = "false"
-    async with SimulatedVendor() as vendor, nodes.running() as running:
+    async with StrictVendor() as vendor, nodes.running() as running:
         made = Office(Gateway(running, vendor, management_key))
         try:
             await made.move_in()

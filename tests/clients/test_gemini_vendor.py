@@ -1,60 +1,51 @@
-"""Clients of every dialect at a running gateway whose vendor speaks Gemini's format (api.md 12.9)."""
+"""Clients of every dialect at a running gateway whose vendor speaks Gemini's format."""
 
-from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import openai
 import pytest
 
-from tests.clients.gemini_vendor import GeminiVendor, gemini_vendor
+from gwd.demo import Behaviour, PlannedCall
+from gwd.demo.signatures import sign
 from tests.support.node import PRICES, Gateway
 
 MODEL = "demo/gemini"
 EMBED = "demo/gemini-embed"
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Any = {"type": "function", "function": {"name": "get weather", "parameters": PARAMETERS}}
-CALL = {"functionCall": {"name": "get_weather", "args": {"city": "Oslo"}}}
-SIGNED = {**CALL, "thoughtSignature": "c2lnMQ=="}
-COUNTS = {
-    "promptTokenCount": 100,
-    "candidatesTokenCount": 20,
-    "thoughtsTokenCount": 30,
-    "cachedContentTokenCount": 40,
-    "totalTokenCount": 150,
+CALL = PlannedCall(name="get_weather", arguments='{"city":"Oslo"}')
+COUNTS: dict[str, int] = {
+    "prompt_tokens": 100,
+    "cached_tokens": 40,
+    "completion_tokens": 50,
+    "reasoning_tokens": 30,
 }
+TOOL_TURN = Behaviour(reasoning="A look would help.", calls=(CALL, CALL), **COUNTS)
+ANSWER = Behaviour(text="3 degrees in both.", **COUNTS)
 
 
-def chunk(*parts: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-    candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}}
-    if finish is not None:
-        candidate["finishReason"] = finish
-    return {"candidates": [candidate], "modelVersion": "gem-up", **more}
+def signature_of(*calls: PlannedCall) -> str:
+    """What the vendor signs these calls with."""
+    parts = [{"name": call.name, "args": msgspec.json.decode(call.arguments)} for call in calls]
+    return sign(msgspec.json.encode(parts).decode())
 
 
-TOOL_TURN = [
-    chunk({"text": "A look would help.", "thought": True}),
-    chunk(SIGNED, CALL),
-    chunk(finish="STOP", usageMetadata=COUNTS),
-]
-ANSWER = chunk({"text": "3 degrees in both."}, finish="STOP", usageMetadata=COUNTS)
-
-
-@pytest.fixture
-async def vendor(gateway: Gateway) -> AsyncIterator[GeminiVendor]:
-    async with gemini_vendor() as made:
-        await gateway.add_provider("google", "gemini", f"{made.url}/v1beta/")
-        await gateway.add_model(MODEL, pricing=PRICES)
-        await gateway.add_endpoint(MODEL, "google", "gem-up", flags={"thinking_form": "adaptive"})
-        await gateway.add_model(EMBED, pricing={"prompt": "0.0000001"}, embeddings=True)
-        await gateway.add_endpoint(EMBED, "google", "emb-up")
-        yield made
+@pytest.fixture(autouse=True)
+async def gemini(gateway: Gateway) -> None:
+    await gateway.add_provider("google", "gemini", f"{gateway.vendor.gemini_url}/")
+    await gateway.add_model(MODEL, pricing=PRICES)
+    flags = {"thinking_form": "adaptive"}
+    await gateway.add_endpoint(MODEL, "google", "gemini-demo", flags=flags)
+    await gateway.add_model(EMBED, pricing={"prompt": "0.0000001"}, embeddings=True)
+    await gateway.add_endpoint(EMBED, "google", "gemini-embed-demo")
 
 
 async def test_a_tool_loop_of_a_chat_client_keeps_names_signatures_and_the_bill(
-    gateway: Gateway, vendor: GeminiVendor
+    gateway: Gateway,
 ):
-    vendor.script = [TOOL_TURN, ANSWER]
+    gateway.vendor.script.next(TOOL_TURN, ANSWER)
     before = await gateway.balance()
     messages: list[Any] = [{"role": "user", "content": "Weather?"}]
     async with openai.AsyncOpenAI(
@@ -89,18 +80,20 @@ async def test_a_tool_loop_of_a_chat_client_keeps_names_signatures_and_the_bill(
     # Twice 60 fresh and 40 cached tokens of input, 50 tokens of output with the thoughts among them.
     once = 60 * Decimal("0.000002") + 40 * Decimal("0.0000005") + 50 * Decimal("0.000008")
     assert before - await gateway.balance() == 2 * once
-    replayed = vendor.bodies[1]["contents"][1]["parts"]
-    assert [part.get("thoughtSignature") for part in replayed] == ["c2lnMQ==", None]
-    assert vendor.bodies[0]["generationConfig"]["thinkingConfig"] == {
+    first, second = bodies(gateway)
+    replayed = second["contents"][1]["parts"]
+    assert [part.get("thoughtSignature") for part in replayed] == [signature_of(CALL, CALL), None]
+    assert gateway.vendor.calls[0].query == {"alt": "sse"}
+    assert first["generationConfig"]["thinkingConfig"] == {
         "thinkingLevel": "LOW",
         "includeThoughts": True,
     }
 
 
 async def test_a_client_that_loses_the_signature_has_it_put_back(
-    gateway: Gateway, vendor: GeminiVendor
+    gateway: Gateway,
 ):
-    vendor.script = [chunk(SIGNED, finish="STOP", usageMetadata=COUNTS), ANSWER]
+    gateway.vendor.script.next(Behaviour(calls=(CALL,)), ANSWER)
     tools = [{"name": "get_weather", "input_schema": PARAMETERS}]
     messages: list[Any] = [{"role": "user", "content": "Weather?"}]
     body = {"model": MODEL, "max_tokens": 5000, "tools": tools}
@@ -116,17 +109,19 @@ async def test_a_client_that_loses_the_signature_has_it_put_back(
     )
     second = await gateway.client.post("/messages", json={**body, "messages": messages})
     assert second.json()["content"][0]["text"] == "3 degrees in both."
-    part = vendor.bodies[1]["contents"][1]["parts"][0]
-    assert part["thoughtSignature"] == "c2lnMQ=="
+    part = bodies(gateway)[1]["contents"][1]["parts"][0]
+    assert part["thoughtSignature"] == signature_of(CALL)
 
 
-async def test_a_responses_client_gets_its_items(gateway: Gateway, vendor: GeminiVendor):
-    vendor.script = [TOOL_TURN]
+async def test_a_responses_client_gets_its_items(gateway: Gateway):
+    gateway.vendor.script.next(TOOL_TURN)
     async with openai.AsyncOpenAI(
         api_key=gateway.key, base_url=gateway.base_url, max_retries=0
     ) as sdk:
         tool: Any = {"type": "function", "name": "get_weather", "parameters": PARAMETERS}
-        async with sdk.responses.stream(model=MODEL, input="Weather?", tools=[tool]) as stream:
+        async with sdk.responses.stream(
+            model=MODEL, input="Weather?", tools=[tool], reasoning={"effort": "low"}
+        ) as stream:
             async for _ in stream:
                 pass
             response = await stream.get_final_response()
@@ -140,9 +135,9 @@ async def test_a_responses_client_gets_its_items(gateway: Gateway, vendor: Gemin
 
 
 async def test_a_stream_that_breaks_off_is_never_a_whole_answer(
-    gateway: Gateway, vendor: GeminiVendor
+    gateway: Gateway,
 ):
-    vendor.script = [[chunk({"text": "Once"}, usageMetadata=COUNTS)]]
+    gateway.vendor.script.next(Behaviour(text="Once", finish="none", **COUNTS))
     reply = await gateway.chat(model=MODEL, stream=True)
     assert '"finish_reason":"error"' in reply.text
     assert '"finish_reason":"stop"' not in reply.text
@@ -151,23 +146,33 @@ async def test_a_stream_that_breaks_off_is_never_a_whole_answer(
 
 
 async def test_a_minutes_limit_tells_the_client_when_to_come_back(
-    gateway: Gateway, vendor: GeminiVendor
+    gateway: Gateway,
 ):
     message = "You exceeded your current quota, please check your plan and billing details."
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}]
     error = {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED", "details": details}
-    vendor.script = [{"error": error}]
+    scripted = Behaviour(status=429, body=msgspec.json.encode({"error": error}).decode())
+    gateway.vendor.script.next(scripted)
     reply = await gateway.chat(model=MODEL)
     assert reply.status_code == 429
     assert reply.headers["retry-after"] == "37"
 
 
 async def test_embeddings_come_in_the_order_of_the_texts_and_are_billed(
-    gateway: Gateway, vendor: GeminiVendor
+    gateway: Gateway,
 ):
-    vectors = [{"values": [0.5, -1.0]}, {"values": [0.25, 2.0]}]
-    vendor.script = [{"embeddings": vectors, "usageMetadata": {"promptTokenCount": 7}}]
-    reply = await gateway.client.post("/embeddings", json={"model": EMBED, "input": ["a", "b"]})
-    assert [item["embedding"] for item in reply.json()["data"]] == [[0.5, -1.0], [0.25, 2.0]]
-    assert reply.json()["usage"]["prompt_tokens"] == 7
-    assert vendor.paths == ["/v1beta/models/emb-up:batchEmbedContents"]
+    texts = ["green tea", "black tea"]
+    one, both = [
+        (await gateway.client.post("/embeddings", json={"model": EMBED, "input": given})).json()
+        for given in (texts[1], texts)
+    ]
+    assert both["data"][1]["embedding"] == one["data"][0]["embedding"]
+    assert both["data"][0]["embedding"] != one["data"][0]["embedding"]
+    assert both["usage"]["prompt_tokens"] == 2 * one["usage"]["prompt_tokens"] == 4
+    path = "/v1beta/models/gemini-embed-demo:batchEmbedContents"
+    assert [call.path for call in gateway.vendor.calls] == [path, path]
+
+
+def bodies(gateway: Gateway) -> list[dict[str, Any]]:
+    """What the vendor got, call by call."""
+    return [call.body or {} for call in gateway.vendor.calls]

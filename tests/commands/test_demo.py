@@ -115,7 +115,10 @@ def test_the_simulated_models_answer_in_every_dialect(shown):
         "responses": {"model": "demo/gpt-demo", "input": "Hi"},
         "completions": {"model": "demo/gpt-demo", "prompt": "Hi"},
         "embeddings": {"model": "demo/embed-demo", "input": "Hi"},
+        "chat/completions": {"model": "demo/gemini-demo", "reasoning_effort": "low",
+                             "messages": [{"role": "user", "content": "Hi"}]},
     }  # fmt: skip
+    assert all(body["model"] in shown.text for body in bodies.values())
     for name, body in bodies.items():
         answer = httpx.post(f"{shown.base_url}/{name}", json=body, headers=headers)
         assert answer.status_code == 200, (name, answer.text)

@@ -8,13 +8,14 @@ import openai
 import pytest
 
 from gwd.demo import SimulatedVendor
+from tests.vendor import StrictVendor
 
 HEADERS = {"authorization": "Bearer up-key", "anthropic-version": "2023-06-01"}
 
 
 @pytest.fixture
 async def vendor() -> AsyncIterator[SimulatedVendor]:
-    async with SimulatedVendor() as running:
+    async with StrictVendor() as running:
         yield running
 
 

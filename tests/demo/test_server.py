@@ -9,6 +9,7 @@ from sanic.response import HTTPResponse, text
 
 from gwd.demo import ModelTraits, SimulatedVendor
 from tests.demo.requests import BODIES, PATHS, chat, events, messages
+from tests.vendor import StrictVendor
 
 
 async def test_several_vendors_beside_another_app():
@@ -24,8 +25,8 @@ async def test_several_vendors_beside_another_app():
     await server.start_serving()
     port = server.server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
     async with (
-        SimulatedVendor() as one,
-        SimulatedVendor(models=["other"]) as two,
+        StrictVendor() as one,
+        StrictVendor(models=["other"]) as two,
         httpx.AsyncClient(headers={"authorization": "Bearer k"}) as http,
     ):
         assert one.url != two.url
@@ -42,7 +43,7 @@ async def test_several_vendors_beside_another_app():
 
 
 async def test_stopped_vendor_answers_no_more_and_can_start_again():
-    vendor = SimulatedVendor()
+    vendor = StrictVendor()
     async with httpx.AsyncClient(headers={"authorization": "Bearer k"}) as http:
         for _ in range(2):
             async with vendor:
@@ -52,7 +53,7 @@ async def test_stopped_vendor_answers_no_more_and_can_start_again():
 
 
 async def test_stop_ends_stalled_calls_without_blaming_the_caller():
-    async with SimulatedVendor() as vendor, httpx.AsyncClient() as http:
+    async with StrictVendor() as vendor, httpx.AsyncClient() as http:
         vendor.script.next("stall_before_headers")
         waiting = asyncio.ensure_future(http.post(vendor.url + PATHS["chat"], json=chat()))
         await vendor.calls.wait_for(1)
@@ -94,7 +95,7 @@ async def test_caller_that_leaves_is_noticed(
 
 
 async def test_keys_when_given_are_the_only_ones(vendor: SimulatedVendor):
-    async with SimulatedVendor(keys=["right"]) as locked, httpx.AsyncClient() as http:
+    async with StrictVendor(keys=["right"]) as locked, httpx.AsyncClient() as http:
         for path, body, header in (
             (PATHS["chat"], chat(), {"authorization": "Bearer {}"}),
             (PATHS["messages"], messages(), {"x-api-key": "{}"}),
@@ -109,7 +110,7 @@ async def test_keys_when_given_are_the_only_ones(vendor: SimulatedVendor):
 
 async def test_models_can_be_described():
     traits = ModelTraits(name="short", max_output=10, context_length=50)
-    async with SimulatedVendor(models=[traits]) as vendor, httpx.AsyncClient() as http:
+    async with StrictVendor(models=[traits]) as vendor, httpx.AsyncClient() as http:
         http.headers["authorization"] = "Bearer k"
         capped = {**chat(max_tokens=11), "model": "short"}
         answer = await http.post(vendor.url + PATHS["chat"], json=capped)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gwd.demo import SimulatedVendor
 from tests.faults.kill_harness import Harness, plan
 from tests.faults.killed_node import UNSETTLED
+from tests.vendor import StrictVendor
 
 ROUNDS = int(os.environ.get("KILL_ROUNDS", "30"))
 READY_S = float(os.environ.get("KILL_READY_S", "2"))
@@ -20,7 +20,7 @@ async def test_nothing_acknowledged_is_lost_or_doubled_however_often_it_is_kille
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seed = random.randrange(1_000_000)
-    async with SimulatedVendor() as vendor:
+    async with StrictVendor() as vendor:
         harness = Harness(tmp_path, vendor, seed)
         await harness.prepare()
         for point in plan(ROUNDS):
@@ -40,7 +40,7 @@ async def test_the_harness_sees_a_node_that_acknowledges_what_it_has_not_settled
     tmp_path: Path,
 ) -> None:
     """Teeth: against a broken build the same look finds what was lost."""
-    async with SimulatedVendor() as vendor:
+    async with StrictVendor() as vendor:
         harness = Harness(tmp_path, vendor, seed=1)
         await harness.prepare()
         await harness.round(UNSETTLED)

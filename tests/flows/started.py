@@ -12,6 +12,7 @@ import pytest
 from gwd.demo import SimulatedVendor
 from gwd.wiring import RunningNode
 from tests.support.node import Gateway, Nodes, fill_catalog
+from tests.vendor import StrictVendor
 
 
 class Started:
@@ -36,7 +37,7 @@ class Started:
 
 @pytest.fixture
 async def vendor() -> AsyncIterator[SimulatedVendor]:
-    async with SimulatedVendor() as made:
+    async with StrictVendor() as made:
         yield made
 
 

@@ -14,6 +14,7 @@ from gwd.store.connection import open_connection, transaction
 from tests.flows.clock import MovableClock
 from tests.flows.conftest import Opened
 from tests.support.node import Gateway, Nodes, fill_catalog
+from tests.vendor import StrictVendor
 
 DAY = 86_400
 NOON = datetime(2032, 11, 30, 12, tzinfo=UTC)
@@ -178,7 +179,7 @@ class Life:
 async def test_a_start_in_another_time_waits_and_a_ledger_that_ran_ahead_is_mended(
     tmp_path: Path,
 ) -> None:
-    async with SimulatedVendor() as vendor:
+    async with StrictVendor() as vendor:
         life = Life(tmp_path, vendor)
 
         async def grant(gateway: Gateway) -> None:

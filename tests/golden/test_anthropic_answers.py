@@ -39,7 +39,6 @@ from gwd.core.request import (
 from gwd.core.sse import Frame
 from gwd.core.target import Flags
 from gwd.core.usage import Usage
-from gwd.demo.messages_checks import check_messages_request
 from gwd.demo.signatures import redact, sign
 from gwd.demo.traits import ModelTraits
 from gwd.pricing.cost import cost
@@ -47,6 +46,7 @@ from gwd.vendors import openai_chat
 from gwd.vendors.anthropic_messages import ADAPTER
 from gwd.vendors.base import UndecodableError
 from tests.golden import golden
+from tests.vendor.messages_checks import check_messages_request
 
 TARGET = golden.target("anthropic_messages")
 OWN = golden.request(dialect="messages", family="anthropic_messages")

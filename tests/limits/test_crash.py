@@ -6,12 +6,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from gwd.demo import Behaviour, SimulatedVendor
+from gwd.demo import Behaviour
 from gwd.node.backup import backup
 from tests.limits.conftest import Opened
 from tests.limits.till import Till, bill, request
 from tests.limits.watch import Watch
 from tests.support.node import PRICES, Gateway, Nodes
+from tests.vendor import StrictVendor
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
@@ -56,7 +57,7 @@ async def test_after_a_crash_the_last_checkpoint_is_billed_exactly_and_the_rest_
     for name in ("gwd.db", "gwd.db-wal", "gwd.db-shm"):
         (tmp_path / "dead" / "node" / name).unlink(missing_ok=True)
     copy.rename(tmp_path / "dead" / "node" / "gwd.db")
-    async with SimulatedVendor() as vendor, Nodes(tmp_path / "dead").running(watch) as running:
+    async with StrictVendor() as vendor, Nodes(tmp_path / "dead").running(watch) as running:
         risen = Gateway(running, vendor, gateway.management_key)
         till = Till(risen)
         try:

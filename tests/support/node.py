@@ -21,6 +21,7 @@ from gwd.node.init import initialize
 from gwd.wiring import RunningNode
 from tests.cases.caserunner.ports import free_port
 from tests.support.facts import untrue_facts
+from tests.vendor import StrictVendor
 
 PRICES = {"prompt": "0.000002", "completion": "0.000008", "input_cache_read": "0.0000005"}
 CLAUDE_PRICES = {
@@ -256,7 +257,7 @@ async def open_gateway(
     """
     nodes = Nodes(directory)
     management_key = nodes.init(credit, clock)
-    async with SimulatedVendor() as vendor, nodes.running(clock, **(environment or {})) as running:
+    async with StrictVendor() as vendor, nodes.running(clock, **(environment or {})) as running:
         made = Gateway(running, vendor, management_key)
         await fill_catalog(made)
         made.key, made.key_id = await made.new_key()

@@ -1,7 +1,9 @@
 """What the vendor refuses in the input items of a response: wrong parts, calls and outputs without a pair."""
 
-from gwd.demo.chat_messages import check_file, check_url
-from gwd.demo.openai_common import (
+from gwd.demo.refusals import RefusedError
+from gwd.demo.wire import Json
+from tests.vendor.chat_messages import check_file, check_url
+from tests.vendor.openai_fields import (
     check_length,
     check_name,
     empty_array,
@@ -13,9 +15,7 @@ from gwd.demo.openai_common import (
     need_object,
     need_text,
 )
-from gwd.demo.refusals import RefusedError
-from gwd.demo.signatures import is_encrypted
-from gwd.demo.wire import Json
+from tests.vendor.signatures import is_encrypted
 
 _MAX_CALL_ID = 64
 _KEYS = {

@@ -1,7 +1,10 @@
 """What the vendor refuses at chat completions: unknown fields, values out of range, models that do not take them."""
 
-from gwd.demo.chat_messages import check_messages
-from gwd.demo.openai_common import (
+from gwd.demo.refusals import RefusedError
+from gwd.demo.traits import ModelTraits
+from gwd.demo.wire import Json, as_list, as_object, compact
+from tests.vendor.chat_messages import check_messages
+from tests.vendor.openai_fields import (
     check_at_least,
     check_boolean,
     check_function,
@@ -18,9 +21,6 @@ from gwd.demo.openai_common import (
     need_text,
     unsupported,
 )
-from gwd.demo.refusals import RefusedError
-from gwd.demo.traits import ModelTraits
-from gwd.demo.wire import Json, as_list, as_object, compact
 
 FIELDS = frozenset(
     [

@@ -5,9 +5,9 @@ import binascii
 import re
 from collections.abc import Sequence
 
-from gwd.demo.messages_errors import extra_input, refuse, required
-from gwd.demo.signatures import is_redacted, is_signature
 from gwd.demo.wire import Json, as_object
+from tests.vendor.messages_errors import extra_input, refuse, required
+from tests.vendor.signatures import is_redacted, is_signature
 
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _MARK = "cache_control"

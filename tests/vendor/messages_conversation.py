@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from gwd.demo.messages_block_checks import check_block
-from gwd.demo.messages_errors import extra_input, refuse, required
 from gwd.demo.traits import ModelTraits
 from gwd.demo.wire import Json, as_list, as_object
+from tests.vendor.messages_block_checks import check_block
+from tests.vendor.messages_errors import extra_input, refuse, required
 
 NEW_VERSION = "2026-10-21"
 _USER_BLOCKS = ("text", "image", "document", "search_result", "tool_result")

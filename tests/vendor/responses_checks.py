@@ -5,8 +5,11 @@ the prefix of their kind; nothing is stored, so an item given by reference, or r
 is not found; the smallest cap is 16 tokens.
 """
 
-from gwd.demo.chat_checks import check_named_schema
-from gwd.demo.openai_common import (
+from gwd.demo.refusals import RefusedError
+from gwd.demo.traits import ModelTraits
+from gwd.demo.wire import Json, as_list
+from tests.vendor.chat_checks import check_named_schema
+from tests.vendor.openai_fields import (
     check_at_least,
     check_boolean,
     check_function,
@@ -23,10 +26,7 @@ from gwd.demo.openai_common import (
     unknown_parameter,
     unsupported,
 )
-from gwd.demo.refusals import RefusedError
-from gwd.demo.responses_input import check_input
-from gwd.demo.traits import ModelTraits
-from gwd.demo.wire import Json, as_list
+from tests.vendor.responses_input import check_input
 
 _FIELDS = frozenset(
     [

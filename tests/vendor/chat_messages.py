@@ -1,6 +1,8 @@
 """What the vendor refuses in the messages of a chat completion: parts, tool calls and their results."""
 
-from gwd.demo.openai_common import (
+from gwd.demo.refusals import RefusedError
+from gwd.demo.wire import Json
+from tests.vendor.openai_fields import (
     check_length,
     check_name,
     empty_array,
@@ -12,8 +14,6 @@ from gwd.demo.openai_common import (
     need_object,
     need_text,
 )
-from gwd.demo.refusals import RefusedError
-from gwd.demo.wire import Json
 
 ROLES = ("system", "assistant", "user", "tool", "developer")
 _MAX_CALL_ID = 40

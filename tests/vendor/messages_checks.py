@@ -7,12 +7,11 @@ a visible character; extra inputs are not permitted.
 
 from collections.abc import Mapping
 
-from gwd.demo.messages_conversation import check_conversation
-from gwd.demo.messages_errors import extra_input, refuse, required
-from gwd.demo.messages_tools import check_output, check_tools
-from gwd.demo.refusals import RefusedError
 from gwd.demo.traits import ModelTraits
 from gwd.demo.wire import Json, as_list, as_object, compact, is_whole_number
+from tests.vendor.messages_conversation import check_conversation
+from tests.vendor.messages_errors import extra_input, refuse, required
+from tests.vendor.messages_tools import check_output, check_tools
 
 VERSIONS = ("2023-01-01", "2023-06-01", "2026-10-21")
 SAMPLING = ("temperature", "top_p", "top_k")
@@ -234,7 +233,3 @@ def _marks_in_order(body: Json) -> list[object]:
             blocks += [*as_list(as_object(block).get("content")), block]
     marks = [as_object(block).get("cache_control") for block in blocks]
     return [*marks, body.get("cache_control")]
-
-
-def unauthenticated(message: str) -> RefusedError:
-    return RefusedError(message, status=401, kind="authentication_error")

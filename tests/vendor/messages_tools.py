@@ -2,10 +2,10 @@
 
 import re
 
-from gwd.demo.messages_errors import extra_input, refuse, required
-from gwd.demo.schema_shape import misshapen
 from gwd.demo.traits import ModelTraits
 from gwd.demo.wire import Json, as_list, as_object
+from tests.vendor.messages_errors import extra_input, refuse, required
+from tests.vendor.schema_shape import misshapen
 
 _TOOL_KEYS = frozenset(
     [

@@ -1,29 +1,32 @@
-"""What holds for every test: certificates are read once, a test that measures time runs alone, shared fixtures."""
+"""What holds for every test: folders are made once, a test that measures time runs alone, shared fixtures."""
 
 import fcntl
-import functools
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-import httpx
 import pytest
 
+from tests.support import templates
 from tests.support.node import gateway
+from tests.support.quick import be_quick
 
 __all__ = ["gateway"]
 
-# Each client would read the machine's certificates for itself, which takes longer than most tests do.
-httpx._transports.default.create_ssl_context = functools.lru_cache(  # type: ignore[attr-defined]
-    httpx._transports.default.create_ssl_context  # type: ignore[attr-defined]
-)
+pytest_plugins = ["tests.support.cost"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    be_quick()
     # A shell that starts the tests in the background has them ignore ^C, and so would every child they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _templates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    templates.keep_in(tmp_path_factory.mktemp("templates"))
 
 
 @pytest.fixture(scope="session")

@@ -3,37 +3,30 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
-from tests.api.office import Office
-from tests.support.node import Gateway, Nodes
-from tests.vendor import StrictVendor
+from tests.api.office import Office, furnished_for_people, people, working
+from tests.support.node import Gateway, open_gateway, with_catalog
 
 
 @pytest_asyncio.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """A running node with people of every role and an empty catalog."""
-    nodes = Nodes(tmp_path)
-    management_key = nodes.init()
-    async with StrictVendor() as vendor, nodes.running() as running:
-        gateway = Gateway(running, vendor, management_key)
-        made = Office(gateway)
-        try:
-            await made.move_in()
-            yield made
-            await gateway.verify()
-        finally:
-            await made.close()
-            await gateway.client.aclose()
-            await gateway.operator.aclose()
+    async with open_gateway(tmp_path, begin=people) as made, working(made) as office:
+        yield office
+
+
+@pytest_asyncio.fixture
+async def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Gateway]:
+    """The gateway that most tests use; with people where the test asks for them, too."""
+    begin = furnished_for_people if "busy_office" in request.fixturenames else with_catalog
+    async with open_gateway(tmp_path, begin=begin) as made:
+        yield made
 
 
 @pytest_asyncio.fixture
 async def busy_office(gateway: Gateway) -> AsyncIterator[Office]:
-    """The same with a catalog on the simulated vendor."""
-    made = Office(gateway)
-    try:
-        await made.move_in()
-        yield made
-    finally:
-        await made.close()
+    """An office with a catalog on the simulated vendor."""
+    async with working(gateway) as office:
+        yield office

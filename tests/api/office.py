@@ -1,12 +1,14 @@
 """The cast over HTTP: an organization with people of every role, a workspace with its lead, and strangers next door."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import msgspec
 
 from gwd.core.caller import Caller, KeyKind, Role
-from tests.support.node import Gateway
+from tests.support.node import Gateway, with_catalog
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,12 +24,22 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
         return {} if self.key is None else {"authorization": f"Bearer {self.key}"}
 
 
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Who was there at the beginning, and where."""
+
+    people: dict[str, Person]
+    organization_id: str
+    stranger_organization_id: str
+    workspace_id: str
+    counter: int
+
+
 class Office:
     """A node with people; everything is made through the API."""
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
-        self.client = httpx.AsyncClient(base_url=gateway.base_url, timeout=20)
+        self.client = httpx.AsyncClient(base_url=gateway.base_url, timeout=20, verify=False)
         self.people: dict[str, Person] = {}
         self.organization_id = ""
         self.stranger_organization_id = ""
@@ -126,3 +138,40 @@ class Office:
         )
         self.people[name] = person
         return person
+
+
+async def people(gateway: Gateway) -> Places:
+    """A beginning of `open_gateway`: everybody has moved in."""
+    office = Office(gateway)
+    try:
+        await office.move_in()
+    finally:
+        await office.close()
+    return Places(
+        people=office.people,
+        organization_id=office.organization_id,
+        stranger_organization_id=office.stranger_organization_id,
+        workspace_id=office.workspace_id,
+        counter=office.counter,
+    )
+
+
+async def furnished_for_people(gateway: Gateway) -> Places:
+    """The same with a catalog and an inference key."""
+    await with_catalog(gateway)
+    return await people(gateway)
+
+
+@asynccontextmanager
+async def working(gateway: Gateway) -> AsyncIterator[Office]:
+    """The office of a gateway that began with people."""
+    office, places = Office(gateway), gateway.begun
+    office.people = dict(places.people)
+    office.organization_id = places.organization_id
+    office.stranger_organization_id = places.stranger_organization_id
+    office.workspace_id = places.workspace_id
+    office.counter = places.counter
+    try:
+        yield office
+    finally:
+        await office.close()

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.api.office import Office
-from tests.support.node import Gateway, Nodes
-from tests.vendor import StrictVendor
+from tests.api.office import Office, people, working
+from tests.support.node import open_gateway
 
 TOPUP = "/credits/auto-topup"
 HOOK = {"threshold": 5, "amount": 20, "monthly_cap": 100, "hook_url": "https://pay.example/hook"}
@@ -19,18 +18,12 @@ HOOK = {"threshold": 5, "amount": 20, "monthly_cap": 100, "hook_url": "https://p
 @pytest_asyncio.fixture
 async def hosted(tmp_path: Path) -> AsyncIterator[Office]:
     """A node that hosts other people's organizations: they do not book their own purchases."""
-    nodes = Nodes(tmp_path)
-    management_key = nodes.init()
-    nodes.environment["GWD_CREDITS_SELF_SERVICE"] = "false"
-    async with StrictVendor() as vendor, nodes.running() as running:
-        made = Office(Gateway(running, vendor, management_key))
-        try:
-            await made.move_in()
-            yield made
-        finally:
-            await made.close()
-            await made.gateway.client.aclose()
-            await made.gateway.operator.aclose()
+    hosting = {"GWD_CREDITS_SELF_SERVICE": "false"}
+    async with (
+        open_gateway(tmp_path, environment=hosting, begin=people) as made,
+        working(made) as office,
+    ):
+        yield office
 
 
 async def credit(office: Office, person: str = "owner") -> Any:

@@ -1,21 +1,22 @@
 """Every case file, played from outside against a daemon of its own (`gwd serve`) and fake vendors.
 
-Cases without a clock begin with a copy of one folder that `gwd init` made, and their daemons are forks of one warm
-process.
+Cases without a clock begin with a copy of a folder: one that `gwd init` made, or one with the catalogue in it that most
+cases share. Their daemons are forks of one warm process.
 """
 
 import asyncio
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cases.caserunner.files import load_cases
-from tests.cases.caserunner.gateway import PROJECT, Options, allow_http
+from tests.cases.caserunner.gateway import Options, allow_http
 from tests.cases.caserunner.play import run_case
+from tests.cases.caserunner.prepared import Prepared
+from tests.support import warm
 
 CASES = {f"{case['id']}-{case['slug']}": case for case in load_cases()}
 SIDE_BY_SIDE = 3
@@ -24,14 +25,16 @@ CASE_LIMIT_S = 240
 
 @pytest.fixture(scope="session")
 def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
-    fresh = tmp_path_factory.mktemp("cases") / "gateway"
-    return Options(management_key=initialized(fresh), fresh=fresh, warm=True)
+    place = tmp_path_factory.mktemp("cases")
+    fresh = place / "gateway"
+    return Options(
+        management_key=initialized(fresh), fresh=fresh, prepared=Prepared(place), warm=True
+    )
 
 
 def initialized(folder: Path) -> str:
     """`gwd init` in the folder; its management key."""
-    command = [sys.executable, "-m", "gwd", "init", "--dir", str(folder), "--json"]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    done = warm.run("gwd", ["init", "--dir", str(folder), "--json"], os.environ)
     assert done.returncode == 0, done.stderr
     allow_http(folder / "gwd.toml")
     key: str = json.loads(done.stdout)["management_key"]

@@ -2,9 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cases.caserunner.ports import free_port
-from tests.cli.conftest import ROOT
+from tests.support import warm
 
 
 @dataclass
@@ -26,15 +23,7 @@ class Daemon:
     folder: Path
 
     def __call__(self, *words: str, code: int | None = 0, **more: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "gwctl", *words],
-            cwd=ROOT,
-            env={**self.environment, **more},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = warm.run("gwctl", list(words), {**self.environment, **more})
         assert code in (None, done.returncode), (words, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
@@ -46,29 +35,23 @@ class Daemon:
 def serving(folder: Path) -> Iterator[Daemon]:
     """A fresh node, served by a process of its own."""
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("GWCTL_", "GWD_"))}
-    made = subprocess.run(
-        [sys.executable, "-m", "gwd", "init", "--dir", str(folder / "node"), "--org", "Acme",
-         "--email", "ada@example.com", "--credit", "100", "--json"],
-        cwd=ROOT, env=kept, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    words = ["--dir", str(folder / "node"), "--org", "Acme", "--email", "ada@example.com"]
+    made = warm.run("gwd", ["init", *words, "--credit", "100", "--json"], kept)
+    assert made.returncode == 0, made.stderr
     node = json.loads(made.stdout)
-    port = free_port()
-    log = (folder / "log").open("w")
-    with log, subprocess.Popen(
-        [sys.executable, "-m", "gwd", "serve", "--config", node["config"], "--port", str(port)],
-        cwd=ROOT, env={**kept, "ACME_KEY": "sk-acme"}, stdout=log, stderr=log,
-    ) as process:  # fmt: skip
-        try:
-            _wait(f"http://127.0.0.1:{port}/readyz", process)
-            url = f"http://127.0.0.1:{port}/api/v1"
-            mine = {"GWCTL_URL": url, "GWCTL_KEY": node["management_key"], "NO_COLOR": "1"}
-            yield Daemon(url, {**kept, **mine, "XDG_CONFIG_HOME": str(folder)}, folder)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(timeout=20)
+    port, log = free_port(), folder / "log"
+    words = ["serve", "--config", node["config"], "--port", str(port)]
+    process = warm.WarmProcess("gwd", words, {**kept, "ACME_KEY": "sk-acme"}, out=log, err=log)
+    try:
+        _wait(f"http://127.0.0.1:{port}/readyz", process)
+        url = f"http://127.0.0.1:{port}/api/v1"
+        mine = {"GWCTL_URL": url, "GWCTL_KEY": node["management_key"], "NO_COLOR": "1"}
+        yield Daemon(url, {**kept, **mine, "XDG_CONFIG_HOME": str(folder)}, folder)
+    finally:
+        process.end()
 
 
-def _wait(address: str, process: "subprocess.Popen[bytes]") -> None:
+def _wait(address: str, process: warm.WarmProcess) -> None:
     deadline = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < deadline:
         try:

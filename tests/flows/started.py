@@ -9,7 +9,6 @@ import apsw
 import httpx
 import pytest
 
-from gwd.demo import SimulatedVendor
 from gwd.wiring import RunningNode
 from tests.support.node import Gateway, Nodes, fill_catalog
 from tests.vendor import StrictVendor

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from gwd.core.clock import US_PER_S, iso
-from gwd.demo import SimulatedVendor
 from gwd.management.mend import mend_time
 from gwd.store.connection import open_connection, transaction
 from tests.flows.clock import MovableClock

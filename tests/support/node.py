@@ -4,22 +4,25 @@ After each test the ledger must add up and no hold may be open: that is part of 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest_asyncio
 
 from gwd import ledger, proof, settings
-from gwd.core.clock import Clock, SystemClock
+from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.demo import SimulatedVendor
 from gwd.management.setup import NewNode
 from gwd.node.init import initialize
+from gwd.store.connection import open_connection
 from gwd.wiring import RunningNode
 from tests.cases.caserunner.ports import free_port
+from tests.support import templates
 from tests.support.facts import untrue_facts
 from tests.vendor import StrictVendor
 
@@ -89,7 +92,12 @@ class Gateway:
         )
         self.key = ""
         self.key_id = ""
+        self.begun: Any = None
         self.client = httpx.AsyncClient(base_url=self.base_url, timeout=20, verify=False)
+
+    async def close(self) -> None:
+        await self.client.aclose()
+        await self.operator.aclose()
 
     @property
     def store(self) -> Any:
@@ -208,25 +216,60 @@ class Nodes:
         self.environment: dict[str, str] = {}
         self._count = 0
 
+    @property
+    def folder(self) -> Path:
+        """Where the node lies."""
+        return self.directory / "node"
+
     def init(self, credit: str | None = "10", clock: Clock | None = None) -> str:
         """A fresh node; its operator key. With a clock its ledger begins at that clock's time."""
-        made = initialize(
-            self.directory / "node",
-            NewNode(
-                organization="Acme",
-                owner_email="owner@acme.example",
-                credit_usd=None if credit is None else Decimal(credit),
-            ),
-            clock or SystemClock(),
-        )
-        return made.created.management_key
+        name = ("init", credit, _moment(clock))
+        if not templates.is_kept(name):
+            folder = templates.room()
+            if folder is None:
+                return _initialized(self.folder, credit, clock)
+            key = _initialized(folder / "node", credit, _beginning(clock))
+            templates.keep(name, folder / "node", key)
+        management_key: str = templates.copy(name, self.folder)
+        return management_key
 
     def running(self, clock: Clock | None = None, **environment: str) -> RunningNode:
         """The node as it would be served, on a free port."""
         self._count += 1
         given = {**self.environment, **environment}
-        read = settings.load(self.directory / "node" / "gwd.toml", given, "127.0.0.1", free_port())
+        read = settings.load(self.folder / "gwd.toml", given, "127.0.0.1", free_port())
         return RunningNode(read, given, clock=clock, name=f"gwd-test-{id(self)}-{self._count}")
+
+
+def _initialized(folder: Path, credit: str | None, clock: Clock | None) -> str:
+    new = NewNode(
+        organization="Acme",
+        owner_email="owner@acme.example",
+        credit_usd=None if credit is None else Decimal(credit),
+    )
+    return initialize(folder, new, clock or SystemClock()).created.management_key
+
+
+class _Stopped(SystemClock):
+    """It stays the moment at which a template begins: whoever copies it comes no earlier."""
+
+    def __init__(self, at_us: int) -> None:
+        self._at_us = at_us
+
+    def now_us(self) -> int:
+        return self._at_us
+
+
+def _moment(clock: Clock | None) -> int | None:
+    """The second that a clock of the test's shows; None for the machine's time."""
+    if clock is None or abs(clock.now_us() - SystemClock().now_us()) < US_PER_S:
+        return None
+    return clock.now_us() // US_PER_S * US_PER_S
+
+
+def _beginning(clock: Clock | None) -> Clock:
+    moment = _moment(clock)
+    return SystemClock() if moment is None else _Stopped(moment)
 
 
 async def fill_catalog(gateway: Gateway) -> None:
@@ -243,6 +286,15 @@ async def fill_catalog(gateway: Gateway) -> None:
         )
 
 
+Begin = Callable[[Gateway], Awaitable[Any]]
+
+
+async def with_catalog(gateway: Gateway) -> None:
+    """A catalog on the simulated vendor, and one inference key in `client`."""
+    await fill_catalog(gateway)
+    gateway.key, gateway.key_id = await gateway.new_key()
+
+
 @asynccontextmanager
 async def open_gateway(
     directory: Path,
@@ -250,24 +302,72 @@ async def open_gateway(
     *,
     credit: str | None = "10",
     environment: Mapping[str, str] | None = None,
+    begin: Begin = with_catalog,
 ) -> AsyncIterator[Gateway]:
-    """A running node with a catalog on the simulated vendor and one inference key in `client`.
+    """A running node that begins as `begin` leaves it; `begun` is what that gave back.
 
-    The books must add up at the end. The node is made by the same clock.
+    It does so once: each node is a copy of the first, with another vendor. The books must add up at the end. The node
+    is made by the same clock.
     """
     nodes = Nodes(directory)
+    async with StrictVendor() as vendor:
+        known = await _begun(nodes, vendor, begin, credit, clock)
+        async with nodes.running(clock, **(environment or {})) as running:
+            made = Gateway(running, vendor, known.management_key)
+            made.key, made.key_id, made.begun = known.key, known.key_id, known.begun
+            if made.key:
+                made.client.headers["authorization"] = f"Bearer {made.key}"
+            try:
+                yield made
+                await made.verify()
+            finally:
+                await made.close()
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What one has to know of a node that has begun."""
+
+    management_key: str
+    key: str
+    key_id: str
+    begun: Any
+    vendor_url: str
+
+
+async def _begun(
+    nodes: Nodes, vendor: SimulatedVendor, begin: Begin, credit: str | None, clock: Clock | None
+) -> _Known:
+    name = (begin, credit, _moment(clock))
+    if not templates.is_kept(name):
+        folder = templates.room()
+        if folder is None:
+            return await _begin(nodes, vendor, begin, credit, clock)
+        known = await _begin(Nodes(folder), vendor, begin, credit, _beginning(clock))
+        templates.keep(name, folder / "node", known)
+    known = templates.copy(name, nodes.folder)
+    _move_vendor(nodes.folder / "gwd.db", known.vendor_url, vendor.url)
+    return known
+
+
+async def _begin(
+    nodes: Nodes, vendor: SimulatedVendor, begin: Begin, credit: str | None, clock: Clock | None
+) -> _Known:
     management_key = nodes.init(credit, clock)
-    async with StrictVendor() as vendor, nodes.running(clock, **(environment or {})) as running:
+    async with nodes.running(clock) as running:
         made = Gateway(running, vendor, management_key)
-        await fill_catalog(made)
-        made.key, made.key_id = await made.new_key()
-        made.client.headers["authorization"] = f"Bearer {made.key}"
         try:
-            yield made
-            await made.verify()
+            begun = await begin(made)
         finally:
-            await made.client.aclose()
-            await made.operator.aclose()
+            await made.close()
+    return _Known(management_key, made.key, made.key_id, begun, vendor.url)
+
+
+def _move_vendor(database: Path, old: str, new: str) -> None:
+    connection = open_connection(str(database), "writer")
+    try:
+        connection.execute("UPDATE provider SET base_url = replace(base_url, ?, ?)", (old, new))
+    finally:
+        connection.raw.close()
 
 
 @pytest_asyncio.fixture

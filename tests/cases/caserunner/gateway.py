@@ -21,7 +21,10 @@ from .ports import HOST, free_port
 from .wire import send
 
 if TYPE_CHECKING:
-    from .warm import WarmProcess
+    from tests.support.warm import WarmProcess
+
+    from .prepared import Prepared
+    from .vendors import Vendors
 
 PROJECT = Path(__file__).resolve().parents[3]
 INIT_LIMIT_S = 60
@@ -38,6 +41,7 @@ class Options:
     """The gateway under test: a process from this project, or one that runs already at `base_url`.
 
     `fresh` may name a folder that `gwd init` made and nobody has served: cases without a clock begin with a copy.
+    `prepared` has such folders with a catalogue in them.
     `warm` starts daemons as forks of a process that has imported everything; a clock needs a process of its own.
     """
 
@@ -46,6 +50,7 @@ class Options:
     base_url: str | None = None
     management_key: str | None = None
     fresh: Path | None = None
+    prepared: "Prepared | None" = None
     warm: bool = False
 
 
@@ -100,12 +105,14 @@ class Gateway:
         self._process: asyncio.subprocess.Process | WarmProcess | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.clock: Clock | None = None
+        self.has_catalogue = False
         self.is_own = options.base_url is None
         self.last_words = ""
         self.management_key = options.management_key
         self.base_path = "/api/v1"
 
-    async def start(self) -> None:
+    async def start(self, vendors: "Vendors | None" = None) -> None:
+        """Serve; from a prepared folder where there is one for these vendors."""
         if self._options.base_url is not None:
             match = re.fullmatch(r"http://([^:/]+):(\d+)(/.*?)/?", self._options.base_url)
             if not match:
@@ -118,12 +125,28 @@ class Gateway:
         self._environment = self._process_environment(folder)
         self.address = (HOST, free_port())
         if self._options.fresh is not None and self.clock is None:
-            shutil.copytree(self._options.fresh, self._data)
+            await self._copy(self._options.fresh, vendors)
             self.management_key = self._options.management_key
         else:
             self.management_key = (await self._init())["management_key"]
             allow_http(self._data / "gwd.toml")
         await self._serve()
+
+    async def _copy(self, fresh: Path, vendors: "Vendors | None") -> None:
+        prepared = None
+        if self._options.prepared is not None and vendors is not None:
+            from .prepared import move_vendors
+
+            prepared = await self._options.prepared.folder(self._fixture, self._options)
+        shutil.copytree(prepared or fresh, self._data)
+        if prepared is not None:
+            move_vendors(self._data, self._fixture, vendors)
+            self.has_catalogue = True
+
+    async def leave(self, folder: Path) -> None:
+        """End the process and keep its node there."""
+        await self._terminate()
+        shutil.copytree(self._data, folder, ignore=shutil.ignore_patterns("*.lock"))
 
     async def restart(self) -> None:
         await self._terminate()
@@ -191,9 +214,11 @@ class Gateway:
         command = ["serve", "--config", f"{self._data / 'gwd.toml'}", "--host", host]
         command += ["--port", str(port)]
         if self._options.warm and self.clock is None:
-            from .warm import WarmProcess
+            from tests.support.warm import WarmProcess
 
-            self._process = WarmProcess(command, self._environment, self._log)
+            self._process = WarmProcess(
+                "gwd", command, self._environment, out=self._log, err=self._log
+            )
         else:
             with self._log.open("ab") as log:
                 self._process = await self._spawn(*command, stdout=log, stderr=log)

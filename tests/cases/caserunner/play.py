@@ -57,7 +57,7 @@ async def run_case(case: Json, options: Options) -> Result:
     gateway, vendors = Gateway(options, fixture), Vendors()
     try:
         await vendors.start(endpoint_names(fixture))
-        await gateway.start()
+        await gateway.start(vendors)
         reasons = await CasePlay(case, fixture, gateway, vendors).play()
     except SetupError as error:
         reasons = [f"setup: {error}"]
@@ -100,9 +100,11 @@ class CasePlay:
         if not self._gateway.is_own:
             await self._management.clear()
             prefix = f"case-{time.time_ns():x}-"
-        created = await self._management.prepare(
-            fixture, self._case["upstream_kind"], self._vendors, prefix
-        )
+        if not self._gateway.has_catalogue:
+            await self._management.catalogue(
+                fixture, self._case["upstream_kind"], self._vendors, prefix
+            )
+        created = await self._management.money_and_key(fixture)
         self._names = {
             "key": created["key"],
             "key_id": created["data"]["id"],

@@ -178,8 +178,10 @@ class Management:
         if balance > 0:
             await self.call("POST", "/credits/refunds", {"amount": balance, "note": "next case"})
 
-    async def prepare(self, fixture: Fixture, kind: str, vendors: Vendors, prefix: str = "") -> Any:
-        """Catalogue, money and key of one case; returns the reply of POST /keys."""
+    async def catalogue(
+        self, fixture: Fixture, kind: str, vendors: Vendors, prefix: str = ""
+    ) -> None:
+        """Providers, models and endpoints of one case."""
         names = fixture.get("endpoints", {})
         await self._providers(fixture, kind, vendors, prefix)
         models = MODELS + ([SPEND_MODEL] if "budgets" in fixture else [])
@@ -190,20 +192,19 @@ class Management:
                 names.get(model.slug, ["a"]),
                 prefix,
             )
+
+    async def money_and_key(self, fixture: Fixture) -> Any:
+        """What one case may spend; returns the reply of POST /keys."""
         spent = sum(Decimal(budget["spent_usd"]) for budget in fixture.get("budgets", []))
         amount = Decimal(str(fixture.get("balance_usd", "10"))) + spent
         await self.call("POST", "/credits/grants", {"kind": "purchased", "amount": amount})
         return await self.call("POST", "/keys", {"name": "case", **fixture.get("key", {})})
 
     async def _providers(self, fixture: Fixture, kind: str, vendors: Vendors, prefix: str) -> None:
-        for name, vendor, embeddings in itertools.product(
-            endpoint_names(fixture), ADAPTERS, (False, True)
-        ):
-            if embeddings and vendor != "openai":
-                continue
+        for slug, name, vendor in provider_names(fixture, prefix):
+            embeddings = slug.startswith(f"{prefix}embeddings")
             own = fixture.get("endpoint_config", {}).get(name, {}) if vendor == kind else {}
             own = fill(own, {"upstream_url": vendors.url(name, vendor)})
-            slug = f"{prefix}{'embeddings' if embeddings else vendor}-{name}"
             provider = {
                 "slug": slug,
                 "name": slug,
@@ -280,6 +281,16 @@ class Management:
 
 def endpoint_names(fixture: Fixture) -> list[str]:
     return sorted({"a", *itertools.chain.from_iterable(fixture.get("endpoints", {}).values())})
+
+
+def provider_names(fixture: Fixture, prefix: str = "") -> list[tuple[str, str, str]]:
+    """(slug, endpoint name, vendor) of every provider."""
+    kinds = [*((vendor, vendor) for vendor in ADAPTERS), ("embeddings", "openai")]
+    return [
+        (f"{prefix}{kind}-{name}", name, vendor)
+        for name in endpoint_names(fixture)
+        for kind, vendor in kinds
+    ]
 
 
 def spending_exchange(amount: str) -> tuple[Json, Json]:

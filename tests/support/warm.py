@@ -1,0 +1,162 @@
+"""`gwd` and `gwctl` forked from a process that has imported everything: still processes of their own.
+
+Importing is most of what a command costs and of what a daemon's start costs, and the tests run thousands.
+"""
+
+import asyncio
+import ctypes
+import gc
+import importlib
+import multiprocessing
+import multiprocessing.forkserver
+import multiprocessing.spawn
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from tests.support.quick import be_quick
+
+Program = Literal["gwd", "gwctl"]
+
+PROJECT = Path(__file__).resolve().parents[2]
+COMMAND_LIMIT_S = 120
+_PR_SET_PDEATHSIG = 1
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([__name__])
+
+
+def _without_main(name: str) -> dict[str, Any]:
+    """A fork has no use for the program that runs the tests; it would import it."""
+    data = _preparation_data(name)
+    return {k: v for k, v in data.items() if not k.startswith("init_main")}
+
+
+_preparation_data = multiprocessing.spawn.get_preparation_data
+multiprocessing.spawn.get_preparation_data = _without_main
+
+
+class WarmProcess:
+    """A running command, with what callers of `subprocess` and of asyncio's processes need of it."""
+
+    def __init__(
+        self,
+        program: Program,
+        words: list[str],
+        environment: Mapping[str, str],
+        *,
+        out: Path,
+        err: Path,
+        folder: Path = PROJECT,
+    ) -> None:
+        given = (program, words, dict(environment), str(out), str(err), str(folder))
+        self._process = _context.Process(target=_run, args=given, daemon=True)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def join(self, limit_s: float) -> int | None:
+        """How it ended; None while it runs."""
+        self._process.join(limit_s)
+        return self._process.exitcode
+
+    async def wait(self) -> int | None:
+        await asyncio.to_thread(self._process.join)
+        return self._process.exitcode
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self, limit_s: float = 20) -> int | None:
+        """Ask it to end; end it when it does not, with whatever it started. How it ended."""
+        self.terminate()
+        if self.join(limit_s) is None:
+            self.kill()
+            self._process.join()
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        return self.returncode
+
+
+def run(
+    program: Program,
+    words: list[str],
+    environment: Mapping[str, str],
+    *,
+    folder: Path = PROJECT,
+    limit_s: float = COMMAND_LIMIT_S,
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, with nothing on its standard input."""
+    with tempfile.TemporaryDirectory(prefix="warm-") as place:
+        out, err = Path(place, "out"), Path(place, "err")
+        process = WarmProcess(program, words, environment, out=out, err=err, folder=folder)
+        if process.join(limit_s) is None:
+            process.end(0)
+            raise subprocess.TimeoutExpired([program, *words], limit_s)
+        code = process.returncode
+        assert code is not None
+        return subprocess.CompletedProcess(
+            [program, *words], code, out.read_text("utf-8"), err.read_text("utf-8")
+        )
+
+
+def _run(
+    program: Program, words: list[str], environment: dict[str, str], out: str, err: str, folder: str
+) -> None:
+    _die_with_the_tests()
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    os.chdir(folder)
+    with Path(os.devnull).open("rb") as nothing, Path(out).open("ab") as said:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(said.fileno(), 1)
+        with Path(err).open("ab") as complained:
+            os.dup2(complained.fileno(), 2)
+    sys.argv = [program, *words]
+    sys.exit(_mains[program]())
+
+
+def _die_with_the_tests() -> None:
+    """Whatever becomes of the tests' process: the one that forks ends with it, and its forks with that one."""
+    server = multiprocessing.forkserver._forkserver  # type: ignore[attr-defined]
+    os.close(server._forkserver_alive_fd)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _import_all(package: str) -> None:
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+_mains: dict[str, Any] = {}
+if multiprocessing.current_process().name == "MainProcess" and "pytest" not in sys.modules:
+    be_quick()
+    for _package in ("gwd", "gwctl"):
+        _import_all(_package)
+    _mains = {
+        "gwd": importlib.import_module("gwd.__main__").main,
+        "gwctl": importlib.import_module("gwctl.app").main,
+    }
+    gc.collect()
+    gc.freeze()  # a fork that looks for garbage would copy every page it looks at

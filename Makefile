@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format kill cases odd lag bench export
+.PHONY: test lint format kill cases odd lag bench export docs
 
 test:
 	$(PYTHON) -m pytest
@@ -39,3 +39,7 @@ format:
 
 bench:
 	$(PYTHON) tests/bench/peers.py --quick
+
+# The pages of docs/ that are made from the code: settings, errors, metrics, commands, man pages.
+docs:
+	$(PYTHON) -m tools.pages

@@ -199,17 +199,18 @@ class KeyExpired(Unauthenticated):
 
 
 class PaymentRequired(GatewayError):
-    """The free balance does not cover the hold of even the cheapest endpoint."""
+    """The money is not there."""
 
     status = 402
     type = "insufficient_credits_error"
     code = "insufficient_credits"
-    remedy = "Add credit, or ask for fewer output tokens: `metadata` says what is needed and what is there."
     again = "cured"
 
 
 class InsufficientCredits(PaymentRequired):
-    pass
+    """The free balance does not cover the hold of even the cheapest endpoint."""
+
+    remedy = "Add credit, or ask for fewer output tokens: `metadata` says what is needed and what is there."
 
 
 class KeyLimitExceeded(PaymentRequired):

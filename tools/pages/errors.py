@@ -66,9 +66,11 @@ def page() -> str:
 
 
 def codes() -> Iterator[tuple[str, int, type[GatewayError]]]:
-    """Each code once, with its status and the class that says what it means, in the order of the classes."""
+    """Each code once, with its status and the class that says its remedy, in the order of the classes."""
     seen = set()
     for kind in classes():
+        if "remedy" not in vars(kind):
+            continue
         if kind is UpstreamRefused:
             known = [(code, status) for status, code in kind.codes.items()]
         else:

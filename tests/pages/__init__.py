@@ -1,0 +1,1 @@
+"""The pages for people say what is so: generated ones are fresh, commands exist, examples are computed again."""

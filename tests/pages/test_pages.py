@@ -35,7 +35,8 @@ COMMANDS = {
     )
 }
 EVERYWHERE = {*re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", COMMON_HELP), "-h", "--help", "--version"}
-BLOCK = re.compile(r"^```(?:sh|bash|console|)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)$(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL = ("", "sh", "bash", "console")
 INLINE = re.compile(r"`((?:gwctl|gwd) [^`]+)`")
 
 
@@ -50,7 +51,9 @@ def test_every_generated_page_is_fresh():
 def test_every_command_of_every_page_exists_with_its_flags():
     wrong = []
     for path, text in texts():
-        blocks = [block.replace("\\\n", " ") for block in BLOCK.findall(text)]
+        blocks = [
+            block.replace("\\\n", " ") for kind, block in FENCE.findall(text) if kind in SHELL
+        ]
         lines = [line for block in blocks for line in block.splitlines()]
         for line in [*lines, *INLINE.findall(text)]:
             wrong += [(name(path), line, why) for why in faults(line)]
@@ -70,7 +73,7 @@ def faults(line: str) -> Iterator[str]:
             continue
         path = next((p for p in beginnings(words) if p in COMMANDS), None)
         if path is None:
-            if len(words) > 1 and re.fullmatch(r"[a-z-]+", words[1]) and not is_noun(words):
+            if len(words) > 1 and re.fullmatch(r"[a-z][a-z-]*", words[1]) and not is_noun(words):
                 yield f"no command {' '.join(words[:3])}"
             continue
         own = {option for word in COMMANDS[path].options for option in word.names}
@@ -198,3 +201,14 @@ def test_the_picture_is_whole_small_and_loads_nothing():
     assert len(text) < 60_000
     assert not re.findall(r"@import|@font-face|url\(http|href=|<image|<script", text)
     assert not re.findall(r"gw[im]_\w{40,}", text)
+
+
+def test_every_place_that_contributing_names_exists():
+    """Also those that are only written as code; capitals stand for a name to choose."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`((?:gwd|gwctl|tests|tools|docs|examples)/[\w./-]+)`", text)
+    fixed = [re.sub(r"/[A-Z]+$", "", place) for place in named]
+    assert len(fixed) > 10
+    assert [place for place in fixed if not (ROOT / place).exists()] == []
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake (\w+)", text)) <= targets

@@ -1,1 +1,1 @@
-"""The pages for people say what is so: generated ones are fresh, commands exist, examples are computed again."""
+"""What pages show is played: the examples of money and of clients, on real nodes."""

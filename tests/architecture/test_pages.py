@@ -13,9 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from gwctl.session import COMMON_HELP
+from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.core.errors import GatewayError
 from tools.pages import commands
 from tools.pages.__main__ import stale
+from tools.pages.commands_page import NOT_ANSWERED
 from tools.pages.errors import classes, codes
 
 ROOT = Path(__file__).parents[2]
@@ -212,3 +214,16 @@ def test_every_place_that_contributing_names_exists():
     assert [place for place in fixed if not (ROOT / place).exists()] == []
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake (\w+)", text)) <= targets
+
+
+def test_commands_that_are_said_not_to_be_answered_are_not():
+    """Once a route is served, its commands come off the list."""
+    served = {route.path for route in (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)}
+    found = [
+        (command, path)
+        for command, start in NOT_ANSWERED.items()
+        for path in served
+        if path.startswith(start)
+    ]
+    assert found == []
+    assert all(any(path.startswith(name) for path in COMMANDS) for name in NOT_ANSWERED)

@@ -3,7 +3,7 @@
 Labels are routes, codes, reasons and adapters: closed sets, never a key, a user, a session or an organization.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -245,10 +245,10 @@ class _NodeCollector(Collector):
 def _traffic(counters: Counters) -> Iterator[Metric]:
     yield _tuples(
         "gwd_requests",
-        {
-            (method, route, f"{digit}xx"): count
+        [
+            ((method, route, f"{digit}xx"), count)
             for (method, route, digit), count in _by_route(counters.requests).items()
-        },
+        ],
     )
     yield _labelled(
         "gwd_refusals",
@@ -258,7 +258,7 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
         "gwd_auth_failures",
         counters.auth_failures,
     )
-    yield _tuples("gwd_upstream_attempts", counters.attempts)
+    yield _tuples("gwd_upstream_attempts", list(counters.attempts.items()))
     yield _histogram(
         "gwd_first_token_seconds",
         counters.first_token,
@@ -323,13 +323,13 @@ def _gauge(name: str, value: float) -> Metric:
 
 
 def _labelled(name: str, values: Mapping[str, int]) -> Metric:
-    return _tuples(name, {(value,): count for value, count in list(values.items())})
+    return _tuples(name, [((value,), count) for value, count in list(values.items())])
 
 
-def _tuples(name: str, values: Mapping[tuple[str, ...], int]) -> Metric:
+def _tuples(name: str, values: Iterable[tuple[tuple[str, ...], int]]) -> Metric:
     family = _BY_NAME[name]
     counter = CounterMetricFamily(name, family.text, labels=family.labels)
-    for labels, count in list(values.items()):
+    for labels, count in values:
         counter.add_metric(labels, count)
     return counter
 

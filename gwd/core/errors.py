@@ -59,8 +59,8 @@ class InternalError(GatewayError):
     """A fault of the gateway itself; the client gets a generic text."""
 
     remedy = "Try again, and quote the request id to the operator if it persists: the log says more under it."
-    money = "received"
-    again = "later"
+    money: ClassVar[Money] = "received"
+    again: ClassVar[Again] = "later"
 
 
 class InvalidRequest(GatewayError):
@@ -142,7 +142,7 @@ class ContextLengthExceeded(InvalidRequest):
     remedy = (
         "Shorten the prompt, ask for fewer output tokens, or name a model with a longer context."
     )
-    money = "received"
+    money: ClassVar[Money] = "received"
 
 
 class ContentPolicyViolation(InvalidRequest):
@@ -150,7 +150,7 @@ class ContentPolicyViolation(InvalidRequest):
 
     code = "content_policy_violation"
     remedy = "Change the content, or name a model of another vendor."
-    money = "received"
+    money: ClassVar[Money] = "received"
 
 
 class InvalidImage(InvalidRequest):
@@ -174,7 +174,7 @@ class Unauthenticated(GatewayError):
     type = "authentication_error"
     code = "invalid_api_key"
     remedy = "Use a key of this gateway as `authorization: Bearer` or `x-api-key`."
-    again = "cured"
+    again: ClassVar[Again] = "cured"
 
 
 class MissingApiKey(Unauthenticated):
@@ -204,7 +204,7 @@ class PaymentRequired(GatewayError):
     status = 402
     type = "insufficient_credits_error"
     code = "insufficient_credits"
-    again = "cured"
+    again: ClassVar[Again] = "cured"
 
 
 class InsufficientCredits(PaymentRequired):
@@ -234,7 +234,7 @@ class Forbidden(GatewayError):
     type = "permission_error"
     code = "insufficient_role"
     remedy = "Use a key with a higher role, or ask an owner."
-    again = "cured"
+    again: ClassVar[Again] = "cured"
 
 
 class ModelNotAllowed(Forbidden):
@@ -286,7 +286,7 @@ class NoEligibleEndpoints(NotFound):
 
     code = "no_eligible_endpoints"
     remedy = "Drop the demand that excludes them, or add an endpoint that meets it."
-    again = "cured"
+    again: ClassVar[Again] = "cured"
 
 
 class GenerationNotFound(NotFound):
@@ -312,7 +312,7 @@ class RequestTimeout(GatewayError):
     type = "timeout_error"
     code = "request_timeout"
     remedy = "Send it again over a better line."
-    again = "later"
+    again: ClassVar[Again] = "later"
 
 
 class Conflict(GatewayError):
@@ -323,7 +323,7 @@ class Conflict(GatewayError):
     code = "conflict"
     retry_by_client = False
     remedy = "Look at the record as it is now, then decide again."
-    again = "cured"
+    again: ClassVar[Again] = "cured"
 
 
 class AlreadyExists(Conflict):
@@ -379,7 +379,7 @@ class RateLimited(GatewayError):
     type = "rate_limit_error"
     code = "rate_limit_exceeded"
     remedy = "Wait as long as `retry-after` says, or raise the key's rate limit."
-    again = "later"
+    again: ClassVar[Again] = "later"
 
 
 class EndpointsThrottled(RateLimited):
@@ -387,7 +387,7 @@ class EndpointsThrottled(RateLimited):
 
     code = "endpoints_throttled"
     remedy = "Wait as long as `retry-after` says, or name further models in `models`."
-    money = "received"
+    money: ClassVar[Money] = "received"
 
 
 class TooManyInFlight(RateLimited):
@@ -404,8 +404,8 @@ class UpstreamFailed(GatewayError):
     type = "upstream_error"
     code = "upstream_error"
     remedy = "Try again, or name further models in `models`."
-    money = "received"
-    again = "later"
+    money: ClassVar[Money] = "received"
+    again: ClassVar[Again] = "later"
 
 
 class Unavailable(GatewayError):
@@ -415,8 +415,8 @@ class Unavailable(GatewayError):
     type = "overloaded_error"
     code = "upstream_unavailable"
     remedy = "Try again after `retry-after`, or name further models in `models`."
-    money = "released"
-    again = "later"
+    money: ClassVar[Money] = "released"
+    again: ClassVar[Again] = "later"
 
 
 class NoAvailableEndpoint(Unavailable):
@@ -426,7 +426,7 @@ class NoAvailableEndpoint(Unavailable):
     remedy = (
         "Try again after `retry-after`; the operator sees the reason in `gwctl endpoint health`."
     )
-    money = "none"
+    money: ClassVar[Money] = "none"
 
 
 class Overloaded(Unavailable):
@@ -434,7 +434,7 @@ class Overloaded(Unavailable):
 
     code = "overloaded"
     remedy = "Try again after `retry-after`, more slowly."
-    money = "received"
+    money: ClassVar[Money] = "received"
 
 
 class Draining(Unavailable):
@@ -442,7 +442,7 @@ class Draining(Unavailable):
 
     code = "draining"
     remedy = "Try again in a moment."
-    money = "received"
+    money: ClassVar[Money] = "received"
 
 
 class StorageUnavailable(Unavailable):
@@ -450,7 +450,7 @@ class StorageUnavailable(Unavailable):
 
     code = "storage_unavailable"
     remedy = "The operator has to look at the disk; then try again."
-    money = "received"
+    money: ClassVar[Money] = "received"
 
 
 class LedgerQuarantined(Unavailable):
@@ -458,8 +458,8 @@ class LedgerQuarantined(Unavailable):
 
     code = "ledger_quarantined"
     remedy = "The operator lists the differences with `gwctl ledger verify`, mends them and starts the node again."
-    money = "received"
-    again = "cured"
+    money: ClassVar[Money] = "received"
+    again: ClassVar[Again] = "cured"
 
 
 class UpstreamRefused(GatewayError):
@@ -468,7 +468,7 @@ class UpstreamRefused(GatewayError):
     type = "invalid_request_error"
     code = "invalid_request"
     remedy = "Correct what the message names; it is the vendor's own."
-    money = "received"
+    money: ClassVar[Money] = "received"
     codes: ClassVar[dict[int, str]] = {413: "request_too_large", 422: "unprocessable"}
 
     def __init__(self, message: str, *, status: int, metadata: Metadata | None = None) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gwctl.session import COMMON_HELP
+from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.core.errors import GatewayError
 from tools.pages import commands
@@ -218,7 +219,8 @@ def test_every_place_that_contributing_names_exists():
 
 def test_commands_that_are_said_not_to_be_answered_are_not():
     """Once a route is served, its commands come off the list."""
-    served = {route.path for route in (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)}
+    table: tuple[Route | LiveRoute | OpenRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
+    served = {route.path for route in table}
     found = [
         (command, path)
         for command, start in NOT_ANSWERED.items()

@@ -55,7 +55,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 def block(title: str, number: int = 0) -> str:
     part = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
-    return re.findall(r"^```\w+\n(.*?)^```", part, re.MULTILINE | re.DOTALL)[number]
+    blocks: list[str] = re.findall(r"^```\w+\n(.*?)^```", part, re.MULTILINE | re.DOTALL)
+    return blocks[number]
 
 
 def run(words: list[str], environment: dict[str, str]) -> str:

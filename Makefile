@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format kill cases odd lag bench export
+.PHONY: test lint format kill cases odd lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -39,3 +39,11 @@ format:
 
 bench:
 	$(PYTHON) tests/bench/peers.py --quick
+
+# The pages of docs/ that are made from the code: settings, errors, metrics, commands, man pages.
+docs:
+	$(PYTHON) -m tools.pages
+
+# The session of the README, played against a demo node and drawn.
+picture:
+	$(PYTHON) -m tools.picture $(or $(PORT),8080)

@@ -46,6 +46,12 @@ _BY_STATUS = {
     429: RATE_LIMITED,
 }
 
+
+def exit_code_of(status: int) -> int:
+    """How a command ends whose request was answered with this status."""
+    return _BY_STATUS.get(status, FAILED)
+
+
 # A code may arrive inside a stream, where no status line is left to tell the kind of failure.
 _STATUS_BY_CODE = {
     "insufficient_credits": 402,
@@ -59,7 +65,7 @@ _STATUS_BY_CODE = {
     "no_eligible_endpoints": 404,
 }
 
-_REMEDIES = {
+REMEDIES = {
     "missing_api_key": "gwctl login, or set GWCTL_KEY",
     "invalid_api_key": "gwctl login; gwctl config list --show-origin tells which key is used",
     "key_disabled": "gwctl key enable NAME, with another management key",
@@ -170,7 +176,7 @@ def from_reply(
             )
         return CommandError(
             f"{method} {path} answered {status}",
-            exit_code=_BY_STATUS.get(status, FAILED),
+            exit_code=exit_code_of(status),
             code=f"http_{status}",
             why="the reply is not the gateway's error body",
             do="check that the URL ends in /api/v1: gwctl config get url",
@@ -202,7 +208,7 @@ def from_error(
     message = message[:1].lower() + message[1:] if prefix else message
     return CommandError(
         prefix + message,
-        exit_code=_BY_STATUS.get(status, FAILED),
+        exit_code=exit_code_of(status),
         code=code,
         why=_reason(code, error, metadata, headers or {}),
         do=_remedy(code, message, metadata, method, path),
@@ -246,8 +252,8 @@ def _remedy(code: str, message: str, metadata: Mapping[str, Any], method: str, p
         return "gwctl endpoint list shows what there is; gwctl endpoint add makes one"
     if code == "no_available_endpoint" and "no_credential" in metadata.get("excluded_by", ()):
         return "gwctl doctor shows which key and why; gwctl provider secret PROVIDER sets it"
-    if code in _REMEDIES:
-        return _REMEDIES[code]
+    if code in REMEDIES:
+        return REMEDIES[code]
     if code == "already_exists":
         taken = "that one is taken; choose another"
         return _INSTEAD.get(path, taken) if method == "POST" else taken

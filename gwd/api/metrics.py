@@ -3,9 +3,9 @@
 Labels are routes, codes, reasons and adapters: closed sets, never a key, a user, a session or an organization.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
@@ -27,6 +27,130 @@ from gwd.core.node_clock import STATES
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
 
+class Family(msgspec.Struct, frozen=True):
+    """One family of samples; counters are served with `_total` behind the name. `alert`: when to look."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    text: str
+    labels: tuple[str, ...] = ()
+    alert: str = ""
+
+
+FAMILIES: Final = (
+    Family(
+        "gwd_requests",
+        "counter",
+        "Answers by route and status class",
+        labels=("method", "route", "status"),
+    ),
+    Family(
+        "gwd_refusals",
+        "counter",
+        "Inference requests refused before an upstream was called, by error code",
+        labels=("code",),
+    ),
+    Family(
+        "gwd_auth_failures",
+        "counter",
+        "Requests whose credential was missing, wrong, no longer valid or of the wrong kind",
+        labels=("kind",),
+    ),
+    Family(
+        "gwd_upstream_attempts",
+        "counter",
+        "Upstream calls by how they ended",
+        labels=("adapter", "reason"),
+    ),
+    Family("gwd_first_token_seconds", "histogram", "From a streamed request to its first output"),
+    Family(
+        "gwd_hosted_tools_dropped", "counter", "Hosted tools that clients named and no upstream has"
+    ),
+    Family("gwd_open_reservations", "gauge", "Holds that are neither settled nor released"),
+    Family(
+        "gwd_oldest_reservation_seconds",
+        "gauge",
+        "Age of the oldest open hold",
+        alert="above `[timeouts] total_s` + 60",
+    ),
+    Family(
+        "gwd_settlement_seconds", "histogram", "From the end of an answer to its durable settlement"
+    ),
+    Family(
+        "gwd_estimate_exceeded", "counter", "Answers that cost more than was held", alert="growing"
+    ),
+    Family("gwd_usage_estimated", "counter", "Bills by our own count because the vendor gave none"),
+    Family(
+        "gwd_usage_rejected",
+        "counter",
+        "Bills with our own count because the vendor's was impossible",
+    ),
+    Family(
+        "gwd_prompts_above_bound",
+        "counter",
+        "Bills by a vendor's count of a prompt larger than the request can be",
+        labels=("provider",),
+    ),
+    Family(
+        "gwd_unpriced_extras",
+        "counter",
+        "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
+        alert="growing",
+    ),
+    Family(
+        "gwd_writer_queue",
+        "gauge",
+        "Functions waiting for the writer",
+        alert="above 500 for a minute",
+    ),
+    Family("gwd_writer_batch_size", "histogram", "Functions in one transaction"),
+    Family(
+        "gwd_writer_commit_seconds",
+        "histogram",
+        "One transaction of the writer, its functions and its COMMIT",
+    ),
+    Family("gwd_writer_silence_seconds", "gauge", "Since the writer last answered"),
+    Family(
+        "gwd_invariant_failures",
+        "counter",
+        "Transactions that were undone because an invariant did not hold",
+        alert="above 0",
+    ),
+    Family(
+        "gwd_alerts_left_out",
+        "counter",
+        "Alerts and top-ups that failed beside a charge that was kept",
+        alert="above 0",
+    ),
+    Family("gwd_wal_bytes", "gauge", "Size of the write-ahead log"),
+    Family("gwd_disk_free_bytes", "gauge", "Free space beside the database", alert="below 1 GiB"),
+    Family(
+        "gwd_loop_lag_seconds", "histogram", "How late the event loop was, four samples a second"
+    ),
+    Family("gwd_in_flight", "gauge", "Inference requests under way"),
+    Family("gwd_connections", "gauge", "Open client connections"),
+    Family(
+        "gwd_connections_cut",
+        "counter",
+        "Connections refused or ended by the HTTP front",
+        labels=("reason",),
+    ),
+    Family("gwd_heads_refused", "counter", "Requests that were no strict HTTP", labels=("reason",)),
+    Family("gwd_ready", "gauge", "1 when /readyz answers 200", alert="0 for a minute"),
+    Family("gwd_quarantine", "gauge", "1 when the ledger was found not to add up", alert="above 0"),
+    Family(
+        "gwd_clock_doubted",
+        "gauge",
+        "1 when the machine's clock is in doubt, 2 when it is not followed at all",
+        alert="above 0",
+    ),
+    Family("gwd_uptime_seconds", "gauge", "Since the node started"),
+    Family("gwd_build_info", "gauge", "The version", labels=("version",)),
+)
+"""Everything this node says of itself; a family that is not here cannot be served."""
+_BY_NAME: Final = {family.name: family for family in FAMILIES}
+
+
 class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be looked up for a scrape."""
 
@@ -43,7 +167,7 @@ async def render(node: Node) -> bytes:
         now_us=node.clock.now_us(),
     )
     page = generate_latest(_NodeCollector(node, observed))
-    return page + generate_latest(_PROCESS)
+    return page + generate_latest(PROCESS)
 
 
 class _NodeCollector(Collector):
@@ -62,108 +186,85 @@ class _NodeCollector(Collector):
 
     def _store(self) -> Iterator[Metric]:
         store, vitals = self._node.store, self._node.vitals
-        yield _gauge("gwd_writer_queue", "Functions waiting for the writer", store.queued)
-        yield _histogram(
-            "gwd_writer_batch_size", "Functions in one transaction", store.counters.batch
-        )
+        yield _gauge("gwd_writer_queue", store.queued)
+        yield _histogram("gwd_writer_batch_size", store.counters.batch)
         yield _histogram(
             "gwd_writer_commit_seconds",
-            "One transaction of the writer, its functions and its COMMIT",
             store.counters.commit,
         )
         yield _gauge(
             "gwd_writer_silence_seconds",
-            "Since the writer last answered",
             max(0.0, self._node.clock.monotonic_s() - vitals.writer_seen_s),
         )
         yield _counter(
             "gwd_invariant_failures",
-            "Transactions that were undone because an invariant did not hold",
             store.counters.invariant_failures,
         )
         yield _counter(
             "gwd_alerts_left_out",
-            "Alerts and top-ups that failed beside a charge that was kept",
             store.tolerated,
         )
-        yield _gauge("gwd_wal_bytes", "Size of the write-ahead log", self._observed.wal_bytes)
-        yield _gauge(
-            "gwd_disk_free_bytes", "Free space beside the database", vitals.disk_free_bytes
-        )
+        yield _gauge("gwd_wal_bytes", self._observed.wal_bytes)
+        yield _gauge("gwd_disk_free_bytes", vitals.disk_free_bytes)
 
     def _state(self) -> Iterator[Metric]:
         node = self._node
         yield _histogram(
-            "gwd_loop_lag_seconds", "How late the event loop was, four samples a second",
+            "gwd_loop_lag_seconds",
             node.vitals.loop_lag,
-        )  # fmt: skip
-        yield _gauge("gwd_in_flight", "Inference requests under way", len(node.line.live))
-        yield _gauge("gwd_connections", "Open client connections", node.counters.connections)
+        )
+        yield _gauge("gwd_in_flight", len(node.line.live))
+        yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(
             "gwd_connections_cut",
-            "Connections refused or ended by the HTTP front",
-            "reason",
             node.counters.connections_cut,
         )
         yield _labelled(
             "gwd_heads_refused",
-            "Requests that were no strict HTTP",
-            "reason",
             node.counters.heads_refused,
         )
-        yield _gauge("gwd_ready", "1 when /readyz answers 200", int(unready(node) is None))
+        yield _gauge("gwd_ready", int(unready(node) is None))
         yield _gauge(
             "gwd_quarantine",
-            "1 when the ledger was found not to add up",
             int(node.status.quarantine is not None),
         )
         yield _gauge(
             "gwd_clock_doubted",
-            "1 when the machine's clock is in doubt, 2 when it is not followed at all",
             STATES.index(node.clock.standing().state),
         )
         yield _gauge(
             "gwd_uptime_seconds",
-            "Since the node started",
             max(0, self._observed.now_us - node.status.started_us) / US_PER_S,
         )
-        about = GaugeMetricFamily("gwd_build_info", "The version", labels=["version"])
+        build = _BY_NAME["gwd_build_info"]
+        about = GaugeMetricFamily(build.name, build.text, labels=build.labels)
         about.add_metric([__version__], 1)
         yield about
 
 
 def _traffic(counters: Counters) -> Iterator[Metric]:
-    requests = CounterMetricFamily(
-        "gwd_requests", "Answers by route and status class", labels=["method", "route", "status"]
+    yield _tuples(
+        "gwd_requests",
+        [
+            ((method, route, f"{digit}xx"), count)
+            for (method, route, digit), count in _by_route(counters.requests).items()
+        ],
     )
-    for (method, route, digit), count in _by_route(counters.requests).items():
-        requests.add_metric([method, route, f"{digit}xx"], count)
-    yield requests
     yield _labelled(
         "gwd_refusals",
-        "Inference requests refused before an upstream was called, by error code",
-        "code",
         counters.refusals,
     )
     yield _labelled(
         "gwd_auth_failures",
-        "Requests whose credential was missing, wrong, no longer valid or of the wrong kind",
-        "kind",
         counters.auth_failures,
     )
-    attempts = CounterMetricFamily(
-        "gwd_upstream_attempts", "Upstream calls by how they ended", labels=["adapter", "reason"]
-    )
-    for (adapter, reason), count in list(counters.attempts.items()):
-        attempts.add_metric([adapter, reason], count)
-    yield attempts
+    yield _tuples("gwd_upstream_attempts", list(counters.attempts.items()))
     yield _histogram(
-        "gwd_first_token_seconds", "From a streamed request to its first output",
+        "gwd_first_token_seconds",
         counters.first_token,
-    )  # fmt: skip
+    )
     yield _counter(
         "gwd_hosted_tools_dropped",
-        "Hosted tools that clients named and no upstream has",
         counters.hosted_tools_dropped,
     )
 
@@ -171,40 +272,30 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
 def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
     holds = observed.holds
     age_us = observed.now_us - holds.oldest_us if holds.oldest_us is not None else 0
-    yield _gauge(
-        "gwd_open_reservations", "Holds that are neither settled nor released", holds.count
-    )
+    yield _gauge("gwd_open_reservations", holds.count)
     yield _gauge(
         "gwd_oldest_reservation_seconds",
-        "Age of the oldest open hold",
         max(0, age_us) / US_PER_S,
     )
     yield _histogram(
-        "gwd_settlement_seconds", "From the end of an answer to its durable settlement",
+        "gwd_settlement_seconds",
         counters.settlement,
-    )  # fmt: skip
-    yield _counter(
-        "gwd_estimate_exceeded", "Answers that cost more than was held", counters.estimates_exceeded
     )
+    yield _counter("gwd_estimate_exceeded", counters.estimates_exceeded)
     yield _counter(
         "gwd_usage_estimated",
-        "Bills by our own count because the vendor gave none",
         counters.usage_estimated,
     )
     yield _counter(
         "gwd_usage_rejected",
-        "Bills with our own count because the vendor's was impossible",
         counters.usage_rejected,
     )
     yield _labelled(
         "gwd_prompts_above_bound",
-        "Bills by a vendor's count of a prompt larger than the request can be",
-        "provider",
         counters.prompts_above_bound,
     )
     yield _counter(
         "gwd_unpriced_extras",
-        "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
         counters.unpriced_extras,
     )
 
@@ -223,26 +314,32 @@ def _by_route(
     return merged
 
 
-def _counter(name: str, text: str, value: float) -> Metric:
-    return CounterMetricFamily(name, text, value=value)
+def _counter(name: str, value: float) -> Metric:
+    return CounterMetricFamily(name, _BY_NAME[name].text, value=value)
 
 
-def _gauge(name: str, text: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, text, value=value)
+def _gauge(name: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, _BY_NAME[name].text, value=value)
 
 
-def _labelled(name: str, text: str, label: str, values: Mapping[str, int]) -> Metric:
-    family = CounterMetricFamily(name, text, labels=[label])
-    for value, count in list(values.items()):
-        family.add_metric([value], count)
-    return family
+def _labelled(name: str, values: Mapping[str, int]) -> Metric:
+    return _tuples(name, [((value,), count) for value, count in list(values.items())])
 
 
-def _histogram(name: str, text: str, histogram: Histogram) -> Metric:
+def _tuples(name: str, values: Iterable[tuple[tuple[str, ...], int]]) -> Metric:
+    family = _BY_NAME[name]
+    counter = CounterMetricFamily(name, family.text, labels=family.labels)
+    for labels, count in values:
+        counter.add_metric(labels, count)
+    return counter
+
+
+def _histogram(name: str, histogram: Histogram) -> Metric:
     running, buckets = 0, []
     for bound, count in zip((*histogram.bounds, float("inf")), histogram.counts, strict=True):
         running += count
         buckets.append(("+Inf" if bound == float("inf") else str(bound), float(running)))
+    text = _BY_NAME[name].text
     return HistogramMetricFamily(name, text, buckets=buckets, sum_value=histogram.total)
 
 
@@ -253,5 +350,5 @@ def _size(path: str) -> int:
         return 0
 
 
-_PROCESS: Final = CollectorRegistry()
-ProcessCollector(registry=_PROCESS)
+PROCESS: Final = CollectorRegistry()
+ProcessCollector(registry=PROCESS)

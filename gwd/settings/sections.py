@@ -212,7 +212,7 @@ def as_toml(*, commented: bool) -> str:
     for section, kind in SECTIONS.items():
         lines += ["", f"# {kind.__doc__}", f"[{section}]"]
         for key, field in fields_of(section).items():
-            lines.append(f"# {_description(field)}")
+            lines.append(f"# {description_of(field)}")
             lines.append(f"{'# ' if commented else ''}{key} = {as_toml_value(field.default)}")
     return "\n".join(lines) + "\n"
 
@@ -235,6 +235,6 @@ def as_toml_value(value: Any) -> str:
             return str(value)
 
 
-def _description(field: msgspec.structs.FieldInfo) -> str:
+def description_of(field: msgspec.structs.FieldInfo) -> str:
     texts = [item.description for item in get_args(field.type) if isinstance(item, Meta)]
     return next(text for text in texts if text)

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
+from gwd.api.metrics import FAMILIES
 from gwd.core.vitals import GIB, TOO_LITTLE_BYTES
 from gwd.demo import Behaviour
 from gwd.jobs import disk
@@ -54,6 +55,16 @@ async def scraped(node: RunningNode) -> Samples:
 
 def value(samples: Samples, name: str, **labels: str) -> float:
     return samples.get((name, frozenset(labels.items())), 0.0)
+
+
+async def test_what_is_served_is_what_the_table_of_families_says(running: RunningNode) -> None:
+    page = (await get(running.port, "/metrics")).text
+    found = {
+        family.name: (family.type, family.documentation)
+        for family in text_string_to_metric_families(page)
+        if family.name.startswith("gwd_")
+    }
+    assert found == {family.name: (family.kind, family.text) for family in FAMILIES}
 
 
 async def test_a_served_request_is_counted_once_in_each_place(gateway: Gateway) -> None:

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ MAX_LINES = 420
 
 # Each with the reason why it is one duty although it is long.
 LONG_FILES = {
+    "gwd/core/errors.py": "every code of an error, with its cause and its remedy",
     "gwd/__main__.py": "every command of the node with its arguments and its help",
     "gwd/wiring.py": "the node put together and taken apart",
     "gwd/pipeline/inference.py": "one generation, from its admission to its last byte",
@@ -34,7 +36,7 @@ PLACES_OF_LIBRARIES = {
 
 
 def sources() -> Iterator[Path]:
-    for folder in ("gwd", "gwctl", "tests"):
+    for folder in ("gwd", "gwctl", "tests", "tools"):
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
@@ -58,7 +60,7 @@ def test_a_library_is_used_in_its_place_only(library):
     used = {
         path.relative_to(ROOT).as_posix()
         for path in sources()
-        if not path.is_relative_to(ROOT / "tests")
+        if path.is_relative_to(ROOT / "gwd") or path.is_relative_to(ROOT / "gwctl")
         for name in imports(path)
         if name.split(".")[0] == library
     }
@@ -92,13 +94,33 @@ def test_every_room_says_what_it_owns():
         assert missing == [], f"{path.parent.name} does not say {missing}"
 
 
-def test_the_map_of_the_readme_has_every_room_and_no_other():
-    readme = (ROOT / "README.md").read_text("utf-8")
+def map_of_rooms() -> str:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    return page.split("## The rooms", 1)[1].split("\n## ", 1)[0]
+
+
+def test_the_map_has_every_room_and_no_other():
     rooms = sorted(path.parent.name for path in (ROOT / "gwd").glob("*/__init__.py"))
-    tree = readme.split("## The rooms", 1)[1].split("## Words", 1)[0]
-    assert sorted(re.findall(r"^  (\w+)/ ", tree, re.MULTILINE)) == rooms
+    assert sorted(re.findall(r"^  (\w+)/ ", map_of_rooms(), re.MULTILINE)) == rooms
     inner = sorted(path.parent.name for path in (ROOT / "gwd/pipeline").glob("*/__init__.py"))
-    assert sorted(re.findall(r"^    (\w+)/ ", tree, re.MULTILINE)) == inner
+    assert sorted(re.findall(r"^    (\w+)/ ", map_of_rooms(), re.MULTILINE)) == inner
+
+
+@pytest.mark.parametrize(("container", "indent"), [("gwd", 2), ("gwd.pipeline", 4)])
+def test_the_map_has_the_order_of_the_floors(container, indent):
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    [layers] = [c["layers"] for c in contracts if c.get("containers") == [container]]
+    floor = {
+        name.strip("() ").removesuffix(".py"): number
+        for number, layer in enumerate(layers)
+        for name in re.split(r"[|:]", layer)
+    }
+    names = re.findall(rf"^ {{{indent}}}(\w+)(?:/|\.py) ", map_of_rooms(), re.MULTILINE)
+    floors = [floor[name] for name in names if name in floor]
+    assert floors
+    assert floors == sorted(floors)
 
 
 @pytest.mark.parametrize("noun", [
@@ -106,7 +128,7 @@ def test_the_map_of_the_readme_has_every_room_and_no_other():
     "generation", "attempt", "refusal", "fault", "lot", "entry", "reservation", "reserve", "settle",
     "release", "window", "period", "destination", "alert", "delivery", "receipt",
 ])  # fmt: skip
-def test_the_word_list_of_the_readme_explains_every_noun(noun):
-    readme = (ROOT / "README.md").read_text("utf-8")
-    table = readme.split("## Words", 1)[1].split("\n## ", 1)[0]
+def test_the_word_list_explains_every_noun(noun):
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = page.split("## Words", 1)[1].split("\n## ", 1)[0]
     assert re.search(rf"\*\*[^|]*\b{noun}\b[^|]*\*\*", table), noun

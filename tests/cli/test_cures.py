@@ -345,7 +345,7 @@ async def test_every_cure_is_tried_where_it_is_told(gwctl: Gwctl, node: Gateway)
                 wrong.append((situation.code, "is not cured", again))
     assert not wrong
     tried = {situation.code for situation in SITUATIONS} | NOT_RUN.keys()
-    assert errors._REMEDIES.keys() - tried == {"missing_api_key"}  # gwctl says not_logged_in first
+    assert errors.REMEDIES.keys() - tried == {"missing_api_key"}  # gwctl says not_logged_in first
 
 
 async def _special(node: Gateway, code: str, fills: dict[str, str]) -> None:

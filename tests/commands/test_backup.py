@@ -192,11 +192,11 @@ def test_a_ring_that_cannot_be_read_leaves_the_copy_too(gwd, made, tmp_path):
     assert (tmp_path / "copy.db").is_file()
 
 
-def test_the_lines_of_the_readme_leave_a_node_whose_commands_work(gwd, made, tmp_path):
+def test_the_lines_of_the_page_leave_a_node_whose_commands_work(gwd, made, tmp_path):
     node, ring = tmp_path / "node", tmp_path / "ring.json"
     (node / "keyring.json").rename(ring)
-    readme = (ROOT / "README.md").read_text()
-    line = next(line for line in readme.splitlines() if "sed -i" in line).removeprefix("sudo ")
+    page = (ROOT / "docs" / "operations.md").read_text()
+    line = next(line for line in page.splitlines() if "sed -i" in line).removeprefix("sudo ")
     line = line.replace("/etc/gwd/keyring.json", str(ring)).replace("/var/lib/gwd", str(node))
     subprocess.run(["sh", "-c", line], check=True)
     for words in (("check",), ("backup", "c.db"), ("restore", "c.db", "--yes")):

@@ -1,0 +1,1 @@
+"""What is used to work on the project and is not installed with it."""

@@ -1,0 +1,14 @@
+"""Every generated page: a new one is one line here."""
+
+from tools.pages import commands_page, errors, manual, metrics, settings
+
+
+def pages() -> dict[str, str]:
+    """Path of each page, from the root of the project, and its text."""
+    return {
+        "docs/settings.md": settings.page(),
+        "docs/errors.md": errors.page(),
+        "docs/metrics.md": metrics.page(),
+        "docs/gwctl.md": commands_page.page(),
+        **{f"docs/man/{name}": text for name, text in manual.pages().items()},
+    }

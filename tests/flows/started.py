@@ -17,7 +17,7 @@ from tests.vendor import StrictVendor
 class Started:
     """A node that a test stops and starts again, with its vendor."""
 
-    def __init__(self, nodes: Nodes, vendor: SimulatedVendor, management_key: str) -> None:
+    def __init__(self, nodes: Nodes, vendor: StrictVendor, management_key: str) -> None:
         self.nodes = nodes
         self.vendor = vendor
         self.management_key = management_key
@@ -35,13 +35,13 @@ class Started:
 
 
 @pytest.fixture
-async def vendor() -> AsyncIterator[SimulatedVendor]:
+async def vendor() -> AsyncIterator[StrictVendor]:
     async with StrictVendor() as made:
         yield made
 
 
 @pytest.fixture
-def started(tmp_path: Path, vendor: SimulatedVendor) -> Started:
+def started(tmp_path: Path, vendor: StrictVendor) -> Started:
     nodes = Nodes(tmp_path)
     return Started(nodes, vendor, nodes.init())
 

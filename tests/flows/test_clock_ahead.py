@@ -140,7 +140,7 @@ async def test_the_operators_word_ends_a_doubt_at_once_and_is_on_record(
 class Life:
     """One node on one set of files, started again and again, each time with its clock elsewhere."""
 
-    def __init__(self, directory: Path, vendor: SimulatedVendor) -> None:
+    def __init__(self, directory: Path, vendor: StrictVendor) -> None:
         self.clock = MovableClock(NOON)
         self._nodes = Nodes(directory)
         self._vendor = vendor

@@ -117,9 +117,13 @@ async def parsed_body(
     """The body, unpacked and parsed; a large one beside the event loop. Raises InvalidRequest and its kin."""
     beside, max_bytes = node.line.beside, node.settings.limits.request_body_max_bytes
     size = max_bytes if "content-encoding" in request.headers else len(request.body)
-    body = await beside.run(size, unpacked, request.body, request.headers, max_bytes=max_bytes)
+
+    def read() -> T:
+        body = unpacked(request.body, request.headers, max_bytes=max_bytes)
+        return parse(body, request.headers)
+
     try:
-        return await beside.run(len(body), parse, body, request.headers)
+        return await beside.run(size, read)
     except RecursionError:
         raise InvalidRequest("the body is nested too deeply") from None
 

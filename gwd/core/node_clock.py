@@ -20,10 +20,9 @@ from gwd.core.clock import US_PER_DAY, US_PER_S, Clock
 FAR_US: Final = 7 * US_PER_DAY
 SMALL_US: Final = 300 * US_PER_S
 LASTING_S: Final = 3_600.0
-FRESH_S: Final = 1.0
-"""For so long a look at both clocks is good for, as long as the wall clock goes on from it as time does."""
+_FRESH_US: Final = US_PER_S
+"""A wall clock that has gone on by no more than this since it was last judged is not judged anew."""
 
-_FRESH_US: Final = int(FRESH_S * US_PER_S)
 _LASTING_US: Final = int(LASTING_S * US_PER_S)
 
 State = Literal["ok", "doubted", "held"]
@@ -51,7 +50,7 @@ class NodeClock:
     def __init__(self, machine: Clock, last_us: int | None = None) -> None:
         self._wall_us = machine.now_us
         self.monotonic_s = machine.monotonic_s
-        self._looked_us, self._fresh_until_s = 0, 0.0
+        self._agreed_us = 0  # when both readings were last found to be the machine's time
         wall_us, run_us = self._look()
         start_us = (wall_us if last_us is None else last_us) - run_us
         self._used = _Hand(FAR_US, 0, start_us, run_us)
@@ -64,22 +63,16 @@ class NodeClock:
     def now_us(self) -> int:
         """Microseconds since 1970 UTC as the node believes them; may step back by less than FAR_US."""
         wall_us = self._wall_us()
-        if (
-            0 <= wall_us - self._looked_us <= _FRESH_US
-            and self.monotonic_s() <= self._fresh_until_s
-        ):
+        if 0 <= wall_us - self._agreed_us <= _FRESH_US:
             return wall_us
-        wall_us, run_us = self._look()
-        self._due.look(wall_us, run_us)
-        used_us = self._used.look(wall_us, run_us)
-        if used_us == wall_us:
-            self._looked_us, self._fresh_until_s = wall_us, run_us / US_PER_S + FRESH_S
-        return used_us
+        return self._judge()[0]
 
     def due_us(self) -> int:
         """The time by which what cannot be undone may be done; never later than `now_us` or the machine's clock."""
-        wall_us, run_us = self._look()
-        return min(self._due.look(wall_us, run_us), self._used.look(wall_us, run_us), wall_us)
+        wall_us = self._wall_us()
+        if 0 <= wall_us - self._agreed_us <= _FRESH_US:
+            return wall_us
+        return self._judge()[1]
 
     def accept(self) -> None:
         """The machine's clock is right as it is now."""
@@ -108,6 +101,14 @@ class NodeClock:
             until_us=wall_us + left_us,
             left_s=-(-left_us // US_PER_S),
         )
+
+    def _judge(self) -> tuple[int, int]:
+        """Both readings, by both of the machine's clocks."""
+        wall_us, run_us = self._look()
+        used_us, due_us = self._used.look(wall_us, run_us), self._due.look(wall_us, run_us)
+        if used_us == due_us == wall_us:
+            self._agreed_us = wall_us
+        return used_us, min(due_us, used_us, wall_us)
 
     def _look(self) -> tuple[int, int]:
         """The wall clock and the monotonic one, in microseconds."""

@@ -123,7 +123,10 @@ class Generation:
         try:
             demand = await line.beside.run(request.body_bytes, measure, request)
             admitted, planned = await self._admit(demand)
-            self._outcome = msgspec.structs.replace(self._outcome, passed_over=planned.passed_over)
+            if planned.passed_over:
+                self._outcome = msgspec.structs.replace(
+                    self._outcome, passed_over=planned.passed_over
+                )
             if isinstance(admitted, Refused):
                 self._on_record = True
                 error = admitted.error

@@ -67,16 +67,17 @@ def cost(
     rates = rates_for(price, usage.input_total)
     times = multiple_of([factor.millionths for factor in applied.factors.values()])
     searches_nano = applied.searches * (price.web_search_nano or 0)
+    nano = nano_from_pico if times is _ONCE else times.nano
     parts = Cost(
-        prompt_nano=times.nano(usage.input * rates.prompt_pico) + usage.images * price.image_nano,
-        cache_read_nano=times.nano(usage.cache_read * rates.cache_read_pico),
+        prompt_nano=nano(usage.input * rates.prompt_pico) + usage.images * price.image_nano,
+        cache_read_nano=nano(usage.cache_read * rates.cache_read_pico),
         # The two kinds of cache writes are one class and are rounded together.
-        cache_write_nano=times.nano(
+        cache_write_nano=nano(
             usage.cache_write_5m * rates.cache_write_5m_pico
             + usage.cache_write_1h * rates.cache_write_1h_pico
         ),
-        completion_nano=times.nano(usage.output * rates.completion_pico),
-        reasoning_nano=times.nano(usage.reasoning * rates.reasoning_pico),
+        completion_nano=nano(usage.output * rates.completion_pico),
+        reasoning_nano=nano(usage.reasoning * rates.reasoning_pico),
         request_fee_nano=price.request_nano,
         web_search_nano=searches_nano,
         insured=insured,

@@ -144,7 +144,7 @@ def applied(given: Given | None, price: Price, adapter: str, sold: Sold) -> Appl
 
 def unpriced(given: Given | None, price: Price, adapter: str, sold: Sold) -> bool:
     """Whether the vendor says it gave something dearer than the list price that nobody is billed for."""
-    if given is None:
+    if given is None or (not given.searches and _costs_nothing(given.values)):
         return False
     billed = applied(given, price, adapter, sold)
     if (given.searches or 0) > billed.searches:
@@ -155,6 +155,10 @@ def unpriced(given: Given | None, price: Price, adapter: str, sold: Sold) -> boo
         and word not in price.modifiers.get(field, {})
         for field, word in given.values.items()
     )
+
+
+def _costs_nothing(values: Mapping[str, str]) -> bool:
+    return all(word in AT_LIST_PRICE.get(field, ()) for field, word in values.items())
 
 
 def _given(field: str, word: str | None, sent: str | None, factors: Mapping[str, int]) -> Factor:

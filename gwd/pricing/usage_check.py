@@ -12,7 +12,7 @@ import msgspec
 
 from gwd.core.extras import fills_prompt
 from gwd.core.target import Target
-from gwd.core.usage import MAX_COUNT, Usage, is_count
+from gwd.core.usage import MAX_COUNT, Usage
 from gwd.pricing.hold import Demand, caps_all, longest_answer
 
 CAP_SLACK: Final = 64
@@ -91,14 +91,20 @@ def cut_answer(answer: tuple[int, int], ceiling: int) -> tuple[int, int]:
 
 def believes_prompt(said: Usage, limits: Limits) -> bool:
     """Whether a reported prompt can be: its classes are counts and fill no more than the context."""
-    classes = (said.input, said.cache_read, said.cache_write_5m, said.cache_write_1h)
-    return all(map(is_count, classes)) and said.input_total <= limits.prompt
+    fresh, read, short, long = (
+        said.input, said.cache_read, said.cache_write_5m, said.cache_write_1h,
+    )  # fmt: skip
+    if not (type(fresh) is type(read) is type(short) is type(long) is int):
+        return False
+    return min(fresh, read, short, long) >= 0 and fresh + read + short + long <= limits.prompt
 
 
 def _believes_answer(said: Usage, limits: Limits) -> bool:
     ceiling = limits.output_beside if said.reasoning_beside else limits.output
-    counts = is_count(said.output) and is_count(said.reasoning)
-    return counts and said.output_total <= ceiling
+    text, thought = said.output, said.reasoning
+    return (
+        type(text) is type(thought) is int and min(text, thought) >= 0 and text + thought <= ceiling
+    )
 
 
 def _with_prompt(said: Usage, limits: Limits, estimate: int) -> Usage:

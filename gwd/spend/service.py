@@ -1,6 +1,7 @@
 """Counters of what was charged: add at settlement, total over a window's current period."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from gwd.core.clock import US_PER_DAY
@@ -13,10 +14,11 @@ LIFETIME_DAY: Final = 0
 Sums = dict[tuple[Window, int], tuple[int, int]]
 
 _ADD: Final = (
-    "INSERT INTO spend (scope_id, day, charged_nano, byok_nano) VALUES (?1, ?2, ?3, ?4), (?1, 0, ?3, ?4)"
+    "INSERT INTO spend (scope_id, day, charged_nano, byok_nano) VALUES {}"
     " ON CONFLICT (scope_id, day) DO UPDATE SET charged_nano = charged_nano + excluded.charged_nano,"
     " byok_nano = byok_nano + excluded.byok_nano"
 )
+_ROWS: Final = "(?{0}, ?1, ?2, ?3), (?{0}, 0, ?2, ?3)"
 _SINCE: Final = (
     "SELECT COALESCE(SUM(charged_nano), 0), COALESCE(SUM(byok_nano), 0) FROM spend"
     " WHERE scope_id = ? AND day >= ?"
@@ -41,12 +43,18 @@ def add(
     day = day_of(at_us)
     assert day > LIFETIME_DAY
     firsts = {window: first_day(window, at_us) for window in WINDOWS}
+    connection.execute(_adding(len(spend_ids)), (day, charged_nano, byok_nano, *spend_ids))
     for spend_id in spend_ids:
-        connection.execute(_ADD, (spend_id, day, charged_nano, byok_nano))
         sums: Sums = connection.recall(("spend", spend_id), _no_sums)
         for (window, first), (charged_before, byok_before) in sums.items():
             if first == firsts[window]:
                 sums[window, first] = (charged_before + charged_nano, byok_before + byok_nano)
+
+
+@cache
+def _adding(scopes: int) -> str:
+    """The statement that adds to the day and the lifetime of so many scopes, no two the same."""
+    return _ADD.format(", ".join(_ROWS.format(4 + place) for place in range(scopes)))
 
 
 def total_nano(

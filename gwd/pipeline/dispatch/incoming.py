@@ -87,13 +87,19 @@ class Incoming:
         return self._adapter.decode(body, self._request, self._planned.target)
 
     async def take_whole(self, events: list[Event], size: int) -> None:
-        """The events of a whole answer of `size` bytes."""
+        """The events of a whole answer of `size` bytes. One that failed gives the client nothing."""
         self._received.size = size
-        await self.take(events, None)
+        failed = self._note(events)
+        if failed is not None:
+            raise Broken(failed.fault)
+        if any(type(event) in OUTPUT_EVENTS for event in events):
+            self._begin()
+            self._received.last_output_s = self._received.first_output_s
+            await self._emit(events)
         if not self.ended:
             raise UndecodableError("it has no end")
 
-    async def take(self, events: list[Event], decoder: StreamDecoder | None) -> None:
+    async def take(self, events: list[Event], decoder: StreamDecoder) -> None:
         """Note what the events say and pass them on; the first output opens the sink.
 
         Raises Broken for a `Failed`: what came before it has been passed on if output had begun.
@@ -101,11 +107,9 @@ class Incoming:
         if not events:
             return
         failed = self._note(events)
-        if failed is not None and decoder is None:
-            raise Broken(failed.fault)  # a whole answer that failed gave the client nothing
-        if decoder is not None and decoder.usage is not None:
-            self._received.reported = decoder.usage
-        if decoder is not None and decoder.given is not None:
+        if (usage := decoder.usage) is not None:
+            self._received.reported = usage
+        if decoder.given is not None:
             self._received.given = decoder.given
         if failed is not None:
             events = [event for event in events if not isinstance(event, Failed)]

@@ -129,6 +129,8 @@ class _Found(msgspec.Struct, frozen=True):
 def _resting_last(found: list[_Found]) -> tuple[Planned, ...]:
     """What rests is tried behind all that is awake, the soonest end first: a rest only orders."""
     awake = [each.planned for each in found if each.rests_until_s is None]
+    if len(awake) == len(found):
+        return tuple(awake[:MAX_TARGETS])
     resting = [(each.rests_until_s, each.planned) for each in found if each.rests_until_s]
     resting.sort(key=lambda pair: pair[0])
     # Places are kept for them: where everything awake fails, they are all that is left.

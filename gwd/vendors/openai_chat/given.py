@@ -12,7 +12,7 @@ _COUNTS: Final = ("num_search_queries", "web_search_requests")
 def given_of(before: Given | None, tier: object, usage: object) -> Given | None:
     """What is known when a chunk has said this; the last word of each counts."""
     word = tier.lower() if isinstance(tier, str) and tier else None
-    searches = _searches(usage)
+    searches = None if usage is None else _searches(usage)
     if word is None and searches is None:
         return before
     known = before or Given()

@@ -54,6 +54,8 @@ class Pairs:
 
 def joined_turns(messages: Sequence[Message]) -> list[Message]:
     """The messages, with neighbours of the assistant made one where calls are among them: results must follow calls."""
+    if not has_tool_parts(messages):
+        return list(messages)
     joined: list[Message] = []
     run: list[Message] = []
     has_calls = False
@@ -70,6 +72,15 @@ def joined_turns(messages: Sequence[Message]) -> list[Message]:
         run.append(message)
         has_calls = has_calls or calls
     return joined + _one(run)
+
+
+def has_tool_parts(messages: Sequence[Message]) -> bool:
+    """Whether there are calls or results anywhere."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolCallPart | ToolResultPart):
+                return True
+    return False
 
 
 def is_users_own(message: Message) -> bool:

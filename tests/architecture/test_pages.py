@@ -229,3 +229,22 @@ def test_commands_that_are_said_not_to_be_answered_are_not():
     ]
     assert found == []
     assert all(any(path.startswith(name) for path in COMMANDS) for name in NOT_ANSWERED)
+
+
+def test_contributing_names_every_file_that_a_field_of_a_key_touches():
+    """Shown by a field that decides nothing: where it stands is where the next one will have to stand."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    part = text.split("## Add a field on a key", 1)[1].split("\n## ", 1)[0]
+    places = [
+        ROOT / "gwd" / "keys",
+        ROOT / "gwctl" / "commands" / "key.py",
+        ROOT / "gwctl" / "desired.py",
+    ]
+    touched = [
+        name(path)
+        for place in places
+        for path in ([place] if place.is_file() else sorted(place.glob("*.py")))
+        if "external_user" in path.read_text("utf-8")
+    ]
+    assert [path for path in touched if path not in part] == []
+    assert len(touched) >= 4

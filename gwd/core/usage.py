@@ -19,11 +19,6 @@ MAX_COUNT: Final = 10_000_000
 Side = Literal["input", "output"]
 
 
-def is_count(value: object) -> bool:
-    """Whether it is a number of tokens or calls that one answer can have."""
-    return type(value) is int and 0 <= value <= MAX_COUNT
-
-
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Disjoint token classes of one answer; `images` counts input images, not tokens.
 

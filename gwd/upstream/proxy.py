@@ -10,7 +10,7 @@ import base64
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import httptools
@@ -50,7 +50,7 @@ class Proxy:
             raise _fault("has a name that could not be resolved") from None
         except (OSError, ValueError):
             raise _fault("could not be reached") from None
-        return cast("asyncio.Transport", transport)
+        return transport
 
     async def tunnel(self, authority: str) -> asyncio.Transport:
         """A connection that the proxy has joined to `host:port`. Raises UpstreamFault."""

@@ -57,7 +57,7 @@ from gwd.store.connection import require
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
 from gwd.upstream.base import Timeouts, Upstream
-from gwd.upstream.clients import client_for
+from gwd.upstream.http_client import HttpClient
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
 from gwd.vendors.base import Adapter
 
@@ -214,7 +214,7 @@ class RunningNode:
             drain_s=settings.timeouts.drain_s,
         )
         upstream = settings.upstream
-        self._upstream = client_for(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
+        self._upstream = HttpClient(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
         state = PlanningState(
             store=store,
             vault=vault,

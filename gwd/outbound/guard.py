@@ -10,7 +10,6 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import httpx
 import msgspec
 
 from gwd.core.errors import InvalidValue
@@ -76,7 +75,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """A URL whose host was resolved and judged: connect to one of `addresses`, say `host` in TLS and Host."""
 
-    url: httpx.URL
+    url: str
     host: str
     port: int
     addresses: tuple[str, ...]
@@ -92,7 +91,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
 async def route(url: str, rules: Rules, resolver: Resolve = resolve) -> Route:
     """Parse, resolve once, judge every answer. Raises AddressRefused."""
-    parsed, host, port = _parsed(url)
+    scheme, host, port = _parsed(url)
     try:
         async with asyncio.timeout(RESOLVE_TIMEOUT_S):
             answers = await resolver(host, port)
@@ -101,10 +100,8 @@ async def route(url: str, rules: Rules, resolver: Resolve = resolve) -> Route:
     addresses = [_address(answer) for answer in answers]
     if not addresses:
         raise AddressRefused(f"{host} does not resolve")
-    _judge(parsed, host, port, addresses, rules)
-    return Route(
-        url=parsed, host=host, port=port, addresses=tuple(dict.fromkeys(map(str, addresses)))
-    )
+    _judge(scheme, host, port, addresses, rules)
+    return Route(url=url, host=host, port=port, addresses=tuple(dict.fromkeys(map(str, addresses))))
 
 
 async def check_url(url: str, rules: Rules, *, param: str, resolver: Resolve = resolve) -> None:
@@ -121,10 +118,10 @@ def check_literal(url: str, rules: Rules, *, param: str) -> None:
     Raises InvalidValue naming `param`.
     """
     try:
-        parsed, host, port = _parsed(url)
+        scheme, host, port = _parsed(url)
         address = written_out(host)
         if address is not None:
-            _judge(parsed, host, port, [_plain(address)], rules)
+            _judge(scheme, host, port, [_plain(address)], rules)
     except AddressRefused as refused:
         raise InvalidValue(f"{param}: {refused}", param=param) from None
 
@@ -139,9 +136,9 @@ def allowed(address: Address, port: int, rules: Rules) -> bool:
     return not _inside(plain, _FORBIDDEN)
 
 
-def _judge(parsed: httpx.URL, host: str, port: int, addresses: list[Address], rules: Rules) -> None:
+def _judge(scheme: str, host: str, port: int, addresses: list[Address], rules: Rules) -> None:
     inside = all(_inside(address, rules.allow_networks) for address in addresses)
-    if parsed.scheme == "http" and not (inside and rules.allow_http):
+    if scheme == "http" and not (inside and rules.allow_http):
         raise AddressRefused("only https addresses may be called")
     if port not in PORTS and not inside:
         raise AddressRefused(f"port {port} may not be called; use 443 or 8443")
@@ -152,7 +149,10 @@ def _judge(parsed: httpx.URL, host: str, port: int, addresses: list[Address], ru
         )
 
 
-def _parsed(url: str) -> tuple[httpx.URL, str, int]:
+def _parsed(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port, as the client that calls reads them too."""
+    import httpx  # a tenth of a second, for nodes that have hooks only
+
     try:
         read = read_web_address(url)
         parsed = httpx.URL(url)
@@ -162,7 +162,7 @@ def _parsed(url: str) -> tuple[httpx.URL, str, int]:
         raise AddressRefused("must be an https address such as https://example.com/hook") from None
     if _canonical(parsed.host) != _canonical(read.host):  # what is judged is what is called
         raise AddressRefused("the address has a host that can be read in two ways")
-    return parsed, read.host, read.port
+    return parsed.scheme, read.host, read.port
 
 
 def _canonical(host: str) -> str:

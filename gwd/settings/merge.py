@@ -137,7 +137,7 @@ def _is_loopback(host: str) -> bool:
 
 def _check_upstream(upstream: Upstream, places: _Places) -> None:
     if upstream.proxy:
-        _check_url(places, "upstream", "proxy", upstream.proxy)
+        _check_proxy(places, upstream.proxy)
     _check_file(places, "upstream", "ca_file", upstream.ca_file)
 
 
@@ -168,6 +168,22 @@ def _check_url(places: _Places, section: str, key: str, url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise places.wrong(section, key, f"{url!r} is no address; write https://host[:port][/path]")
+
+
+def _check_proxy(places: _Places, address: str) -> None:
+    """An address that may hold a password is not repeated."""
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise places.wrong(
+            "upstream",
+            "proxy",
+            f"{'it' if '@' in address else repr(address)} is no address of a proxy; write "
+            "http://[user:password@]host:port, with user and password percent-encoded",
+        )
 
 
 def _check_file(places: _Places, section: str, key: str, path: str) -> None:

@@ -102,7 +102,12 @@ class Upstream(Struct, frozen=True, kw_only=True):
             description="Plain http to any upstream; off: to loopback and private addresses only."
         ),
     ] = False
-    proxy: Annotated[str, Meta(description="HTTP proxy for upstream calls; empty: none.")] = ""
+    proxy: Annotated[
+        str,
+        Meta(
+            description="HTTP proxy for every upstream call, http://[user:password@]host:port; empty: none."
+        ),
+    ] = ""
     ca_file: Annotated[
         str,
         Meta(

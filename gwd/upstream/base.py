@@ -78,10 +78,10 @@ def untrusted(error: ssl.SSLError) -> UpstreamFault:
     )
 
 
-def tls_context(ca_file: str | None) -> ssl.SSLContext:
-    """The rules of TLS towards vendors: checked certificates, 1.2 or newer. The file's come beside the system's."""
+def tls_context(ca_file: str) -> ssl.SSLContext:
+    """The rules of TLS towards vendors: checked certificates, 1.2 or newer. A file's come beside the system's."""
     context = ssl.create_default_context()
-    if ca_file is not None:
+    if ca_file:
         context.load_verify_locations(cafile=ca_file)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

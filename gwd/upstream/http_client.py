@@ -29,6 +29,7 @@ from gwd.upstream.base import (
     tls_context,
     untrusted,
 )
+from gwd.upstream.proxy import LOGIN_WANTED, Proxy
 
 MAX_HEAD_BYTES: Final = 16 * 1024
 HIGH_WATER_BYTES: Final = 512 * 1024
@@ -47,16 +48,20 @@ class _Place(msgspec.Struct, frozen=True):
     host: str
     port: int
     is_tls: bool
+    authority: str
+    """As CONNECT names it."""
+
     head: bytes
 
 
 class HttpClient:
-    """One pool for the node. Open it inside the running loop."""
+    """One pool for the node. Open it inside the running loop. An empty `proxy` or `ca_file` is none."""
 
-    def __init__(self, timeouts: Timeouts, *, ca_file: str | None = None) -> None:
+    def __init__(self, timeouts: Timeouts, *, proxy: str = "", ca_file: str = "") -> None:
         self._loop = asyncio.get_running_loop()
         self._connect_s = timeouts.connect_s
         self._tls = tls_context(ca_file)
+        self._proxy = Proxy(proxy, self._tls) if proxy else None
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._places: dict[str, _Place] = {}
         self._idle: dict[tuple[str, int, bool], list[_Connection]] = {}
@@ -76,7 +81,7 @@ class HttpClient:
                 reply = connection.start(message)
                 try:
                     await reply.head(deadline_s - began_s)
-                    return reply
+                    return reply if self._proxy is None else self._vendors(reply, place)
                 except UpstreamFault:
                     was_quick = self._loop.time() - began_s <= AT_ONCE_S
                     if reply.has_bytes or not (had_rested and was_quick):
@@ -84,10 +89,10 @@ class HttpClient:
             connection = await self._connect(place, deadline_s - self._loop.time())
             reply = connection.start(message)
             await reply.head(deadline_s - self._loop.time())
+            return reply if self._proxy is None else self._vendors(reply, place)
         except BaseException:
             self._in_flight.release()
             raise
-        return reply
 
     async def close(self) -> None:
         self._sweeper.cancel()
@@ -121,16 +126,23 @@ class HttpClient:
         return None
 
     async def _connect(self, place: _Place, timeout_s: float) -> "_Connection":
+        connection = _Connection(self, (place.host, place.port, place.is_tls))
         try:
             async with asyncio.timeout(min(self._connect_s, max(0.0, timeout_s))):
-                _, connection = await self._loop.create_connection(
-                    lambda: _Connection(self, (place.host, place.port, place.is_tls)),
-                    place.host,
-                    place.port,
-                    ssl=self._tls if place.is_tls else None,
-                )
+                if self._proxy is None:
+                    tls = self._tls if place.is_tls else None
+                    await self._loop.create_connection(
+                        lambda: connection, place.host, place.port, ssl=tls
+                    )
+                elif place.is_tls:
+                    await self._connect_through(self._proxy, place, connection)
+                else:
+                    await self._proxy.connect(lambda: connection)
         except TimeoutError:
-            raise UpstreamFault("timeout", "the vendor could not be reached in time") from None
+            way = " through the proxy of [upstream]" if self._proxy is not None else ""
+            raise UpstreamFault(
+                "timeout", f"the vendor could not be reached in time{way}"
+            ) from None
         except ssl.SSLError as error:
             raise untrusted(error) from None
         except socket.gaierror:
@@ -139,12 +151,36 @@ class HttpClient:
             raise UpstreamFault("network", "the vendor could not be reached") from None
         return connection
 
+    async def _connect_through(
+        self, proxy: Proxy, place: _Place, connection: "_Connection"
+    ) -> None:
+        """TLS to the vendor inside what the proxy joins to it; the certificate has to be the vendor's."""
+        transport = await proxy.tunnel(place.authority)
+        try:
+            secured = await self._loop.start_tls(
+                transport, connection, self._tls, server_hostname=place.host
+            )
+        except BaseException:
+            transport.abort()
+            raise
+        if secured is None:
+            raise OSError("the connection ended during the handshake")
+        connection.connection_made(secured)
+
+    def _vendors(self, reply: "_Reply", place: _Place) -> "_Reply":
+        """The reply, unless it is the proxy's own: no vendor asks for a login at the proxy. Raises UpstreamFault."""
+        assert self._proxy is not None
+        if place.is_tls or reply.status != LOGIN_WANTED:
+            return reply
+        reply.drop()
+        raise self._proxy.refusal(reply.status)
+
     def _place(self, url: str) -> _Place:
         place = self._places.get(url)
         if place is None:
             if len(self._places) > 1_000:
                 self._places.clear()
-            place = self._places[url] = _place_of(url)
+            place = self._places[url] = _place_of(url, self._proxy)
         return place
 
     def _sweep(self) -> None:
@@ -317,7 +353,7 @@ class _Reply:
             if self._fault is not None:
                 raise self._fault
         except BaseException:
-            self._drop()
+            self.drop()
             raise
 
     async def read(self, timeout_s: float) -> bytes:
@@ -427,7 +463,7 @@ class _Reply:
             self._connection.abort()
         self._wake()
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
         """Before the head: the connection is cut, and its place in flight stays with the caller."""
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -467,7 +503,7 @@ def _message(place: _Place, call: UpstreamCall) -> bytes:
     return b"".join(lines)
 
 
-def _place_of(url: str) -> _Place:
+def _place_of(url: str, proxy: Proxy | None) -> _Place:
     parts = urlsplit(url)
     is_tls = parts.scheme == "https"
     try:
@@ -475,16 +511,18 @@ def _place_of(url: str) -> _Place:
         port = parts.port or (443 if is_tls else 80)
     except (UnicodeError, ValueError):
         raise UpstreamFault("network", "the vendor's address is not a valid URL") from None
-    shown = f"[{host}]" if ":" in host else host
-    if parts.port is not None:
-        shown += f":{parts.port}"
+    bare = f"[{host}]" if ":" in host else host
+    shown = bare if parts.port is None else f"{bare}:{parts.port}"
     target = parts.path or "/"
     if parts.query:
         target += f"?{parts.query}"
     if not (host and target.isascii() and target.isprintable() and " " not in target):
         raise UpstreamFault("network", "the vendor's address is not a valid URL")
+    login = b""
+    if proxy is not None and not is_tls:
+        target, login = f"http://{shown}{target}", proxy.authorization
     head = f"POST {target} HTTP/1.1\r\nhost: {shown}\r\naccept-encoding: identity\r\n"
-    return _Place(host, port, is_tls, head.encode("ascii"))
+    return _Place(host, port, is_tls, f"{bare}:{port}", head.encode("ascii") + login)
 
 
 def _broke() -> UpstreamFault:

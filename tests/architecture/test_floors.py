@@ -24,8 +24,7 @@ LONG_FILES = {
 
 # A library is a decision of one place; elsewhere its use is an accident.
 PLACES_OF_LIBRARIES = {
-    "aiohttp": ("gwd/upstream/proxied_client.py",),
-    "httptools": ("gwd/upstream/http_client.py",),
+    "httptools": ("gwd/upstream/",),
     "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
     "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
     "apsw": ("gwd/store/", "gwd/node/", "gwd/api/doctor.py"),

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import openai
 import pytest
+from msgspec.structs import replace
 
 from gwd.demo import Behaviour, PlannedCall
 from gwd.demo.signatures import sign
@@ -16,14 +17,9 @@ EMBED = "demo/gemini-embed"
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Any = {"type": "function", "function": {"name": "get weather", "parameters": PARAMETERS}}
 CALL = PlannedCall(name="get_weather", arguments='{"city":"Oslo"}')
-COUNTS: dict[str, int] = {
-    "prompt_tokens": 100,
-    "cached_tokens": 40,
-    "completion_tokens": 50,
-    "reasoning_tokens": 30,
-}
-TOOL_TURN = Behaviour(reasoning="A look would help.", calls=(CALL, CALL), **COUNTS)
-ANSWER = Behaviour(text="3 degrees in both.", **COUNTS)
+COUNTED = Behaviour(prompt_tokens=100, cached_tokens=40, completion_tokens=50, reasoning_tokens=30)
+TOOL_TURN = replace(COUNTED, reasoning="A look would help.", calls=(CALL, CALL))
+ANSWER = replace(COUNTED, text="3 degrees in both.")
 
 
 def signature_of(*calls: PlannedCall) -> str:
@@ -137,7 +133,7 @@ async def test_a_responses_client_gets_its_items(gateway: Gateway):
 async def test_a_stream_that_breaks_off_is_never_a_whole_answer(
     gateway: Gateway,
 ):
-    gateway.vendor.script.next(Behaviour(text="Once", finish="none", **COUNTS))
+    gateway.vendor.script.next(replace(COUNTED, text="Once", finish="none"))
     reply = await gateway.chat(model=MODEL, stream=True)
     assert '"finish_reason":"error"' in reply.text
     assert '"finish_reason":"stop"' not in reply.text

@@ -239,7 +239,6 @@ def test_help_needs_none_of_the_house(gwd):
     assert "typer" in loaded
     assert not loaded & {
         "sanic",
-        "aiohttp",
         "peewee",
         "apsw",
         "httpx",

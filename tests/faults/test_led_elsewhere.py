@@ -18,9 +18,9 @@ from gwd.outbound.guard import Rules
 from gwd.store import Connection
 from gwd.upstream.base import Timeouts, UpstreamFault, tls_context
 from gwd.upstream.http_client import HttpClient
-from gwd.upstream.proxied_client import ProxiedClient
 from tests.support.certificates import authority, server_tls
 from tests.support.node import PRICES, Gateway
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _numbers = itertools.count(1)
@@ -125,7 +125,7 @@ async def test_a_certificate_is_named_as_what_it_is(
     assert not wrong
 
 
-async def test_both_clients_name_the_same_with_a_file_of_trusted_authorities(
+async def test_both_ways_name_the_same_with_a_file_of_trusted_authorities(
     listen: Listen, tmp_path: Path
 ) -> None:
     signer = authority(tmp_path)
@@ -141,34 +141,38 @@ async def test_both_clients_name_the_same_with_a_file_of_trusted_authorities(
         call = UpstreamCall(
             url=f"https://localhost:{port}/v1", headers={}, body=b"{}", stream=False
         )
-        for kind in (HttpClient, ProxiedClient):
-            client = kind(Timeouts(), ca_file=str(signer.file))
-            try:
-                with pytest.raises(UpstreamFault) as found:
-                    await client.send(call, 5)
-            finally:
-                await client.close()
-            fault = found.value.fault
-            if said not in fault.message or (fault.reason, fault.detail) != ("network", detail):
-                wrong.append((kind.__name__, said, fault))
+        async with Proxy().running() as proxy:
+            for way in ("", proxy.url):
+                client = HttpClient(Timeouts(), proxy=way, ca_file=str(signer.file))
+                try:
+                    with pytest.raises(UpstreamFault) as found:
+                        await client.send(call, 5)
+                finally:
+                    await client.close()
+                fault = found.value.fault
+                if said not in fault.message or (fault.reason, fault.detail) != ("network", detail):
+                    wrong.append((way, said, fault))
     assert not wrong
 
 
 async def test_what_the_hint_says_of_the_file_is_so(listen: Listen, tmp_path: Path) -> None:
     """A certificate named in it is trusted, also one that signed itself, and so is whoever was trusted before."""
+    trusted = 0
     for directory, signer in ((tmp_path / "self", None), (tmp_path / "other", authority(tmp_path))):
         directory.mkdir()
         port = await listen("HTTP/1.1 200 OK", tls=server_tls(directory, by=signer))
         file = directory / "server.pem" if signer is None else signer.file
+        trusted = len(tls_context(str(file)).get_ca_certs())
         call = UpstreamCall(url=f"https://localhost:{port}/", headers={}, body=b"{}", stream=False)
-        for kind in (HttpClient, ProxiedClient):
-            client = kind(Timeouts(), ca_file=str(file))
-            reply = await client.send(call, 5)
-            assert reply.status == 200
-            reply.close()
-            await client.close()
+        async with Proxy().running() as proxy:
+            for way in ("", proxy.url):
+                client = HttpClient(Timeouts(), proxy=way, ca_file=str(file))
+                reply = await client.send(call, 5)
+                assert reply.status == 200
+                reply.close()
+                await client.close()
     theirs = ssl.create_default_context().get_ca_certs()
-    assert len(tls_context(str(file)).get_ca_certs()) == len(theirs) + 1
+    assert trusted == len(theirs) + 1
 
 
 async def test_a_hook_that_leads_elsewhere_shows_no_path(listen: Listen, tmp_path: Path) -> None:

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any
 
-import aiohttp
 import msgspec
 
+from gwd.core.target import UpstreamCall
+from gwd.upstream.base import Timeouts
+from gwd.upstream.http_client import HttpClient
 from tests.limits.till import decoded
 from tests.support.node import Gateway
+
+_PATIENCE_S = 300.0
 
 
 class Storm(msgspec.Struct, kw_only=True):
@@ -44,26 +47,29 @@ async def storm(
         "stream": stream,
     }
     began = time.monotonic()
-    connector = aiohttp.TCPConnector(limit=workers)
-    headers = {"authorization": f"Bearer {key}"}
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        watching = asyncio.create_task(_watch_credits(gateway, found))
-        url = f"{gateway.base_url}/chat/completions"
-        await asyncio.gather(*(_work(session, url, body, left, found) for _ in range(workers)))
-        found.seconds = time.monotonic() - began
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+    call = UpstreamCall(
+        url=f"{gateway.base_url}/chat/completions",
+        headers={"authorization": f"Bearer {key}", "content-type": "application/json"},
+        body=msgspec.json.encode(body),
+        stream=stream,
+    )
+    client = HttpClient(Timeouts())
+    watching = asyncio.create_task(_watch_credits(gateway, found))
+    await asyncio.gather(*(_work(client, call, left, found) for _ in range(workers)))
+    found.seconds = time.monotonic() - began
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+    await client.close()
     await gateway.at_rest()
     return found
 
 
-async def _work(
-    session: aiohttp.ClientSession, url: str, body: Any, left: Iterator[int], found: Storm
-) -> None:
+async def _work(client: HttpClient, call: UpstreamCall, left: Iterator[int], found: Storm) -> None:
     for _ in left:
-        async with session.post(url, json=body) as reply:
-            text = await reply.read()
+        reply = await client.send(call, _PATIENCE_S)
+        text = await reply.read_all(_PATIENCE_S)
+        reply.close()
         if reply.status == 200:
             found.outcomes["200"] += 1
         else:

@@ -8,7 +8,7 @@ PROGRAM = """
 import logging
 from gwd.node.serve import configure_logging
 configure_logging("debug")
-for name in ("peewee", "httpx", "httpcore.http11", "sanic.root", "aiohttp.client", "asyncio", "anything.new"):
+for name in ("peewee", "httpx", "httpcore.http11", "sanic.root", "asyncio", "anything.new"):
     logging.getLogger(name).info("canary")
     logging.getLogger(name).debug("canary")
     logging.getLogger(name).warning("%s warns", name)

@@ -245,6 +245,8 @@ def _check_part(part: Json, role: str, path: str) -> None:
                 )
         case "inlineData":
             _check_data(as_object(part["inlineData"]), path)
+        case _:
+            pass
 
 
 def _check_data(data: Json, path: str) -> None:

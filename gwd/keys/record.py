@@ -10,7 +10,7 @@ from gwd.core.clock import iso, iso_or_none
 from gwd.core.fields import Count, Id, Moment, Usd, WholePercent
 from gwd.core.money import usd_json
 from gwd.core.periods import WINDOWS, Reset, Window, period_end_us
-from gwd.keys.service import Key
+from gwd.keys.key import Key
 from gwd.spend import totals
 from gwd.store import Connection
 

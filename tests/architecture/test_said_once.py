@@ -3,11 +3,14 @@
 import re
 from pathlib import Path
 
+from gwd.api.route import LiveRoute, OpenRoute, Route
+from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.core.fields import marked
 from gwd.core.patches import FIXED
 from gwd.keys.fields import CreateKey, PatchKey
 from gwd.keys.key import OWN, Key
 from gwd.keys.record import KeyRecord
+from tests.support.answers import kind_of, structs_in
 
 ROOT = Path(__file__).parents[2]
 GWD = ROOT / "gwd"
@@ -53,3 +56,17 @@ def test_marks_on_fields_are_on_fields_that_are_there() -> None:
 
 def test_one_place_writes_the_audit_lines_of_requests() -> None:
     assert files_with(r"\baudit\.record\(") == WRITERS
+
+
+def test_no_answer_that_shows_a_secret_shows_it_in_a_log() -> None:
+    """The text of a value is what a log or a traceback would hold."""
+    told = []
+    routes: tuple[Route | LiveRoute | OpenRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
+    for answers in {route.answers for route in routes}:
+        for struct in structs_in(answers):
+            secret = [field.name for field in struct.fields if kind_of(field.type) == "secret"]
+            if secret:
+                values = dict.fromkeys(struct.cls.__struct_fields__) | dict.fromkeys(secret, "hush")
+                told.append((struct.cls.__name__, "hush" in repr(struct.cls(**values))))
+    assert len(told) >= 6
+    assert [name for name, shown in told if shown] == []

@@ -11,10 +11,10 @@ from gwd.api.shapes import Deleted
 from gwd.core.fields import Secret
 from gwd.core.patches import named
 from gwd.keys import admission, endings, record, rotation, service
-from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
+from gwd.keys.fields import CreateKey, KeyFilter
+from gwd.keys.key import Key
 from gwd.keys.record import KeyRecord, NamedKey
 from gwd.keys.rotation import RotateKey
-from gwd.keys.service import Key
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.store import Connection
 
@@ -165,7 +165,7 @@ def get(connection: Connection, call: Call) -> Answer:
 
 
 def patch(connection: Connection, call: Call) -> Answer:
-    body: PatchKey = call.body
+    body: msgspec.Struct = call.body
     known = service.get(connection, call.organization_id, call.path["key"], actor=call.caller)
     before = admission.state(connection, known.id)
     key = service.patch(

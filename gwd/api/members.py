@@ -7,8 +7,8 @@ from msgspec import UNSET, Meta, UnsetType
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.api.shapes import Deleted
 from gwd.core.fields import Count
+from gwd.keys.key import Key
 from gwd.keys.record import NamedKey, named
-from gwd.keys.service import Key
 from gwd.management import people
 from gwd.orgs import members
 from gwd.orgs.members import PatchMember

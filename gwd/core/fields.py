@@ -5,9 +5,9 @@ the schema names the kind, so that whoever shows a record knows money from count
 Amounts and prices are `Raw`: text that `gwd.core.money` wrote, so that a JSON number loses nothing.
 """
 
-from typing import Annotated
+from typing import Annotated, get_args, get_type_hints
 
-from msgspec import Meta, Raw
+from msgspec import Meta, Raw, Struct
 
 Usd = Annotated[Raw, Meta(extra_json_schema={"type": "number", "x-kind": "usd"})]
 """An amount in USD, a JSON number without exponent and with at most nine decimals."""
@@ -62,3 +62,11 @@ Slug = Annotated[str, Meta(extra_json_schema={"x-kind": "slug"})]
 
 Secret = Annotated[str, Meta(extra_json_schema={"x-kind": "secret"})]
 """What opens something: shown once and kept nowhere."""
+
+
+def marked(struct: type[Struct], mark: Meta) -> frozenset[str]:
+    """The fields of a struct that carry a mark of the project's own, `Annotated[…, mark]`."""
+    hints = get_type_hints(struct, include_extras=True)
+    return frozenset(
+        name for name, hint in hints.items() if any(said is mark for said in get_args(hint)[1:])
+    )

@@ -11,7 +11,8 @@ import msgspec
 from gwd.core.caller import Caller, Role
 from gwd.core.errors import Forbidden
 from gwd.keys.fields import CreateKey
-from gwd.keys.service import Key, get, key_of, live, reached
+from gwd.keys.key import Key
+from gwd.keys.service import get, key_of, live, reached
 from gwd.keys.tables import KeyTable
 from gwd.orgs import checks, workspaces
 from gwd.orgs.rights import rank

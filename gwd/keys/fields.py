@@ -4,12 +4,13 @@ from decimal import Decimal
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import Meta
 
 from gwd.core.caller import KeyKind, Role
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.core.money import MoneyError, nano_from_usd
+from gwd.core.patches import FIXED, patch_of
 from gwd.core.periods import Reset
 from gwd.keys import models
 from gwd.orgs import checks
@@ -18,50 +19,119 @@ DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
 MAX_THRESHOLDS: Final = 10
 MAX_IN_FLIGHT_CAP: Final = 10_000
 
-ModelList = Annotated[list[str], msgspec.Meta(max_length=1_000)]
-ThresholdList = Annotated[list[int], msgspec.Meta(max_length=100)]
+ModelList = Annotated[list[str], Meta(max_length=1_000)]
+ThresholdList = Annotated[list[int], Meta(max_length=100)]
 
 
 class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /keys.
+    """The body of POST /keys."""
 
-    `role` is for management keys: admin, or the caller's own if lower, when absent. `user_id` is the caller's member
-    when absent. With `if_absent` a live key of this name is left as it is and answered instead.
-    """
+    name: Annotated[str, Meta(description="What people call the key; at most 100 characters.")]
+    type: Annotated[
+        KeyKind,
+        FIXED,
+        Meta(description="An inference key sends prompts, a management key administers."),
+    ] = "inference"
+    role: Annotated[
+        Role | None,
+        FIXED,
+        Meta(
+            description="What a management key may do at most; admin, or the caller's own role if that is lower, when"
+            " absent."
+        ),
+    ] = None
+    user_id: Annotated[
+        str | None,
+        FIXED,
+        Meta(description="The member whose key it is; the caller's own when absent."),
+    ] = None
+    workspace_id: Annotated[
+        str | None,
+        FIXED,
+        Meta(
+            description="The workspace it lives in, by id or slug; `default` for an inference key when absent."
+        ),
+    ] = None
+    limit: Annotated[
+        Decimal | None,
+        Meta(
+            description="What the key and its rotations may spend, USD, at most nine decimals; null for no limit.",
+            extra_json_schema={"x-kind": "usd"},
+        ),
+    ] = None
+    limit_reset: Annotated[
+        Reset | None,
+        Meta(description="How often the limit starts again, UTC; null for a limit for life."),
+    ] = None
+    include_byok_in_limit: Annotated[
+        bool,
+        Meta(
+            description="Whether inference through own provider keys counts against `limit`, at its list price."
+        ),
+    ] = False
+    strict: Annotated[
+        bool,
+        Meta(
+            description="Whether running requests count against `limit` with all that they may cost, so that it cannot"
+            " be overshot."
+        ),
+    ] = False
+    in_flight_cap: Annotated[
+        int | None,
+        Meta(
+            description=f"How many requests may run at the same time, 1 to {MAX_IN_FLIGHT_CAP}; null for the node's"
+            " default."
+        ),
+    ] = None
+    rate_limit_per_minute: Annotated[
+        int | None,
+        Meta(
+            description="How many requests may be made in any 60 seconds, at most the node's ceiling; null for the"
+            " default of the organization."
+        ),
+    ] = None
+    allowed_models: Annotated[
+        ModelList | None,
+        Meta(description="Models, aliases and `vendor/*` that the key may use; null for all."),
+    ] = None
+    alert_thresholds: Annotated[
+        ThresholdList | None,
+        Meta(
+            description=f"At which percentages of `limit` an alert is raised, at most {MAX_THRESHOLDS} from 1 to 100;"
+            " null for 50, 80, 90 and 100."
+        ),
+    ] = None
+    expires_at: Annotated[
+        str | None,
+        Meta(
+            description="From when on the key is refused, with an offset; null for never.",
+            extra_json_schema={"format": "date-time", "x-kind": "moment"},
+        ),
+    ] = None
+    external_user: Annotated[
+        str | None,
+        Meta(description="Your own name for the person or system behind the key; null for none."),
+    ] = None
+    if_absent: Annotated[
+        bool,
+        FIXED,
+        Meta(
+            description="Whether a live key of this name is left as it is and answered instead of making another."
+        ),
+    ] = False
 
-    name: str
-    type: KeyKind = "inference"
-    role: Role | None = None
-    user_id: str | None = None
-    workspace_id: str | None = None
-    limit: Decimal | None = None
-    limit_reset: Reset | None = None
-    include_byok_in_limit: bool = False
-    strict: bool = False
-    in_flight_cap: int | None = None
-    rate_limit_per_minute: int | None = None
-    allowed_models: ModelList | None = None
-    alert_thresholds: ThresholdList | None = None
-    expires_at: str | None = None
-    external_user: str | None = None
-    if_absent: bool = False
+
+PatchKey: Final = patch_of(
+    CreateKey,
+    "PatchKey",
+    "The body of PATCH /keys/{id or hash}: absent is unchanged, null clears. Usage is never touched.",
+    disabled=Annotated[bool, Meta(description="Whether the key is refused until it is enabled.")],
+)
 
 
-class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /keys/{id or hash}: absent is unchanged, null clears. Usage is never touched."""
-
-    name: str | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    limit: Decimal | UnsetType | None = UNSET
-    limit_reset: Reset | UnsetType | None = UNSET
-    include_byok_in_limit: bool | UnsetType = UNSET
-    strict: bool | UnsetType = UNSET
-    in_flight_cap: int | UnsetType | None = UNSET
-    rate_limit_per_minute: int | UnsetType | None = UNSET
-    allowed_models: ModelList | UnsetType | None = UNSET
-    alert_thresholds: ThresholdList | UnsetType | None = UNSET
-    expires_at: str | UnsetType | None = UNSET
-    external_user: str | UnsetType | None = UNSET
+def changeable(new: CreateKey) -> dict[str, Any]:
+    """The fields of a new key that can be changed later, too."""
+    return {name: getattr(new, name) for name in PatchKey.__struct_fields__ if hasattr(new, name)}
 
 
 class KeyFilter(msgspec.Struct, frozen=True, kw_only=True):

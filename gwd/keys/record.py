@@ -1,5 +1,6 @@
 """The key record of the API, with what the family has spent in each calendar window."""
 
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -10,7 +11,7 @@ from gwd.core.clock import iso, iso_or_none
 from gwd.core.fields import Count, Id, Moment, Usd, WholePercent
 from gwd.core.money import usd_json
 from gwd.core.periods import WINDOWS, Reset, Window, period_end_us
-from gwd.keys.service import Key
+from gwd.keys.key import Key
 from gwd.spend import totals
 from gwd.store import Connection
 
@@ -154,6 +155,7 @@ _AS_STORED: Final = tuple(
     name for name in KeyRecord.__struct_fields__ if name in Key.__struct_fields__
 )
 """Fields that the row has under the same name; those that are shown in another way are overwritten."""
+_stored: Final = attrgetter(*_AS_STORED)
 
 
 class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,7 +185,7 @@ def record(
         counted_nano += used.byok_nano[window]
     own_rate = key.rate_limit_per_minute
     charged, byok = used.charged_nano, used.byok_nano
-    shown: dict[str, Any] = {name: getattr(key, name) for name in _AS_STORED}
+    shown: dict[str, Any] = dict(zip(_AS_STORED, _stored(key), strict=True))
     shown.update(
         type=key.kind,
         limit=None if limit_nano is None else usd_json(limit_nano),

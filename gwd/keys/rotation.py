@@ -7,8 +7,10 @@ import msgspec
 from gwd.core.caller import Caller
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import AlreadyRotated, Conflict
+from gwd.core.fields import marked
 from gwd.core.ids import mint
-from gwd.keys.service import IssuedKey, Issuing, Key, get, issue, require_workspace
+from gwd.keys.key import OWN, Key
+from gwd.keys.service import IssuedKey, Issuing, get, issue, require_workspace
 from gwd.keys.tables import KeyTable
 from gwd.store import Connection
 
@@ -20,10 +22,7 @@ OVERLAP_US: Final[dict[Overlap, int]] = {
     "7d": 7 * 24 * 3_600 * US_PER_S,
 }
 
-# What a successor has of its own; everything else it inherits.
-_OWN: Final = frozenset(
-    ("id", "label", "hash", "created_at", "updated_at", "last_used_at", "rotated_to")
-)
+_INHERITED: Final = tuple(name for name in Key.__struct_fields__ if name not in marked(Key, OWN))
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,7 +69,7 @@ def rotate(
         )
     )
     assert claimed == 1, "the key was read as not rotated in this transaction"
-    inherited = {name: getattr(old, name) for name in Key.__struct_fields__ if name not in _OWN}
+    inherited = {name: getattr(old, name) for name in _INHERITED}
     issued = issue(
         connection,
         {**inherited, "id": new_id, "creator_user_id": actor.user_id, "rotated_from": old.id},

@@ -8,54 +8,21 @@ from typing import Any
 
 import msgspec
 
-from gwd.core.caller import Caller, KeyKind, Role
+from gwd.core.caller import Caller, Role
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import Conflict, Forbidden, InvalidValue, NotFound
 from gwd.core.ids import mint
 from gwd.core.patches import named
-from gwd.core.periods import Reset
 from gwd.keys import secret
 from gwd.keys.fields import CreateKey as CreateKey
 from gwd.keys.fields import KeyFilter as KeyFilter
-from gwd.keys.fields import PatchKey as PatchKey
-from gwd.keys.fields import columns
+from gwd.keys.fields import changeable, columns
+from gwd.keys.key import Key
 from gwd.keys.tables import KeyTable
 from gwd.orgs import members, workspaces
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
 from gwd.orgs.rights import Right, allowed, rank, require, require_grant
 from gwd.store import Connection, walk
-
-
-class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key's row without its digest. Names are those of the table; times are microseconds UTC."""
-
-    id: str
-    organization_id: str
-    workspace_id: str | None
-    family_id: str
-    kind: KeyKind
-    role: Role | None
-    user_id: str | None
-    creator_user_id: str | None
-    external_user: str | None
-    name: str
-    label: str
-    hash: str
-    disabled: bool
-    limit_nano: int | None
-    limit_reset: Reset | None
-    include_byok_in_limit: bool
-    strict: bool
-    in_flight_cap: int | None
-    rate_limit_per_minute: int | None
-    allowed_models: list[str] | None
-    alert_thresholds: list[int]
-    expires_at: int | None
-    rotated_to: str | None
-    rotated_from: str | None
-    last_used_at: int | None
-    created_at: int
-    updated_at: int
 
 
 class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,20 +66,7 @@ def create(
 ) -> IssuedKey:
     """A new key with its plaintext. A management key has at most the actor's role and its member's."""
     require(actor, "keys.write")
-    limits: dict[str, Any] = {
-        "name": new.name,
-        "limit": new.limit,
-        "limit_reset": new.limit_reset,
-        "include_byok_in_limit": new.include_byok_in_limit,
-        "strict": new.strict,
-        "in_flight_cap": new.in_flight_cap,
-        "rate_limit_per_minute": new.rate_limit_per_minute,
-        "allowed_models": new.allowed_models,
-        "alert_thresholds": new.alert_thresholds,
-        "expires_at": new.expires_at,
-        "external_user": new.external_user,
-    }
-    checked = columns(limits, rate_limit_ceiling=issuing.rate_limit_ceiling, now_us=now_us)
+    checked = columns(changeable(new), rate_limit_ceiling=issuing.rate_limit_ceiling, now_us=now_us)
     user_id = _owner(organization_id, new, actor)
     workspace_id = _workspace(connection, organization_id, new, user_id, actor)
     belongs_to = _role_of_owner(connection, organization_id, user_id, workspace_id)
@@ -256,7 +210,7 @@ def patch(
     connection: Connection,
     organization_id: str,
     ref: str,
-    changes: PatchKey,
+    changes: msgspec.Struct,
     *,
     actor: Caller,
     rate_limit_ceiling: int,
@@ -409,6 +363,6 @@ def _workspace(
     return workspace.id
 
 
-def key_of(row: KeyTable) -> Key:
+def key_of(row: Any) -> Key:
     """A key from its row."""
     return Key(**{name: getattr(row, name) for name in Key.__struct_fields__})

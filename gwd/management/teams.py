@@ -5,7 +5,8 @@ import msgspec
 from gwd.core.errors import NotFound
 from gwd.keys import endings
 from gwd.keys import service as keys
-from gwd.keys.service import IssuedKey, Issuing, Key, ManagementKey, issue_management_key
+from gwd.keys.key import Key
+from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
 from gwd.management.change import Change
 from gwd.orgs import members, workspaces
 from gwd.orgs.rights import require

@@ -33,7 +33,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     build: Build
-    success: int = 200
     within: Build | None = None
     outside: int | None = None
     scoped: bool = False
@@ -78,13 +77,12 @@ def keyed(
     return build
 
 
-def of_key(success: int = 200, **fields: Any) -> Case:
+def of_key(**fields: Any) -> Case:
     return Case(
         build=keyed(key, **fields),
         within=keyed(key_within, **fields),
         outside=404,
         scoped=True,
-        success=success,
     )
 
 
@@ -352,11 +350,11 @@ CASES: dict[str, Case] = {
     "GET /auth/key": ANY,
     "GET /key": ANY,
     "GET /keys": ANY,
-    "POST /keys": Case(build=new_key, success=201),
+    "POST /keys": Case(build=new_key),
     "GET /keys/<key>": of_key(),
     "PATCH /keys/<key>": of_key(disabled=True),
     "DELETE /keys/<key>": of_key(),
-    "POST /keys/<key>/rotate": of_key(201, overlap="1h"),
+    "POST /keys/<key>/rotate": of_key(overlap="1h"),
     "GET /organization": ANY,
     "PATCH /organization": Case(build=rename),
     "GET /organization/settings": ANY,
@@ -368,7 +366,7 @@ CASES: dict[str, Case] = {
     ),
     "DELETE /organization/members/<user>": Case(build=keyed(member, "user"), scoped=True),
     "GET /organization/invitations": ANY,
-    "POST /organization/invitations": Case(build=new_invitation, success=201),
+    "POST /organization/invitations": Case(build=new_invitation),
     "GET /organization/invitations/<invitation>": Case(
         build=keyed(invitation, "invitation"), scoped=True
     ),
@@ -378,9 +376,9 @@ CASES: dict[str, Case] = {
         outside=403,
         scoped=True,
     ),
-    "POST /invitations/accept": Case(build=token, success=201),
+    "POST /invitations/accept": Case(build=token),
     "GET /workspaces": ANY,
-    "POST /workspaces": Case(build=new_workspace, success=201),
+    "POST /workspaces": Case(build=new_workspace),
     "GET /workspaces/<workspace>": Case(build=keyed(workspace, "workspace"), scoped=True),
     "PATCH /workspaces/<workspace>": of_workspace(description="for the shop"),
     "DELETE /workspaces/<workspace>": Case(build=keyed(workspace, "workspace"), scoped=True),
@@ -392,7 +390,7 @@ CASES: dict[str, Case] = {
         build=joining(workspace), within=joining(workspace_within), outside=403, scoped=True
     ),
     "GET /organizations": ANY,
-    "POST /organizations": Case(build=new_organization, success=201),
+    "POST /organizations": Case(build=new_organization),
     "GET /organizations/<organization>": Case(build=keyed(organization, "organization")),
     "PATCH /organizations/<organization>": Case(
         build=keyed(organization, "organization", suspended=True)
@@ -404,9 +402,7 @@ CASES: dict[str, Case] = {
     "DELETE /organizations/<organization>": Case(build=keyed(organization, "organization")),
     "GET /audit": ANY,
     "GET /budgets": ANY,
-    "POST /budgets": Case(
-        build=new_budget, within=new_budget_within, outside=403, scoped=True, success=201
-    ),
+    "POST /budgets": Case(build=new_budget, within=new_budget_within, outside=403, scoped=True),
     "GET /budgets/<budget>": Case(build=keyed(budget, "budget"), scoped=True),
     "PATCH /budgets/<budget>": of_budget(limit=6),
     "DELETE /budgets/<budget>": of_budget(),
@@ -428,10 +424,10 @@ CASES: dict[str, Case] = {
     ),
     "GET /credits": ANY,
     "GET /credits/ledger": ANY,
-    "POST /credits/grants": Case(build=body(kind="promotional", amount=1), success=201),
-    "POST /credits/purchases": Case(build=body(amount=1), success=201),
-    "POST /credits/refunds": Case(build=refund, success=201),
-    "POST /credits/adjustments": Case(build=body(amount=1, reason="a test"), success=201),
+    "POST /credits/grants": Case(build=body(kind="promotional", amount=1)),
+    "POST /credits/purchases": Case(build=body(amount=1)),
+    "POST /credits/refunds": Case(build=refund),
+    "POST /credits/adjustments": Case(build=body(amount=1, reason="a test")),
     "GET /notifications/events": ANY,
     "POST /ledger/verify": ANY,
     "GET /ledger/head": ANY,
@@ -440,24 +436,24 @@ CASES: dict[str, Case] = {
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
     "GET /generations": ANY,
     "GET /catalog/providers": ANY,
-    "POST /catalog/providers": Case(build=new_provider, success=201),
+    "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),
     "PATCH /catalog/providers/<slug>": Case(build=keyed(provider, "slug", name="Other")),
     "DELETE /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),
     "POST /catalog/providers/<slug>/test": Case(build=keyed(ready_provider, "slug")),
     "GET /catalog/models": ANY,
-    "POST /catalog/models": Case(build=new_model, success=201),
+    "POST /catalog/models": Case(build=new_model),
     "GET /catalog/models/<model:path>": Case(build=keyed(model, "model")),
     "PATCH /catalog/models/<model:path>": Case(build=keyed(model, "model", name="Other")),
     "DELETE /catalog/models/<model:path>": Case(build=keyed(model, "model")),
     "GET /catalog/endpoints": ANY,
-    "POST /catalog/endpoints": Case(build=new_endpoint, success=201),
+    "POST /catalog/endpoints": Case(build=new_endpoint),
     "GET /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
     "PATCH /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint", weight=2)),
     "DELETE /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
     "POST /catalog/endpoints/<endpoint>/drain": Case(build=keyed(endpoint, "endpoint")),
     "GET /catalog/credentials": ANY,
-    "POST /catalog/credentials": Case(build=new_credential, success=201),
+    "POST /catalog/credentials": Case(build=new_credential),
     "GET /catalog/credentials/<credential>": Case(build=keyed(credential, "credential")),
     "PATCH /catalog/credentials/<credential>": Case(
         build=keyed(credential, "credential", disabled=True)

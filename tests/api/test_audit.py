@@ -104,3 +104,100 @@ async def test_an_actor_is_a_key_or_a_person(office: Office) -> None:
         found = await lines(office, "owner", actor=actor)
         assert [line["action"] for line in found] == ["workspace.create", "invitation.accept"]
     assert await lines(office, "owner", actor="mk_nobody") == []
+
+
+async def test_a_line_says_what_was_changed(office: Office) -> None:
+    """Fields as they were sent, and what hung on it; a request that changed nothing leaves no line."""
+    key = (await office.ok("owner", "POST", "/keys", {"name": "ci", "limit": 5}))["data"]
+    await office.ok("owner", "POST", "/keys", {"name": "ci", "if_absent": True})
+    changes = {"limit": 7.5, "expires_at": None, "disabled": False}
+    await office.ok("owner", "PATCH", f"/keys/{key['hash']}", changes)
+    rotated = await office.ok("owner", "POST", f"/keys/{key['id']}/rotate", {})
+    await office.ok("owner", "DELETE", f"/keys/{rotated['data']['id']}")
+    ada = await office.join("ada", role="admin")
+    app = await office.ok(ada, "POST", "/keys", {"name": "app"})
+    await office.ok("owner", "PATCH", f"/organization/members/{ada.user_id}", {"role": "member"})
+    await office.ok("owner", "DELETE", f"/organization/members/{ada.user_id}?keep_keys=true")
+    await office.ok("owner", "PATCH", "/organization", {"name": "Acme 2"})
+    await office.ok("owner", "PATCH", "/organization/settings", {"low_balance_threshold": 3})
+    sent = await office.ok(
+        "owner", "POST", "/organization/invitations", {"email": "guest@acme.example"}
+    )
+    for _ in range(2):
+        await office.ok("owner", "DELETE", f"/organization/invitations/{sent['data']['id']}")
+    budget = {"scope": "organization", "interval": "daily", "limit": 5}
+    made = await office.ok("owner", "POST", "/budgets", budget)
+    path = f"/workspaces/{office.workspace_id}/budgets/weekly"
+    await office.ok("owner", "DELETE", path)
+    owner = office["owner"]
+    assert owner.caller is not None
+    said = [
+        (line["action"], line["subject_id"], line["details"])
+        for line in await lines(office, actor=owner.caller.key_id)
+    ]
+    organization_id, invitation_id = office.organization_id, sent["data"]["id"]
+    assert said[:10] == [
+        (
+            "budget.create",
+            made["data"]["id"],
+            {
+                "scope": "organization",
+                "scope_id": organization_id,
+                "interval": "daily",
+                "kind": "hard",
+                "limit_nano": 5_000_000_000,
+            },
+        ),
+        ("invitation.revoke", invitation_id, {}),
+        (
+            "invitation.create",
+            invitation_id,
+            {"email": "guest@acme.example", "role": "member", "workspace_ids": []},
+        ),
+        ("settings.patch", organization_id, {"low_balance_threshold": "3"}),
+        ("organization.patch", organization_id, {"name": "Acme 2"}),
+        (
+            "member.remove",
+            ada.user_id,
+            {
+                "email": "ada@acme.example",
+                "role": "member",
+                "keys_disabled": 1,
+                "keys_kept": [app["data"]["id"]],
+                "invitations_revoked": 0,
+            },
+        ),
+        ("member.patch", ada.user_id, {"role": "member", "was": "admin"}),
+        (
+            "invitation.create",
+            said[7][1],
+            {"email": "ada@acme.example", "role": "admin", "workspace_ids": []},
+        ),
+        (
+            "key.delete",
+            rotated["data"]["id"],
+            {"name": "ci", "type": "inference", "label": rotated["data"]["label"]},
+        ),
+        (
+            "key.rotate",
+            key["id"],
+            {"overlap": "24h", "rotated_to": rotated["data"]["id"]},
+        ),
+    ]
+    assert said[10] == (
+        "key.patch",
+        key["id"],
+        {"limit": "7.5", "expires_at": None, "disabled": False},
+    )
+    assert said[11] == (
+        "key.create",
+        key["id"],
+        {
+            "name": "ci",
+            "type": "inference",
+            "role": None,
+            "user_id": owner.user_id,
+            "workspace_id": key["workspace_id"],
+            "label": key["label"],
+        },
+    )

@@ -26,9 +26,22 @@ def differences(body: bytes, answers: Any, seen: Seen | None = None) -> list[str
 def sometimes(answers: Any) -> Seen:
     """(struct, field) of every field in an answer that may be left out."""
     found: Seen = set()
-    for struct in _structs(inspect.type_info(answers), set()):
+    for struct in structs_in(answers):
         found |= {(struct.cls.__name__, field.name) for field in struct.fields if _optional(field)}
     return found
+
+
+def structs_in(answers: Any) -> list[inspect.StructType]:
+    """Every struct in an answer, its own included."""
+    return list(_structs(inspect.type_info(answers), set()))
+
+
+def kind_of(info: inspect.Type) -> str | None:
+    """Which kind of field a type is, null or absent aside."""
+    bare, kind = _bare(info)
+    if isinstance(bare, inspect.UnionType):
+        return next((found for one in bare.types if (found := kind_of(one))), kind)
+    return kind
 
 
 def _differences(value: Any, info: inspect.Type, where: str, seen: Seen) -> Iterator[str]:

@@ -13,6 +13,7 @@ from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
 from gwd.keys.models import allows, checked
 from gwd.keys.record import record, usage
 from gwd.keys.service import count_live, get, list_keys, patch
+from gwd.keys.tables import KeyTable
 from gwd.orgs import workspaces
 from gwd.orgs.organizations import CreatedOrganization
 from gwd.orgs.workspaces import CreateWorkspace
@@ -359,3 +360,8 @@ def test_allow_lists_match_what_would_serve_not_what_was_written():
     assert not allows(["tes/*"], "test/oai")
     assert not allows(["test/*"], "testing/oai")
     assert checked(["a/b", "a/b", "c/*"]) == ["a/b", "c/*"]
+
+
+def test_the_table_has_the_columns_of_the_schema(connection):
+    columns = {row[1]: not row[3] for row in connection.rows("PRAGMA table_info(api_key)")}
+    assert {name: field.null for name, field in KeyTable._meta.fields.items()} == columns

@@ -3,7 +3,6 @@
 Importing is most of what a command costs and of what a daemon's start costs, and the tests run thousands.
 """
 
-import asyncio
 import ctypes
 import gc
 import importlib
@@ -45,7 +44,7 @@ multiprocessing.spawn.get_preparation_data = _without_main
 
 
 class WarmProcess:
-    """A running command, with what callers of `subprocess` and of asyncio's processes need of it."""
+    """A running command, with what tests need of a `Popen`."""
 
     def __init__(
         self,
@@ -62,6 +61,7 @@ class WarmProcess:
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
+        self.err = err
 
     @property
     def returncode(self) -> int | None:
@@ -70,14 +70,16 @@ class WarmProcess:
     def poll(self) -> int | None:
         return self._process.exitcode
 
-    def join(self, limit_s: float) -> int | None:
-        """How it ended; None while it runs."""
-        self._process.join(limit_s)
-        return self._process.exitcode
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended."""
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired("gwd", timeout or 0)
+        return code
 
-    async def wait(self) -> int | None:
-        await asyncio.to_thread(self._process.join)
-        return self._process.exitcode
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -85,15 +87,16 @@ class WarmProcess:
     def kill(self) -> None:
         self._process.kill()
 
-    def end(self, limit_s: float = 20) -> int | None:
-        """Ask it to end; end it when it does not, with whatever it started. How it ended."""
+    def end(self, limit_s: float = 20) -> int:
+        """Ask it to end; end it when it does not, and whatever it started. How it ended."""
         self.terminate()
-        if self.join(limit_s) is None:
+        try:
+            self.wait(limit_s)
+        except subprocess.TimeoutExpired:
             self.kill()
-            self._process.join()
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        return self.returncode
+        return self.wait()
 
 
 def run(
@@ -108,11 +111,11 @@ def run(
     with tempfile.TemporaryDirectory(prefix="warm-") as place:
         out, err = Path(place, "out"), Path(place, "err")
         process = WarmProcess(program, words, environment, out=out, err=err, folder=folder)
-        if process.join(limit_s) is None:
-            process.end(0)
-            raise subprocess.TimeoutExpired([program, *words], limit_s)
-        code = process.returncode
-        assert code is not None
+        try:
+            code = process.wait(limit_s)
+        finally:
+            if process.returncode is None:
+                process.end(0)
         return subprocess.CompletedProcess(
             [program, *words], code, out.read_text("utf-8"), err.read_text("utf-8")
         )
@@ -127,6 +130,7 @@ def _run(
     os.environ.update(environment)
     time.tzset()
     os.chdir(folder)
+    tempfile.tempdir = None  # it is found anew
     with Path(os.devnull).open("rb") as nothing, Path(out).open("ab") as said:
         os.dup2(nothing.fileno(), 0)
         os.dup2(said.fileno(), 1)

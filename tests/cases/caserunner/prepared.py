@@ -48,8 +48,7 @@ async def _make(folder: Path, fixture: Fixture, options: Options) -> None:
 def move_vendors(folder: Path, fixture: Fixture, vendors: Vendors) -> None:
     """The vendors of this case listen at other addresses than those at which the catalogue was made."""
     addresses: Mapping[str, str] = {
-        slug: vendors.base_url(name, vendor)
-        for slug, name, vendor in provider_names(fixture)
+        slug: vendors.base_url(name, vendor) for slug, name, vendor in provider_names(fixture)
     }
     with closing(sqlite3.connect(folder / "gwd.db")) as connection, connection:
         connection.executemany(

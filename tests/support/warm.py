@@ -26,6 +26,7 @@ from tests.support.quick import be_quick
 Program = Literal["gwd", "gwctl"]
 
 PROJECT = Path(__file__).resolve().parents[2]
+NOTHING = Path(os.devnull)
 COMMAND_LIMIT_S = 120
 _PR_SET_PDEATHSIG = 1
 
@@ -54,9 +55,11 @@ class WarmProcess:
         *,
         out: Path,
         err: Path,
+        stdin: Path = NOTHING,
         folder: Path = PROJECT,
     ) -> None:
-        given = (program, words, dict(environment), str(out), str(err), str(folder))
+        files = (str(stdin), str(out), str(err))
+        given = (program, words, dict(environment), files, str(folder))
         self._process = _context.Process(target=_run, args=given, daemon=True)
         self._process.start()
         assert self._process.pid is not None
@@ -104,13 +107,17 @@ def run(
     words: list[str],
     environment: Mapping[str, str],
     *,
+    stdin: str = "",
     folder: Path = PROJECT,
     limit_s: float = COMMAND_LIMIT_S,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, with nothing on its standard input."""
+    """Run a command to its end."""
     with tempfile.TemporaryDirectory(prefix="warm-") as place:
-        out, err = Path(place, "out"), Path(place, "err")
-        process = WarmProcess(program, words, environment, out=out, err=err, folder=folder)
+        given, out, err = Path(place, "in"), Path(place, "out"), Path(place, "err")
+        given.write_text(stdin, "utf-8")
+        process = WarmProcess(
+            program, words, environment, out=out, err=err, stdin=given, folder=folder
+        )
         try:
             code = process.wait(limit_s)
         finally:
@@ -122,7 +129,11 @@ def run(
 
 
 def _run(
-    program: Program, words: list[str], environment: dict[str, str], out: str, err: str, folder: str
+    program: Program,
+    words: list[str],
+    environment: dict[str, str],
+    files: tuple[str, str, str],
+    folder: str,
 ) -> None:
     _die_with_the_tests()
     os.setsid()
@@ -131,11 +142,14 @@ def _run(
     time.tzset()
     os.chdir(folder)
     tempfile.tempdir = None  # it is found anew
-    with Path(os.devnull).open("rb") as nothing, Path(out).open("ab") as said:
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(said.fileno(), 1)
-        with Path(err).open("ab") as complained:
-            os.dup2(complained.fileno(), 2)
+    for number, file in enumerate(files):
+        opened = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    # What the streams know of their files, they learned when they were made.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = [program, *words]
     sys.exit(_mains[program]())
 

@@ -15,12 +15,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+import uvloop
+from sanic.touchup.service import TouchUp
+
+from tests.cases.caserunner.ports import free_port
 from tests.support.quick import be_quick
 
 Program = Literal["gwd", "gwctl"]
@@ -167,6 +172,26 @@ def _import_all(package: str) -> None:
             importlib.import_module(module.name)
 
 
+def _rehearse() -> None:
+    """Serve once: the routes are compiled now, and the framework has written its own functions anew."""
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.management.setup import NewNode
+    from gwd.node.init import initialize
+    from gwd.wiring import RunningNode
+
+    async def serve(directory: Path) -> None:
+        initialize(directory, NewNode(organization="Rehearsal"), SystemClock())
+        read = settings.load(directory / "gwd.toml", {}, "127.0.0.1", free_port())
+        async with RunningNode(read, {}, alone=True):
+            pass
+
+    with tempfile.TemporaryDirectory(prefix="warm-") as place:
+        uvloop.run(serve(Path(place, "node")))
+    assert threading.active_count() == 1, threading.enumerate()
+    TouchUp.run = classmethod(lambda cls, app: None)  # type: ignore[method-assign, assignment]
+
+
 _mains: dict[str, Any] = {}
 if multiprocessing.current_process().name == "MainProcess" and "pytest" not in sys.modules:
     be_quick()
@@ -176,5 +201,6 @@ if multiprocessing.current_process().name == "MainProcess" and "pytest" not in s
         "gwd": importlib.import_module("gwd.__main__").main,
         "gwctl": importlib.import_module("gwctl.app").main,
     }
+    _rehearse()
     gc.collect()
     gc.freeze()  # a fork that looks for garbage would copy every page it looks at

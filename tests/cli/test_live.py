@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from gwctl.jsontext import loads
-from tests.cli.conftest import ROOT
+from tests.support import warm
 from tests.support.node import Gateway
 from tests.support.node import gateway as node
 
@@ -26,16 +25,11 @@ class Cli:
     environment: dict[str, str]
 
     async def __call__(self, *words: str, code: int = 0, stdin: str = "", **more: str) -> Any:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gwctl", *words,
-            cwd=ROOT, env={**self.environment, **more},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await process.communicate(stdin.encode())
-        assert process.returncode == code, (words, process.returncode, out.decode(), err.decode())
-        return out.decode(), err.decode()
+        done = await asyncio.to_thread(
+            warm.run, "gwctl", list(words), {**self.environment, **more}, stdin=stdin
+        )
+        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+        return done.stdout, done.stderr
 
     async def json(self, *words: str) -> Any:
         return json.loads((await self(*words, "--json"))[0])

@@ -3,16 +3,14 @@
 import os
 import pty
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ROOT
 from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, Received
+from tests.support.warm import WarmProcess
 
 Terminal = Callable[..., tuple[int, str]]
 
@@ -31,41 +29,43 @@ def terminal(gateway: FakeGateway, home: Path) -> Terminal:
             "TERM": "xterm-256color",
             **more,
         }
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gwctl", *words],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            cwd=ROOT,
-            start_new_session=True,
-        )
-        os.close(theirs)
-        seen = _talk(ours, list(typed))
-        os.close(ours)
-        return process.wait(timeout=20), seen
+        return on_terminal(list(words), environment, typed)
 
     return call
 
 
-def _talk(terminal: int, typed: list[tuple[str, str]]) -> str:
-    """Read until the program closes the terminal, typing each answer after its question."""
+def on_terminal(
+    words: list[str], environment: dict[str, str], typed: tuple[tuple[str, str], ...] = ()
+) -> tuple[int, str]:
+    """Exit code, and everything that gwctl wrote on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    try:
+        end = Path(os.ttyname(theirs))
+        process = WarmProcess("gwctl", words, environment, stdin=end, out=end, err=end)
+        try:
+            seen = _talk(ours, process, list(typed))
+        finally:
+            code = process.end(20)
+        return code, seen
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
+def _talk(terminal: int, process: WarmProcess, typed: list[tuple[str, str]]) -> str:
+    """Read until the program has ended, typing each answer after its question."""
     seen = b""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        ready, _, _ = select.select([terminal], [], [], 0.1)
+        is_over = process.poll() is not None  # asked before the last look
+        ready, _, _ = select.select([terminal], [], [], 0 if is_over else 0.02)
         if ready:
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            seen += piece
+            seen += os.read(terminal, 65536)
+        elif is_over:
+            return seen.decode()
         if typed and typed[0][0].encode() in seen:
             os.write(terminal, typed.pop(0)[1].encode() + b"\n")
-    return seen.decode()
+    raise AssertionError(f"it did not end; it wrote {seen.decode()!r}")
 
 
 CI = {

@@ -1,17 +1,12 @@
 """The main lists of a real daemon on terminals of 40, 80 and 200 columns: money and names are whole everywhere."""
 
-import os
-import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from gwctl.layout import cells
-from tests.cli.conftest import ROOT
 from tests.cli.daemon import Daemon, serving
-from tests.cli.test_terminal import _talk
+from tests.cli.test_terminal import on_terminal
 
 LONG = "a-name-of-thirty-characters-xx"
 
@@ -50,27 +45,10 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         yield served
 
 
-def on_terminal(daemon: Daemon, columns: int, *words: str) -> list[str]:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gwctl", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={
-            **daemon.environment,
-            "COLUMNS": str(columns),
-            "LINES": "60",
-            "TERM": "xterm",
-            "PAGER": "false",
-        },
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    seen = _talk(ours, [])
-    os.close(ours)
-    assert process.wait(timeout=20) == 0, seen
+def lines_on_terminal(daemon: Daemon, columns: int, *words: str) -> list[str]:
+    terminal = {"COLUMNS": str(columns), "LINES": "60", "TERM": "xterm", "PAGER": "false"}
+    code, seen = on_terminal(list(words), {**daemon.environment, **terminal})
+    assert code == 0, seen
     seen = seen.rpartition("\r\x1b[K")[2] if "\x1b[K" in seen else seen
     return [line.rpartition("\r")[2] for line in seen.replace("\r\n", "\n").splitlines()]
 
@@ -92,7 +70,7 @@ def test_the_lists_are_true_on_every_terminal(daemon: Daemon) -> None:
     wrong = []
     for words, (at_80, always) in WANTED.items():
         for columns in (40, 80, 200):
-            lines = on_terminal(daemon, columns, *words)
+            lines = lines_on_terminal(daemon, columns, *words)
             text = "\n".join(lines)
             wanted = always if columns < 80 else [*at_80, *always]
             wrong += [(words, columns, value, text) for value in wanted if value not in text]

@@ -1,9 +1,7 @@
-"""The commands of the node as a shell runs them: real processes with a closed standard input."""
+"""The commands of the node as a shell runs them: processes of their own, with nothing on their standard input."""
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +10,10 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+
+from tests.support import warm
+from tests.support.quick import TRUST
+from tests.support.warm import WarmProcess
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +27,7 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 Gwd = Callable[..., Ran]
-Serve = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
+Serve = Callable[..., AbstractContextManager[WarmProcess]]
 
 
 @pytest.fixture
@@ -33,16 +35,8 @@ def gwd(tmp_path: Path) -> Gwd:
     """Run `gwd ARGUMENTS…` in an empty directory, with nothing of the caller's environment but the path."""
 
     def run(*arguments: str, environ: dict[str, str] | None = None, timeout_s: float = 60) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "gwd", *arguments],
-            cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **(environ or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        given = {"PATH": os.environ["PATH"], **TRUST, **(environ or {})}
+        done = warm.run("gwd", list(arguments), given, folder=tmp_path, limit_s=timeout_s)
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -55,29 +49,23 @@ def made(gwd: Gwd, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def serve(made: dict[str, str]) -> Serve:
+def serve(made: dict[str, str], tmp_path: Path) -> Serve:
     @contextmanager
-    def serve(port: int, scheme: str = "http", **environ: str) -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gwd", "serve", "--config", made["config"], "--port", str(port)],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def serve(port: int, scheme: str = "http", **environ: str) -> Iterator[WarmProcess]:
+        log = tmp_path / "log"
+        words = ["serve", "--config", made["config"], "--port", str(port)]
+        given = {"PATH": os.environ["PATH"], **TRUST, **environ}
+        process = WarmProcess("gwd", words, given, out=log, err=log)
         try:
             wait_until_healthy(process, f"{scheme}://127.0.0.1:{port}/healthz")
             yield process
         finally:
-            process.kill()
-            process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
+            process.end(0)
 
     return serve
 
 
-def wait_until_healthy(process: subprocess.Popen[str], url: str) -> None:
+def wait_until_healthy(process: WarmProcess, url: str) -> None:
     for _ in range(200):
         assert process.poll() is None
         try:

@@ -3,7 +3,7 @@
 import signal
 import socket
 import ssl
-import subprocess
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from gwd.jobs.service_manager import watchdog_gap_s
 from gwd.node.mistakes import text_of
 from gwd.store.connection import ReadOnlyDatabaseError, open_connection
 from tests.cases.caserunner.ports import free_port
+from tests.support.warm import WarmProcess
 
 
 def test_the_operator_key_of_init_opens_the_management_api(serve, made):
@@ -112,12 +113,14 @@ def certificate_name(port: int) -> str:
     return str(found.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
 
 
-def wait_for_line(process: subprocess.Popen[str], said: str) -> str:
-    assert process.stderr is not None
-    for line in process.stderr:
-        if said in line:
-            return line
-    pytest.fail(f"it ended without saying {said!r}")
+def wait_for_line(process: WarmProcess, said: str) -> str:
+    for _ in range(400):
+        for line in process.err.read_text().splitlines():
+            if said in line:
+                return line
+        assert process.poll() is None
+        time.sleep(0.05)
+    pytest.fail(f"in twenty seconds it did not say {said!r}")
 
 
 def test_a_new_certificate_is_taken_on_sighup_and_a_broken_one_is_not(serve, made, tmp_path):

@@ -135,7 +135,7 @@ async def test_locked_file_fails_the_whole_batch_after_one_wait(
         return_exceptions=True,
     )
     assert {type(result) for result in results} == {StorageUnavailable}
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < 8  # a wait for each would be 12 s
     other.execute("ROLLBACK")
     other.close()
     assert await store.write(hold, "gen-next", 1 * USD, now_us=NOW_US) == 99 * USD
@@ -312,8 +312,8 @@ async def test_broken_disk_ends_the_daemon_at_once_with_a_failure(tmp_path: Path
             began_s = time.monotonic()
             refused = await client.post("/api/v1/keys", json={"name": "after"})
             assert refused.status_code == 503
-            code = await asyncio.to_thread(child.wait, 10)
-            assert (code, time.monotonic() - began_s < 3) == (1, True)
+            code = await asyncio.to_thread(child.wait, 30)
+            assert (code, time.monotonic() - began_s < 20) == (1, True)
     finally:
         child.kill()
         child.wait()

@@ -10,8 +10,23 @@ from gwd.core.clock import SystemClock
 from gwd.store import Store
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
+from tests.support import templates
 
 NOW_US = 1_790_000_000_000_000  # 2026-09-21T14:13:20Z, a Monday
+
+
+def _migrated(directory: Path) -> str:
+    """An empty database: a copy of one that was made once."""
+    path = directory / "gwd.db"
+    if not templates.is_kept(migrate):
+        folder = templates.room()
+        if folder is None:
+            migrate(str(path), SystemClock())
+            return str(path)
+        migrate(str(folder / path.name), SystemClock())
+        templates.keep(migrate, folder, None)
+    templates.copy(migrate, directory)
+    return str(path)
 
 
 @asynccontextmanager
@@ -19,8 +34,7 @@ async def open_store(
     directory: Path, begin: Callable[[Connection], None] | None = None
 ) -> AsyncIterator[Store]:
     """A store on a fresh database, which `begin` may fill; closed at the end."""
-    path = str(directory / "gwd.db")
-    migrate(path, SystemClock())
+    path = _migrated(directory)
     opened = Store(path)
     try:
         if begin is not None:
@@ -33,8 +47,7 @@ async def open_store(
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Connection]:
     """The writer's connection to a fresh database, inside BEGIN IMMEDIATE … COMMIT."""
-    path = str(tmp_path / "gwd.db")
-    migrate(path, SystemClock())
+    path = _migrated(tmp_path)
     opened = open_connection(path, "writer")
     try:
         with transaction(opened, "IMMEDIATE"):

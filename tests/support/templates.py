@@ -31,7 +31,8 @@ def is_kept(name: Hashable) -> bool:
 
 
 def copy(name: Hashable, target: Path) -> Any:
-    """Copy the folder to `target`, which must not exist; what one has to know about it."""
+    """Copy what the folder holds to `target`; what one has to know about it."""
     folder, value = _kept[name]
-    shutil.copytree(folder, target, ignore=shutil.ignore_patterns("*.lock"))
+    unused = shutil.ignore_patterns("*.lock")
+    shutil.copytree(folder, target, ignore=unused, dirs_exist_ok=True)
     return value

@@ -3,7 +3,6 @@
 Importing is most of what a command costs and of what a daemon's start costs, and the tests run thousands.
 """
 
-import asyncio
 import ctypes
 import gc
 import importlib
@@ -16,17 +15,23 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+import uvloop
+from sanic.touchup.service import TouchUp
+
+from tests.cases.caserunner.ports import free_port
 from tests.support.quick import be_quick
 
 Program = Literal["gwd", "gwctl"]
 
 PROJECT = Path(__file__).resolve().parents[2]
+NOTHING = Path(os.devnull)
 COMMAND_LIMIT_S = 120
 _PR_SET_PDEATHSIG = 1
 
@@ -45,7 +50,7 @@ multiprocessing.spawn.get_preparation_data = _without_main
 
 
 class WarmProcess:
-    """A running command, with what callers of `subprocess` and of asyncio's processes need of it."""
+    """A running command, with what tests need of a `Popen`."""
 
     def __init__(
         self,
@@ -55,13 +60,16 @@ class WarmProcess:
         *,
         out: Path,
         err: Path,
+        stdin: Path = NOTHING,
         folder: Path = PROJECT,
     ) -> None:
-        given = (program, words, dict(environment), str(out), str(err), str(folder))
+        files = (str(stdin), str(out), str(err))
+        given = (program, words, dict(environment), files, str(folder))
         self._process = _context.Process(target=_run, args=given, daemon=True)
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
+        self.err = err
 
     @property
     def returncode(self) -> int | None:
@@ -70,14 +78,16 @@ class WarmProcess:
     def poll(self) -> int | None:
         return self._process.exitcode
 
-    def join(self, limit_s: float) -> int | None:
-        """How it ended; None while it runs."""
-        self._process.join(limit_s)
-        return self._process.exitcode
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended."""
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired("gwd", timeout or 0)
+        return code
 
-    async def wait(self) -> int | None:
-        await asyncio.to_thread(self._process.join)
-        return self._process.exitcode
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -85,15 +95,16 @@ class WarmProcess:
     def kill(self) -> None:
         self._process.kill()
 
-    def end(self, limit_s: float = 20) -> int | None:
-        """Ask it to end; end it when it does not, with whatever it started. How it ended."""
+    def end(self, limit_s: float = 20) -> int:
+        """Ask it to end; end it when it does not, and whatever it started. How it ended."""
         self.terminate()
-        if self.join(limit_s) is None:
+        try:
+            self.wait(limit_s)
+        except subprocess.TimeoutExpired:
             self.kill()
-            self._process.join()
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        return self.returncode
+        return self.wait()
 
 
 def run(
@@ -101,25 +112,33 @@ def run(
     words: list[str],
     environment: Mapping[str, str],
     *,
+    stdin: str = "",
     folder: Path = PROJECT,
     limit_s: float = COMMAND_LIMIT_S,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, with nothing on its standard input."""
+    """Run a command to its end."""
     with tempfile.TemporaryDirectory(prefix="warm-") as place:
-        out, err = Path(place, "out"), Path(place, "err")
-        process = WarmProcess(program, words, environment, out=out, err=err, folder=folder)
-        if process.join(limit_s) is None:
-            process.end(0)
-            raise subprocess.TimeoutExpired([program, *words], limit_s)
-        code = process.returncode
-        assert code is not None
+        given, out, err = Path(place, "in"), Path(place, "out"), Path(place, "err")
+        given.write_text(stdin, "utf-8")
+        process = WarmProcess(
+            program, words, environment, out=out, err=err, stdin=given, folder=folder
+        )
+        try:
+            code = process.wait(limit_s)
+        finally:
+            if process.returncode is None:
+                process.end(0)
         return subprocess.CompletedProcess(
             [program, *words], code, out.read_text("utf-8"), err.read_text("utf-8")
         )
 
 
 def _run(
-    program: Program, words: list[str], environment: dict[str, str], out: str, err: str, folder: str
+    program: Program,
+    words: list[str],
+    environment: dict[str, str],
+    files: tuple[str, str, str],
+    folder: str,
 ) -> None:
     _die_with_the_tests()
     os.setsid()
@@ -127,11 +146,15 @@ def _run(
     os.environ.update(environment)
     time.tzset()
     os.chdir(folder)
-    with Path(os.devnull).open("rb") as nothing, Path(out).open("ab") as said:
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(said.fileno(), 1)
-        with Path(err).open("ab") as complained:
-            os.dup2(complained.fileno(), 2)
+    tempfile.tempdir = None  # it is found anew
+    for number, file in enumerate(files):
+        opened = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    # What the streams know of their files, they learned when they were made.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = [program, *words]
     sys.exit(_mains[program]())
 
@@ -149,6 +172,26 @@ def _import_all(package: str) -> None:
             importlib.import_module(module.name)
 
 
+def _rehearse() -> None:
+    """Serve once: the routes are compiled now, and the framework has written its own functions anew."""
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.management.setup import NewNode
+    from gwd.node.init import initialize
+    from gwd.wiring import RunningNode
+
+    async def serve(directory: Path) -> None:
+        initialize(directory, NewNode(organization="Rehearsal"), SystemClock())
+        read = settings.load(directory / "gwd.toml", {}, "127.0.0.1", free_port())
+        async with RunningNode(read, {}, alone=True):
+            pass
+
+    with tempfile.TemporaryDirectory(prefix="warm-") as place:
+        uvloop.run(serve(Path(place, "node")))
+    assert threading.active_count() == 1, threading.enumerate()
+    TouchUp.run = classmethod(lambda cls, app: None)  # type: ignore[method-assign, assignment]
+
+
 _mains: dict[str, Any] = {}
 if multiprocessing.current_process().name == "MainProcess" and "pytest" not in sys.modules:
     be_quick()
@@ -158,5 +201,6 @@ if multiprocessing.current_process().name == "MainProcess" and "pytest" not in s
         "gwd": importlib.import_module("gwd.__main__").main,
         "gwctl": importlib.import_module("gwctl.app").main,
     }
+    _rehearse()
     gc.collect()
     gc.freeze()  # a fork that looks for garbage would copy every page it looks at

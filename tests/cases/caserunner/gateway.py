@@ -235,12 +235,19 @@ class Gateway:
             return
         self._process.terminate()
         try:
-            await asyncio.wait_for(self._process.wait(), STOP_LIMIT_S)
+            await asyncio.wait_for(_ended(self._process), STOP_LIMIT_S)
         except TimeoutError:
             self._process.kill()
-            await self._process.wait()
+            await _ended(self._process)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # workers that outlived it
+
+
+async def _ended(process: "asyncio.subprocess.Process | WarmProcess") -> None:
+    if isinstance(process, asyncio.subprocess.Process):
+        await process.wait()
+    else:
+        await asyncio.to_thread(process.wait)
 
 
 def allow_http(config: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -102,6 +102,6 @@ def test_normalisation_that_lengthens_a_text_is_covered() -> None:
     ids=["letters", "spaces", "capitals", "signs", "accents", "random"],
 )
 def test_hostile_texts_take_linear_time(text: str) -> None:
-    started = perf_counter()
+    started = process_time()
     estimate_text(text)
-    assert perf_counter() - started < 2.0
+    assert process_time() - started < 2.0

@@ -313,7 +313,7 @@ def test_a_text_that_holds_much_is_read_quickly_and_in_part():
         assert CHAT.fault(429, {}, body).message
         assert CHAT.fault(404, {}, body).message
         waits.in_text(text[: faults.MAX_READ], CLOCK)
-    assert time.process_time() - began_s < 2.0
+    assert time.process_time() - began_s < 4.0
 
 
 WITH, WITHOUT, PROOF = "reasoning_missing", "reasoning_refused", "invalid_signature"

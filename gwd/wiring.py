@@ -58,7 +58,7 @@ from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
 from gwd.upstream.base import Timeouts, Upstream
 from gwd.upstream.clients import client_for
-from gwd.vendors.registry import ADAPTERS
+from gwd.vendors.formats import ADAPTERS
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0

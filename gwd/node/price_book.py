@@ -12,7 +12,7 @@ from gwd.credentials import service as credentials
 from gwd.credentials.service import CredentialInput
 from gwd.credentials.vault import Vault
 from gwd.store import Connection
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 
 # Installed, the file lies with the command line, which ships it too; in a checkout it lies with the examples.
 _PLACES: Final = ("gwctl/catalog.toml", "examples/catalog.toml")

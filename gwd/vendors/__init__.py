@@ -6,5 +6,5 @@ Invariants: every decoder's events follow the grammar; usage is turned into disj
 Speaks to: core only.
 
 A format is a folder: `format.py` says what the other rooms have to know of it, `build.py` and `decode.py` speak it,
-`adapter.py` puts them together as its `ADAPTER`. One line in `registry.py` makes it one of those that are served.
+`adapter.py` puts them together as its `ADAPTER`. One line in `formats.py` makes it one of those that are served.
 """

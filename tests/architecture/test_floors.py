@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gwd.vendors.registry import ADAPTERS, FORMATS
+from gwd.vendors.formats import ADAPTERS, FORMATS
 
 ROOT = Path(__file__).parents[2]
 MAX_LINES = 420
@@ -97,7 +97,7 @@ def test_every_room_says_what_it_owns():
 
 
 def test_every_vendor_format_has_a_folder_of_one_shape_and_its_line():
-    """`registry` holds every folder of `vendors`, and nothing else knows a format that is not in its folder."""
+    """`formats` holds every folder of `vendors`, and nothing else knows a format that is not in its folder."""
     folders = {path.parent.name for path in (ROOT / "gwd/vendors").glob("*/__init__.py")}
     assert folders == set(FORMATS)
     for adapter in ADAPTERS:

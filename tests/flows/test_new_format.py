@@ -1,4 +1,4 @@
-"""A vendor format that this gateway does not have: its folder, one line of the registry, and it is served."""
+"""A vendor format that this gateway does not have: its folder, one line of the list, and it is served."""
 
 import asyncio
 import importlib
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gwd.vendors.registry import ADAPTERS
+from gwd.vendors.formats import ADAPTERS
 from tests.flows.frames import frames_of, text_of
 from tests.support.node import Gateway, Nodes
 

@@ -16,7 +16,7 @@ from gwd.core.target import Credential, Flags, Target
 from gwd.core.usage import Usage
 from gwd.dialects.base import Dialect, Reply
 from gwd.vendors.base import Adapter
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 
 ROOT: Final = Path(__file__).parent
 SCENARIOS: Final = frozenset(

@@ -8,7 +8,7 @@ from gwd.core.extras import Sold
 from gwd.core.request import Generate, Request, TextPart, Tool, ToolChoice
 from gwd.pipeline.dispatch.sale import as_sold
 from gwd.pricing.extras import sell
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import OPUS, chat
 
 OWN = {"name": "f", "input_schema": {"type": "object"}}

@@ -5,7 +5,7 @@ from typing import Any
 from gwd.core.cost import Price, PriceTier
 from gwd.core.request import Generate, Message, Part, Request, TextPart
 from gwd.core.target import Credential, Flags, Target
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 
 OPUS = Price(
     version="v1",

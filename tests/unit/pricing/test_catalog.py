@@ -23,7 +23,7 @@ from gwd.core.clock import SystemClock
 from gwd.core.money import pico_from_price
 from gwd.core.target import Flags
 from gwd.store import Connection, Store, migrations
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 
 CATALOG = tomllib.loads(
     (Path(__file__).parents[3] / "examples" / "catalog.toml").read_text(encoding="utf-8")

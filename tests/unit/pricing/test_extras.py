@@ -14,7 +14,7 @@ from gwd.core.usage import Usage
 from gwd.pricing.cost import cost
 from gwd.pricing.extras import applied, ceilings, leaves_no_tool, sell
 from gwd.pricing.hold import hold, measure
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import OPUS, chat, target
 from tests.unit.pricing.test_cost import parts_of, prices
 from tests.unit.pricing.test_hold import bounded_usages

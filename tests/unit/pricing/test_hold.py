@@ -31,7 +31,7 @@ from gwd.pricing.bound import IMAGE_BOUND, UNKNOWN_SIZE, bound_prompt, bound_tex
 from gwd.pricing.cost import cost
 from gwd.pricing.estimate import count_images, estimate_prompt
 from gwd.pricing.hold import bound_output, hold, hold_nano, measure
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import OPUS, TIERED, chat, target
 from tests.unit.pricing.test_cost import prices
 from tests.unit.pricing.test_tokens import CLASSES, REFERENCE, text_of

@@ -13,7 +13,7 @@ from gwd.core.target import Flags, Target
 from gwd.core.usage import MAX_COUNT, Usage
 from gwd.pricing.hold import Demand, hold, measure
 from gwd.pricing.usage_check import Limits, check_usage, limits_of
-from gwd.vendors.registry import FORMATS
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import chat, target
 
 LIMITS = Limits(prompt=1_000, output=119, output_beside=500, prompt_bound=300)

@@ -58,8 +58,7 @@ from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
 from gwd.upstream.base import Timeouts, Upstream
 from gwd.upstream.http_client import HttpClient
-from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
-from gwd.vendors.base import Adapter
+from gwd.vendors.formats import ADAPTERS
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
@@ -78,13 +77,6 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     responses.DIALECT,
     completions.DIALECT,
     embeddings.DIALECT,
-)
-ADAPTERS: Final[tuple[Adapter, ...]] = (
-    openai_chat.ADAPTER,
-    anthropic_messages.ADAPTER,
-    openai_responses.ADAPTER,
-    openai_embeddings.ADAPTER,
-    gemini.ADAPTER,
 )
 
 log = logging.getLogger("gwd")
@@ -213,6 +205,8 @@ class RunningNode:
             total_s=settings.timeouts.total_s,
             drain_s=settings.timeouts.drain_s,
         )
+        adapters = {adapter.format.name: adapter for adapter in ADAPTERS}
+        formats = {name: adapter.format for name, adapter in adapters.items()}
         upstream = settings.upstream
         self._upstream = HttpClient(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
         state = PlanningState(
@@ -222,13 +216,14 @@ class RunningNode:
             health=health,
             clock=clock,
             default_output_bound=settings.limits.default_output_bound,
+            formats=formats,
         )
         ceiling = settings.limits.default_rate_limit_per_minute
         line = Line(
             store=store,
             state=state,
             dispatcher=Dispatcher(
-                adapters={adapter.name: adapter for adapter in ADAPTERS},
+                adapters=adapters,
                 upstream=self._upstream,
                 health=health,
                 timeouts=timeouts,
@@ -256,6 +251,7 @@ class RunningNode:
             ),
             line=line,
             state=state,
+            formats=formats,
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),

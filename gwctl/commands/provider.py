@@ -48,8 +48,8 @@ def add(
 
     openai, anthropic and google come with their models, prices and endpoints; deepseek, moonshot,
     zai, minimax, alibaba, cerebras and groq with their address and flags. For another one give
-    --adapter (openai_chat, openai_responses, anthropic_messages, gemini, openai_embeddings) and
-    --base-url. What exists already is left as it is.
+    --base-url and --adapter: most servers speak openai_chat, and a name that the gateway does not
+    know is answered with all that it does. What exists already is left as it is.
     """
     tables = shipped.vendor(slug) if adapter is None else None
     if tables is None:

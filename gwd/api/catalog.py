@@ -13,7 +13,11 @@ from gwd.store import Connection
 
 def create_provider(connection: Connection, call: Call) -> Answer:
     record = providers.create(
-        connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
+        connection,
+        call.body,
+        formats=call.node.formats,
+        allow_http=call.node.settings.upstream.allow_http,
+        now_us=call.now_us,
     )
     return one(record, status=201, subject=("provider", record.slug))
 
@@ -81,7 +85,10 @@ def delete_model(connection: Connection, call: Call) -> Answer:
 
 def create_endpoint(connection: Connection, call: Call) -> Answer:
     record = endpoints.create(
-        connection, call.body, allow_http=call.node.settings.upstream.allow_http, now_us=call.now_us
+        connection,
+        call.body,
+        allow_http=call.node.settings.upstream.allow_http,
+        now_us=call.now_us,
     )
     return one(record, status=201, subject=("endpoint", record.id))
 

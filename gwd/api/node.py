@@ -1,12 +1,13 @@
 """What handlers are given: the node's store, line, secrets and settings, put together by wiring."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from gwd.api.auth import Authenticator
 from gwd.core.counters import Counters
 from gwd.core.node_clock import NodeClock
+from gwd.core.vendor_format import VendorFormat
 from gwd.core.vitals import Vitals
 from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
@@ -44,6 +45,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     authenticator: Authenticator
     line: Line
     state: PlanningState
+    formats: Mapping[str, VendorFormat]
     limiter: RateLimiter
     refusals: RefusalCounter
     items: ItemMemory

@@ -39,9 +39,11 @@ async def probe(call: Call) -> Answer:
     """
     node, slug = call.node, call.path["slug"]
     await node.store.read(providers.get, slug)
-    target = _target(await node.state.load(), call)
+    target, embeds = _target(await node.state.load(), call)
     began_s = node.clock.monotonic_s()
-    fault = await node.line.dispatcher.probe(_request(target), target, limit_s=LIMIT_S)
+    fault = await node.line.dispatcher.probe(
+        _request(target, embeds=embeds), target, limit_s=LIMIT_S
+    )
     took_ms = round((node.clock.monotonic_s() - began_s) * 1000)
     if fault is not None:
         raise _failed(slug, target, fault)
@@ -56,7 +58,8 @@ async def probe(call: Call) -> Answer:
     return one(record, subject=("provider", slug))
 
 
-def _target(catalog: Catalog, call: Call) -> Target:
+def _target(catalog: Catalog, call: Call) -> tuple[Target, bool]:
+    """Where to call, and whether the model there makes embeddings."""
     slug = call.path["slug"]
     found = [
         (price, model, endpoint)
@@ -79,7 +82,7 @@ def _target(catalog: Catalog, call: Call) -> Target:
             + (f": {problem}" if problem else "; add one with POST /catalog/credentials"),
             metadata={"reason": "no_credential", "provider": slug},
         )
-    return target_of(model, endpoint, credential_of(ready[0]), price)
+    return target_of(model, endpoint, credential_of(ready[0]), price), model.is_embedding
 
 
 def _dearness(found: tuple[Price, Model, Endpoint]) -> tuple[int, str]:
@@ -87,17 +90,16 @@ def _dearness(found: tuple[Price, Model, Endpoint]) -> tuple[int, str]:
     return price.completion_pico + price.prompt_pico, endpoint.id
 
 
-def _request(target: Target) -> Request:
-    is_embedding = target.adapter == "openai_embeddings"
+def _request(target: Target, *, embeds: bool) -> Request:
     body: Generate | Embed
-    if is_embedding:
+    if embeds:
         body = Embed(inputs=(TEXT,))
     else:
         message = Message(role="user", parts=(TextPart(text=TEXT),))
         body = Generate(messages=(message,), max_output_tokens=OUTPUT_TOKENS)
     return Request(
-        dialect="embeddings" if is_embedding else "chat_completions",
-        family="openai_embeddings" if is_embedding else "openai_chat",
+        dialect="embeddings" if embeds else "chat_completions",
+        family="openai_embeddings" if embeds else "openai_chat",
         models=(target.model,),
         body=body,
         body_bytes=len(TEXT),

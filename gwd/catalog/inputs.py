@@ -1,6 +1,7 @@
 """What the management API takes for providers, models and endpoints, and the rules their fields must meet."""
 
 import re
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
@@ -14,13 +15,6 @@ from gwd.core.secret_looks import looks_like_a_credential
 from gwd.core.target import Flags
 from gwd.core.web_address import WebAddressError, read_web_address, written_out
 
-ADAPTERS: Final = (
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini",
-    "openai_embeddings",
-)
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 _MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
@@ -194,9 +188,10 @@ def check_name(value: str, field: str = "name") -> str:
     return value
 
 
-def check_adapter(value: str) -> str:
-    if value not in ADAPTERS:
-        raise InvalidValue(f"`adapter` must be one of {', '.join(ADAPTERS)}", param="adapter")
+def check_adapter(value: str, formats: Collection[str]) -> str:
+    """`formats` are the names of those that this node speaks."""
+    if value not in formats:
+        raise InvalidValue(f"`adapter` must be one of {', '.join(formats)}", param="adapter")
     return value
 
 

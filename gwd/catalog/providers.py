@@ -1,5 +1,6 @@
 """Providers: named upstream services with an adapter and a base URL."""
 
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import UNSET
@@ -15,9 +16,17 @@ from gwd.store import Connection
 
 
 def create(
-    connection: Connection, body: ProviderInput, *, allow_http: bool, now_us: int
+    connection: Connection,
+    body: ProviderInput,
+    *,
+    formats: Collection[str],
+    allow_http: bool,
+    now_us: int,
 ) -> ProviderRecord:
-    """Raises AlreadyExists for a taken slug, InvalidValue naming the field otherwise."""
+    """Raises AlreadyExists for a taken slug, InvalidValue naming the field otherwise.
+
+    `formats` are the names of the vendor formats that this node speaks.
+    """
     slug = inputs.check_slug(body.slug)
     if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)):
         raise AlreadyExists(
@@ -27,7 +36,7 @@ def create(
         ProviderTable.insert(
             slug=slug,
             name=inputs.check_name(body.name),
-            adapter=inputs.check_adapter(body.adapter),
+            adapter=inputs.check_adapter(body.adapter, formats),
             base_url=inputs.check_base_url(body.base_url, allow_http=allow_http),
             headers=inputs.check_headers(body.headers),
             flags=inputs.check_flags(body.flags),

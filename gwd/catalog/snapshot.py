@@ -11,6 +11,7 @@ from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
 from gwd.core.cost import Price
 from gwd.core.target import Flags
+from gwd.core.vendor_format import VendorFormat
 from gwd.store import Connection
 
 
@@ -25,7 +26,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     provider_name: str
     tag: str
-    adapter: str
+    format: VendorFormat
     base_url: str
     headers: dict[str, str]
     upstream_model: str
@@ -143,8 +144,8 @@ def raise_revision(connection: Connection) -> None:
     connection.execute("UPDATE revision SET value = value + 1 WHERE name = 'catalog'")
 
 
-def load(connection: Connection) -> Catalog:
-    """The catalog as it stands in this transaction."""
+def load(connection: Connection, formats: Mapping[str, VendorFormat]) -> Catalog:
+    """The catalog as it stands in this transaction. An endpoint of a format that is none of `formats` is not live."""
     dated: dict[tuple[str, str | None], list[prices.PriceVersion]] = {}
     for version in prices.versions(connection):
         dated.setdefault((version.model, version.endpoint_id), []).append(version)
@@ -154,7 +155,7 @@ def load(connection: Connection) -> Catalog:
     by_id = {row.id: row for row in rows}
     for row in connection.run(EndpointTable.select().order_by(EndpointTable.created_at)):
         endpoints[row.model].append(
-            _endpoint(row, by_id[row.model], providers[row.provider], dated)
+            _endpoint(row, by_id[row.model], providers[row.provider], dated, formats)
         )
     models = {row.id: _model(row, tuple(endpoints[row.id])) for row in rows}
     families: dict[str, list[FamilyMember]] = {}
@@ -206,6 +207,7 @@ def _endpoint(
     model: Any,
     provider: Any,
     dated: Mapping[tuple[str, str | None], list[prices.PriceVersion]],
+    formats: Mapping[str, VendorFormat],
 ) -> Endpoint:
     timeline = prices.for_endpoint(
         dated.get((row.model, row.id), []), dated.get((row.model, None), [])
@@ -217,7 +219,7 @@ def _endpoint(
         provider=row.provider,
         provider_name=provider.name,
         tag=row.tag,
-        adapter=provider.adapter,
+        format=formats.get(provider.adapter) or VendorFormat(name=provider.adapter),
         base_url=row.base_url or provider.base_url,
         headers=provider.headers,
         upstream_model=row.upstream_model,
@@ -230,7 +232,8 @@ def _endpoint(
         ),
         flags=msgspec.convert({**provider.flags, **row.flags}, Flags),
         weight=row.weight,
-        is_live=not (row.disabled or row.draining or provider.disabled),
+        is_live=not (row.disabled or row.draining or provider.disabled)
+        and provider.adapter in formats,
         dated_prices=tuple(
             (at_us, prices.price_of(v.id, v.body, is_embedding=is_embedding) if v else None)
             for at_us, v in timeline

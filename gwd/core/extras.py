@@ -21,6 +21,7 @@ import msgspec
 
 from gwd.core.money import MILLIONTHS
 from gwd.core.request import Family, Generate, Part, Request, TextPart
+from gwd.core.vendor_format import VendorFormat
 
 ONE: Final = MILLIONTHS
 """A factor of 1: factors are whole millionths."""
@@ -48,7 +49,6 @@ _OF_THE_CLIENT: Final = re.compile(
     r"bash|text_editor|computer|computer_toolset|browser_toolset|memory|tool_search\w*"
 )
 _INLINE: Final = "inline-tools"
-_OPENAI: Final = ("openai_chat", "openai_responses")
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -138,11 +138,9 @@ def inline_tool(part: Part) -> dict[str, Any] | None:
     return tool if isinstance(tool, dict) and is_hosted(tool) else None
 
 
-def carries(adapter: str, family: Family, field: str) -> bool:
+def carries(format_: VendorFormat, family: Family, field: str) -> bool:
     """Whether a vendor format has a place for a field of a client's family."""
-    if adapter == family:
-        return True
-    return field == "service_tier" and adapter in _OPENAI and family in _OPENAI
+    return format_.family == family or (field == "service_tier" and family in format_.tiers_of)
 
 
 def given_words(reported: object, fields: tuple[str, ...] = FIELDS[:3]) -> dict[str, str]:

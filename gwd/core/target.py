@@ -1,31 +1,13 @@
 """Where a request may go: an endpoint of the catalog with the credential chosen for it, and one upstream call."""
 
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
 from gwd.core.cost import Price
 from gwd.core.extras import Sold
 from gwd.core.request import Effort
-
-_FEW_HAVE: Final = frozenset(
-    (
-        "seed",
-        "frequency_penalty",
-        "presence_penalty",
-        "repetition_penalty",
-        "min_p",
-        "logit_bias",
-    )
-)
-# Words of `supported_parameters` for which a vendor format has no field, whatever the catalog says (api.md 5.13).
-NO_FIELD_FOR: Final[dict[str, frozenset[str]]] = {
-    "anthropic_messages": _FEW_HAVE | {"logprobs", "top_logprobs"},
-    "gemini": frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
-    "openai_responses": _FEW_HAVE | {"top_k", "stop"},
-}
-# The smallest cap on output that a vendor format takes; a client's lower one is raised to it (api.md 3.6).
-LEAST_OUTPUT: Final[dict[str, int]] = {"openai_responses": 16}
+from gwd.core.vendor_format import VendorFormat
 
 Replay = Literal["none", "open_loop", "tool_turns"]
 
@@ -107,7 +89,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     provider_name: str
     tag: str
-    adapter: str
+    format: VendorFormat
     base_url: str
     headers: dict[str, str]
     upstream_model: str
@@ -120,6 +102,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     credential: Credential
     sold: Sold = Sold()
     input_modalities: frozenset[str] = frozenset(("text", "image", "file"))
+
+    @property
+    def adapter(self) -> str:
+        """The name of the format, which is that of its adapter."""
+        return self.format.name
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):

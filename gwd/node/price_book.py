@@ -12,6 +12,7 @@ from gwd.credentials import service as credentials
 from gwd.credentials.service import CredentialInput
 from gwd.credentials.vault import Vault
 from gwd.store import Connection
+from gwd.vendors.formats import FORMATS
 
 # Installed, the file lies with the command line, which ships it too; in a checkout it lies with the examples.
 _PLACES: Final = ("gwctl/catalog.toml", "examples/catalog.toml")
@@ -60,7 +61,9 @@ def add(
 ) -> None:
     """Create all of it; nothing of it may exist."""
     for provider in entries.providers:
-        providers.create(connection, provider, allow_http=allow_http, now_us=now_us)
+        providers.create(
+            connection, provider, formats=FORMATS, allow_http=allow_http, now_us=now_us
+        )
     for model in entries.models:
         models.create(connection, model, now_us=now_us)
     for endpoint in entries.endpoints:

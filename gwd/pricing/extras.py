@@ -28,24 +28,17 @@ from gwd.core.extras import (
 )
 from gwd.core.request import Generate, Request
 from gwd.core.usage import MAX_COUNT, count_of
+from gwd.core.vendor_format import VendorFormat
 
 _NOTHING: Final = Sold()
 _PLAIN: Final = Applied()
 _UNKNOWN: Final = Given()
 _SERVERS: Final = "mcp_servers"
 _TOOLSET: Final = "mcp_toolset"
-# What the vendor's own settings may choose where a request says nothing of it, or says `auto`; by format of the answer.
-_CHOSEN_BY_VENDOR: Final[dict[str, tuple[str, ...]]] = {
-    "openai_chat": ("service_tier",),
-    "openai_responses": ("service_tier",),
-    "anthropic_messages": ("service_tier", "inference_geo"),
-}
-# A server of this format that was told to search has searched, even if it counts nothing: others count what they run.
-_UNCOUNTED: Final = {"openai_chat": 1}
 _SAME: Final = {"fast": "priority", "priority": "fast"}
 
 
-def sell(request: Request, adapter: str, price: Price) -> Sold:
+def sell(request: Request, format_: VendorFormat, price: Price) -> Sold:
     """What of the request's priced extras an endpoint of this format and price is sent."""
     extras = request.extras
     if not (extras or request.hosted_tools or request.vendor_headers):
@@ -56,12 +49,12 @@ def sell(request: Request, adapter: str, price: Price) -> Sold:
     for name, value in (extras or {}).items():
         if name in FIELDS and name != TOOLS and value is not None:
             word = value if isinstance(value, str) and name in AT_LIST_PRICE else ANY
-            if _has_price(price, name, word) and carries(adapter, request.family, name):
+            if _has_price(price, name, word) and carries(format_, request.family, name):
                 values[name] = word
             elif word not in AT_LIST_PRICE.get(name, ()):
                 refused.append(name)
         elif name in SEARCH_FIELDS and value not in (None, False):
-            if price.web_search_nano is not None and adapter == request.family:
+            if price.web_search_nano is not None and format_.family == request.family:
                 # One question to such a server is one search, unless it counts them itself.
                 values[name] = ANY
                 searches = SEARCHES
@@ -76,8 +69,8 @@ def sell(request: Request, adapter: str, price: Price) -> Sold:
     sold = {
         type_
         for type_ in types
-        if adapter == request.family
-        and _is_sold(tool_kind(type_), price, adapter, has_servers=_SERVERS in values)
+        if format_.family == request.family
+        and _is_sold(tool_kind(type_), price, format_, has_servers=_SERVERS in values)
     }
     unsold = [type_ for type_ in types if type_ not in sold]
     limits = [_limit(tool) for tool in hosted if tool_kind(str(tool.get("type"))) == SEARCH]
@@ -98,7 +91,7 @@ def leaves_no_tool(request: Request, sold: Sold) -> bool:
     return bool(sold.refused_tools) and not sold.tools and not _own_tools(body)
 
 
-def ceilings(price: Price, adapter: str, sold: Sold) -> dict[str, int]:
+def ceilings(price: Price, format_: VendorFormat, sold: Sold) -> dict[str, int]:
     """Per field the dearest factor that an answer may be billed at; a field that is not there is at the list price."""
     if not price.modifiers:
         return {}
@@ -113,14 +106,14 @@ def ceilings(price: Price, adapter: str, sold: Sold) -> dict[str, int]:
             words = (sent, _SAME.get(sent, sent), *AT_LIST_PRICE.get(field, ()))
             possible = (_factor(field, word, factors) for word in words)
             dearest[field] = max(ONE, *(factor or ONE for factor in possible))
-        elif field in _CHOSEN_BY_VENDOR.get(adapter, ()):
+        elif field in format_.chosen_by_vendor:
             dearest[field] = max(
                 ONE, *(factor for word, factor in factors.items() if word != ANY), ONE
             )
     return dearest
 
 
-def applied(given: Given | None, price: Price, adapter: str, sold: Sold) -> Applied:
+def applied(given: Given | None, price: Price, format_: VendorFormat, sold: Sold) -> Applied:
     """What the answer is billed beside the list price of its tokens: by the vendor's word, within what it can be.
 
     Where the vendor does not say what it gave, or calls it by a name without a price, it gave what was sent on.
@@ -129,7 +122,7 @@ def applied(given: Given | None, price: Price, adapter: str, sold: Sold) -> Appl
         return _PLAIN
     given = given or _UNKNOWN
     factors: dict[str, Factor] = {}
-    for name, ceiling in ceilings(price, adapter, sold).items():
+    for name, ceiling in ceilings(price, format_, sold).items():
         field, _, kind = name.partition(".")
         word, sent = (kind, kind) if kind else (given.values.get(field), sold.values.get(field))
         factor = _given(field, word, sent, price.modifiers[field])
@@ -138,15 +131,15 @@ def applied(given: Given | None, price: Price, adapter: str, sold: Sold) -> Appl
             factors[name] = Factor(value=factor.value, millionths=billed)
     searches = given.searches
     if searches is None:
-        searches = _UNCOUNTED.get(adapter, 0)
+        searches = format_.assumed_searches
     return Applied(factors=factors, searches=min(searches, sold.searches))
 
 
-def unpriced(given: Given | None, price: Price, adapter: str, sold: Sold) -> bool:
+def unpriced(given: Given | None, price: Price, format_: VendorFormat, sold: Sold) -> bool:
     """Whether the vendor says it gave something dearer than the list price that nobody is billed for."""
     if given is None or (not given.searches and _costs_nothing(given.values)):
         return False
-    billed = applied(given, price, adapter, sold)
+    billed = applied(given, price, format_, sold)
     if (given.searches or 0) > billed.searches:
         return True
     return any(
@@ -183,14 +176,14 @@ def _has_price(price: Price, field: str, word: str) -> bool:
     return _factor(field, word, price.modifiers.get(field, {})) is not None
 
 
-def _is_sold(kind: str, price: Price, adapter: str, *, has_servers: bool) -> bool:
+def _is_sold(kind: str, price: Price, format_: VendorFormat, *, has_servers: bool) -> bool:
     if kind == SEARCH:
         return price.web_search_nano is not None
     if _has_price(price, TOOLS, kind):
         return True
     if kind == _TOOLSET:
         return has_servers
-    return adapter == "anthropic_messages" and is_free(kind)
+    return format_.has_free_tools and is_free(kind)
 
 
 def search_limit(tool: Mapping[str, Any]) -> int | None:

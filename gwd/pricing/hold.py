@@ -25,7 +25,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.target import LEAST_OUTPUT, Target
+from gwd.core.target import Target
 from gwd.pricing.bound import bound_prompt
 from gwd.pricing.cost import Multiple, Rates, multiple_of, reachable_rates
 from gwd.pricing.estimate import count_images, estimate_prompt
@@ -111,7 +111,7 @@ def bound_output(demand: Demand, target: Target, *, default_output_bound: int) -
         if not caps_all(target):
             return longest_answer(target)
         cap = min(demand.output_cap, target.max_completion_tokens)
-        return max(cap, LEAST_OUTPUT.get(target.adapter, 0))
+        return max(cap, target.format.least_output)
     wanted = min(target.max_completion_tokens, default_output_bound)
     if demand.prompt_bound + wanted <= target.context_length:
         return wanted
@@ -141,7 +141,7 @@ def hold(
         output_tokens=output,
         images=demand.images,
         writes_1h=demand.writes_1h,
-        times=multiple_of(ceilings(target.price, target.adapter, sold).values()),
+        times=multiple_of(ceilings(target.price, target.format, sold).values()),
         searches=sold.searches,
     )
     if target.credential.byok:

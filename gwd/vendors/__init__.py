@@ -4,4 +4,7 @@ Owns: build (`Request` to one upstream call), decode (upstream bytes to events),
 Does not own: HTTP, retries, money; an adapter never sees a dialect.
 Invariants: every decoder's events follow the grammar; usage is turned into disjoint classes once, here.
 Speaks to: core only.
+
+A format is a folder: `format.py` says what the other rooms have to know of it, `build.py` and `decode.py` speak it,
+`adapter.py` puts them together as its `ADAPTER`. One line in `formats.py` makes it one of those that are served.
 """

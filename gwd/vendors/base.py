@@ -7,10 +7,11 @@ from typing import Any, Final, Protocol
 from gwd.core.errors import Fault
 from gwd.core.events import Event
 from gwd.core.extras import Given
-from gwd.core.request import Family, FilePart, ImagePart, Part, Request
+from gwd.core.request import FilePart, ImagePart, Part, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage
+from gwd.core.vendor_format import VendorFormat
 
 MAX_CALLS: Final = 512
 MAX_PARTS: Final = 20_000
@@ -101,10 +102,13 @@ class Signatures(Protocol):
 
 
 class Adapter(Protocol):
-    """One upstream API shape. `signatures` is None where nothing has to be remembered between turns."""
+    """One upstream API shape: a folder beside this file, named as its format, that gives its `ADAPTER`.
 
-    name: str
-    family: Family | None
+    `format` is what the other rooms have to know of it. `signatures` is None where nothing has to be remembered
+    between turns.
+    """
+
+    format: VendorFormat
     signatures: Signatures | None
 
     def build(self, request: Request, target: Target) -> UpstreamCall:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gwd.vendors.formats import ADAPTERS, FORMATS
+
 ROOT = Path(__file__).parents[2]
 MAX_LINES = 420
 
@@ -91,6 +93,19 @@ def test_every_room_says_what_it_owns():
         said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         missing = [word for word in ("Owns:", "Does not own:", "Speaks to:") if word not in said]
         assert missing == [], f"{path.parent.name} does not say {missing}"
+
+
+def test_every_vendor_format_has_a_folder_of_one_shape_and_its_line():
+    """`formats` holds every folder of `vendors`, and nothing else knows a format that is not in its folder."""
+    folders = {path.parent.name for path in (ROOT / "gwd/vendors").glob("*/__init__.py")}
+    assert folders == set(FORMATS)
+    for adapter in ADAPTERS:
+        folder = ROOT / "gwd/vendors" / adapter.format.name
+        files = {path.name for path in folder.glob("*.py")}
+        assert files >= {"__init__.py", "adapter.py", "build.py", "decode.py", "format.py"}
+        said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+        assert said.startswith(f"{adapter.format.name}: "), folder
+        assert "Owns:" in said, folder
 
 
 def map_of_rooms() -> str:

@@ -16,6 +16,7 @@ from gwd.core.target import Credential, Flags, Target
 from gwd.core.usage import Usage
 from gwd.dialects.base import Dialect, Reply
 from gwd.vendors.base import Adapter
+from gwd.vendors.formats import FORMATS
 
 ROOT: Final = Path(__file__).parent
 SCENARIOS: Final = frozenset(
@@ -93,7 +94,7 @@ def target(adapter: str, **changes: Any) -> Target:
         provider="host",
         provider_name="Host",
         tag="host",
-        adapter=adapter,
+        format=FORMATS[adapter],
         base_url="https://api.example.com",
         headers={},
         upstream_model="model-up",
@@ -148,7 +149,7 @@ def check_build(
         "stream": call.stream,
         "dropped": call.dropped,
     }
-    compare(path.with_suffix(f".{adapter.name}.json"), pretty(shown), update=update)
+    compare(path.with_suffix(f".{adapter.format.name}.json"), pretty(shown), update=update)
 
 
 def check_answer(
@@ -200,7 +201,7 @@ def events_of(
     adapter: Adapter, path: Path, *, asked: Request | None = None, to: Target | None = None
 ) -> list[Event]:
     """The events of an answer. A stream is fed whole, byte by byte and in sevens: the events are the same."""
-    asked, to = asked or request(), to or target(adapter.name)
+    asked, to = asked or request(), to or target(adapter.format.name)
     data = path.read_bytes()
     if path.suffix == ".json":
         with fixed_ids():

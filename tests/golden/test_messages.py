@@ -59,14 +59,16 @@ def test_a_body_parses_to_its_request(path: Path, update_golden: bool):
 @pytest.mark.parametrize("path", REQUESTS, ids=golden.name_of)
 def test_its_own_vendor_gets_the_request_as_written(path: Path, update_golden: bool):
     adapter = anthropic_messages.ADAPTER
-    to = _target(adapter.name, path)
+    to = _target(adapter.format.name, path)
     golden.check_build(DIALECT, adapter, path, to, update=update_golden)
 
 
 @pytest.mark.parametrize("path", REQUESTS, ids=golden.name_of)
 def test_a_chat_vendor_gets_the_request_as_written(path: Path, update_golden: bool):
     adapter = openai_chat.ADAPTER
-    golden.check_build(DIALECT, adapter, path, _target(adapter.name, path), update=update_golden)
+    golden.check_build(
+        DIALECT, adapter, path, _target(adapter.format.name, path), update=update_golden
+    )
 
 
 @pytest.mark.parametrize("path", ANSWERS, ids=golden.name_of)

@@ -43,7 +43,7 @@ def tools_of(request: ResponsesRequest) -> tuple[Tool, ...]:
 
 
 def sent(adapter: Adapter, request: ResponsesRequest) -> Any:
-    return msgspec.json.decode(adapter.build(request, golden.target(adapter.name)).body)
+    return msgspec.json.decode(adapter.build(request, golden.target(adapter.format.name)).body)
 
 
 class TestAdditionalTools:
@@ -55,7 +55,7 @@ class TestAdditionalTools:
             anthropic_messages.ADAPTER,
             gemini.ADAPTER,
         ],
-        ids=lambda adapter: adapter.name,
+        ids=lambda adapter: adapter.format.name,
     )
     def test_they_go_to_every_vendor_like_the_bodys_own(self, adapter: Adapter):
         added = parse(
@@ -181,7 +181,7 @@ class TestItemsOfTheVendor:
     @pytest.mark.parametrize(
         "adapter",
         [openai_chat.ADAPTER, anthropic_messages.ADAPTER, gemini.ADAPTER],
-        ids=lambda adapter: adapter.name,
+        ids=lambda adapter: adapter.format.name,
     )
     def test_no_other_vendor_hears_of_them(self, adapter: Adapter):
         call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}

@@ -125,13 +125,13 @@ REQUEST_PAIRS = [
     for name in names
 ]
 ANSWER_PAIRS = [
-    (adapter, dialect, golden.ROOT / "answers" / adapter.name / name)
+    (adapter, dialect, golden.ROOT / "answers" / adapter.format.name / name)
     for adapter, dialect, names in ANSWERS
     for name in names
 ]
 CROSSED = (
     *(
-        path.relative_to(golden.ROOT).with_suffix(f".{adapter.name}.json").as_posix()
+        path.relative_to(golden.ROOT).with_suffix(f".{adapter.format.name}.json").as_posix()
         for _, adapter, path in REQUEST_PAIRS
     ),
     *(
@@ -150,19 +150,19 @@ def question(dialect: Dialect, path: Path) -> Request:
 @pytest.mark.parametrize(
     ("dialect", "adapter", "path"),
     REQUEST_PAIRS,
-    ids=[f"{d.name}-{a.name}-{p.stem}" for d, a, p in REQUEST_PAIRS],
+    ids=[f"{d.name}-{a.format.name}-{p.stem}" for d, a, p in REQUEST_PAIRS],
 )
 def test_a_request_reaches_a_vendor_of_another_format(
     dialect: Dialect, adapter: Adapter, path: Path, update_golden: bool
 ):
-    to = golden.target(adapter.name)
+    to = golden.target(adapter.format.name)
     golden.check_build(dialect, adapter, path, to, update=update_golden)
 
 
 @pytest.mark.parametrize(
     ("adapter", "dialect", "path"),
     ANSWER_PAIRS,
-    ids=[f"{a.name}-{d.name}-{p.name}" for a, d, p in ANSWER_PAIRS],
+    ids=[f"{a.format.name}-{d.name}-{p.name}" for a, d, p in ANSWER_PAIRS],
 )
 def test_an_answer_reaches_a_client_of_another_dialect(
     adapter: Adapter, dialect: Dialect, path: Path, update_golden: bool

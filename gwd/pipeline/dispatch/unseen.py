@@ -22,8 +22,9 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.unread import refuse_unread_question
+from gwd.core.vendor_format import MediaKind
 from gwd.pipeline.dispatch.sale import build
-from gwd.pipeline.plan.media import Kind, question_begins, takes_address
+from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.vendors.base import Adapter
 
 Medium = ImagePart | FilePart
@@ -35,7 +36,7 @@ def prepared(adapter: Adapter, request: Request, target: Target) -> tuple[Reques
 
     Raises InvalidRequest for a question that the target cannot take.
     """
-    refuse_unread_question(request, adapter.family, target.model)
+    refuse_unread_question(request, adapter.format.family, target.model)
     try:
         seen = as_seen(adapter, request, target)
         return seen, build(adapter, seen, target)
@@ -96,11 +97,11 @@ class _Sight:
 
     def _takes(self, part: Medium) -> bool:
         target = self._target
-        kind: Kind = "image" if isinstance(part, ImagePart) else "file"
+        kind: MediaKind = "image" if isinstance(part, ImagePart) else "file"
         if kind not in target.input_modalities:
             return False
         if isinstance(part.source, UrlSource) and not takes_address(
-            target.adapter, target.flags, kind
+            target.format, target.flags, kind
         ):
             return False
         try:

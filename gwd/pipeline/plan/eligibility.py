@@ -28,7 +28,6 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
-from gwd.core.target import NO_FIELD_FOR
 from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.pipeline.plan.resolution import Wanted
 from gwd.pipeline.plan.situation import Situation
@@ -170,7 +169,7 @@ def candidates(
             excluded.unsupported |= _unsupported(request, endpoint)
             price = endpoint.price_at(situation.now_us)
             assert price is not None
-            excluded.unsold |= set(sell(request, endpoint.adapter, price).refused)
+            excluded.unsold |= set(sell(request, endpoint.format, price).refused)
         if reason == _MODALITY:
             excluded.unseen.setdefault(
                 entry.model.id, _unseen(endpoint, entry.model, needs.question)
@@ -204,13 +203,13 @@ def _excluded_by(
         return "allowed_providers"
     if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
         return "ignored_providers"
-    if needs.question.vendor_files and endpoint.adapter != request.family:
+    if needs.question.vendor_files and endpoint.format.family != request.family:
         return _VENDOR_FILE
     if _unseen(endpoint, model, needs.question):
         return _MODALITY
     if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
         return "structured_outputs"
-    sold = sell(request, endpoint.adapter, price)
+    sold = sell(request, endpoint.format, price)
     if leaves_no_tool(request, sold):
         return _NO_TOOL
     if preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
@@ -230,21 +229,21 @@ def _unseen(endpoint: Endpoint, model: Model, media: Media) -> str:
         return "pictures"
     if media.files and "file" not in model.input_modalities:
         return "files"
-    if media.image_urls and not takes_address(endpoint.adapter, endpoint.flags, "image"):
+    if media.image_urls and not takes_address(endpoint.format, endpoint.flags, "image"):
         return "pictures by their address"
-    if media.file_urls and not takes_address(endpoint.adapter, endpoint.flags, "file"):
+    if media.file_urls and not takes_address(endpoint.format, endpoint.flags, "file"):
         return "files by their address"
     return ""
 
 
 def _sees(endpoint: Endpoint, model: Model, request: Request, media: Media) -> bool:
-    foreign = media.vendor_files and endpoint.adapter != request.family
+    foreign = media.vendor_files and endpoint.format.family != request.family
     return not foreign and not _unseen(endpoint, model, media)
 
 
 def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
     """Words the request uses that the endpoint, or its format, lacks under any of their equal names."""
-    supported = endpoint.supported_parameters - NO_FIELD_FOR.get(endpoint.adapter, frozenset())
+    supported = endpoint.supported_parameters - endpoint.format.no_field_for
     return {
         word
         for word in request.sent_parameters

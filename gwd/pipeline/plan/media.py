@@ -1,16 +1,10 @@
 """Pictures and files of a request: where the question begins, and whether an endpoint fetches by address."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
 
 from gwd.core.request import Message
 from gwd.core.target import Flags
-
-Kind = Literal["image", "file"]
-_FETCHES: Final[dict[Kind, frozenset[str]]] = {
-    "image": frozenset(("openai_chat", "openai_responses", "anthropic_messages")),
-    "file": frozenset(("openai_responses", "anthropic_messages")),
-}
+from gwd.core.vendor_format import MediaKind, VendorFormat
 
 
 def question_begins(messages: Sequence[Message]) -> int:
@@ -24,7 +18,7 @@ def question_begins(messages: Sequence[Message]) -> int:
     return 0
 
 
-def takes_address(adapter: str, flags: Flags, kind: Kind) -> bool:
+def takes_address(format_: VendorFormat, flags: Flags, kind: MediaKind) -> bool:
     """Whether an endpoint fetches a picture or file itself; the flag says so, else the custom of its format."""
     said = flags.takes_image_urls if kind == "image" else flags.takes_file_urls
-    return adapter in _FETCHES[kind] if said is None else said
+    return kind in format_.fetches if said is None else said

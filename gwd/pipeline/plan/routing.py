@@ -324,7 +324,7 @@ def _planned(
 ) -> Planned:
     price = endpoint.price_at(situation.now_us)
     assert price is not None
-    sold = sell(demand.request, endpoint.adapter, price)
+    sold = sell(demand.request, endpoint.format, price)
     target = target_of(entry.model, endpoint, credential, price, sold)
     hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
     return Planned(
@@ -357,7 +357,7 @@ def target_of(
         provider=endpoint.provider,
         provider_name=endpoint.provider_name,
         tag=endpoint.tag,
-        adapter=endpoint.adapter,
+        format=endpoint.format,
         base_url=endpoint.base_url,
         headers=endpoint.headers,
         upstream_model=endpoint.upstream_model,

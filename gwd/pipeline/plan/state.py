@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from gwd.catalog import snapshot
 from gwd.catalog.snapshot import Catalog
 from gwd.core.clock import Clock
+from gwd.core.vendor_format import VendorFormat
 from gwd.credentials import service as credentials
 from gwd.credentials.service import VendorKey
 from gwd.credentials.vault import Vault
@@ -32,6 +33,7 @@ class PlanningState:
         health: Health,
         clock: Clock,
         default_output_bound: int,
+        formats: Mapping[str, VendorFormat],
     ) -> None:
         self._store = store
         self._vault = vault
@@ -39,6 +41,7 @@ class PlanningState:
         self.health = health
         self._clock = clock
         self._default_output_bound = default_output_bound
+        self._formats = formats
         self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
         self._catalog: Catalog | None = None
         self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
@@ -116,6 +119,6 @@ class PlanningState:
 
     def _read(self, connection: Connection) -> tuple[Catalog, list[VendorKey]]:
         return (
-            snapshot.load(connection),
+            snapshot.load(connection, self._formats),
             credentials.platform_keys(connection, self._vault, self._environment),
         )

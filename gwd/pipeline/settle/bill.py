@@ -87,7 +87,7 @@ def bill_of(outcome: Outcome, demand: Demand, *, inputs: int = 1) -> Bill:
 
 def applied_of(given: Given | None, target: Target) -> Applied:
     """What an answer is billed beside the list price of its tokens, by what its vendor says it gave."""
-    return applied(given, target.price, target.adapter, target.sold)
+    return applied(given, target.price, target.format, target.sold)
 
 
 def opening_usage(reported: Usage | None, demand: Demand, target: Target) -> Usage:

@@ -47,7 +47,7 @@ def count_bill(
     if outcome.serving is not None:
         target = outcome.serving.target
         counters.unpriced_extras += unpriced(
-            outcome.given, target.price, target.adapter, target.sold
+            outcome.given, target.price, target.format, target.sold
         )
     if bill.cost.total_nano > hold_nano:
         counters.estimates_exceeded += 1

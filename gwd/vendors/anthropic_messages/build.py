@@ -9,10 +9,11 @@ import msgspec
 
 from gwd.core.errors import InvalidRequest
 from gwd.core.request import FilePart, Generate, ImagePart, Request, Sampling
-from gwd.core.target import NO_FIELD_FOR, Target, UpstreamCall
+from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import thinking as thinking_rules
 from gwd.vendors.anthropic_messages.cache import limit_marks, with_nested
 from gwd.vendors.anthropic_messages.content import Block, Blocks
+from gwd.vendors.anthropic_messages.format import FORMAT
 from gwd.vendors.anthropic_messages.history import CONTINUE, History, Turn
 from gwd.vendors.anthropic_messages.thinking import Thinking
 from gwd.vendors.anthropic_messages.tools import (
@@ -30,7 +31,6 @@ PINNED_VERSION: Final = "2023-06-01"
 STRICT_VERSION: Final = "2026-10-21"
 
 _VERSION_SEGMENT: Final = re.compile(r"/v\d+(?:beta\d*)?$")
-_UNKNOWN_WORDS: Final = NO_FIELD_FOR["anthropic_messages"]
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 # Extras that have been read into the request and are written by their own rules.
 _HANDLED: Final = frozenset(("thinking", "output_config", "tools", "metadata"))
@@ -71,7 +71,7 @@ class _Draft:
         self._body = request.body
         self._own = request.family == "anthropic_messages"
         self._max_tokens = _max_tokens(request.body, target)
-        self.dropped = {word for word in request.sent_parameters if word in _UNKNOWN_WORDS}
+        self.dropped = {word for word in request.sent_parameters if word in FORMAT.no_field_for}
 
     def body(self) -> dict[str, Any]:
         request, target = self._request, self._target

@@ -23,12 +23,12 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
+from gwd.vendors.anthropic_messages.format import SIGNATURE_FORMAT
 from gwd.vendors.images import image_type
 from gwd.vendors.tool_names import ToolNames, call_id_for
 
 Block = dict[str, Any]
 
-OWN_FORMAT: Final = "anthropic-claude-v1"
 ID_LENGTH: Final = 64
 BAD_ARGUMENTS_NOTE: Final = (
     "Note: the arguments of this call were not valid JSON and were replaced by an empty object.\n"
@@ -127,7 +127,7 @@ class Blocks:
 
     def _reasoning(self, part: ReasoningPart) -> Block | None:
         """Only what this format made and signed goes back, in its place; the vendor refuses marks on it."""
-        if part.format != OWN_FORMAT or not self._thinks:
+        if part.format != SIGNATURE_FORMAT or not self._thinks:
             return None
         if part.redacted is not None:
             block: Block = {"type": "redacted_thinking", "data": part.redacted}

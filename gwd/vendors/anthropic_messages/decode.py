@@ -26,8 +26,8 @@ from gwd.core.request import Generate, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target
 from gwd.core.usage import Usage, count_of
-from gwd.vendors.anthropic_messages.content import OWN_FORMAT
 from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
+from gwd.vendors.anthropic_messages.format import SIGNATURE_FORMAT
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
 from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
@@ -251,7 +251,7 @@ class MessagesDecoder:
             started = PartStarted(
                 index,
                 opened.kind,
-                format=OWN_FORMAT,
+                format=SIGNATURE_FORMAT,
                 redacted=(block.data or "") if block.type == "redacted_thinking" else None,
             )
         elif opened.kind == "tool_call":

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from gwd.core.request import Generate, Message, Part, ReasoningPart, Request, ToolCallPart
-from gwd.vendors.anthropic_messages.content import OWN_FORMAT
+from gwd.vendors.anthropic_messages.format import SIGNATURE_FORMAT
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(tuple[ReasoningPart, ...]).decode
@@ -78,4 +78,4 @@ def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
 
 
 def _is_signed(part: ReasoningPart) -> bool:
-    return part.format == OWN_FORMAT and bool(part.signature or part.redacted is not None)
+    return part.format == SIGNATURE_FORMAT and bool(part.signature or part.redacted is not None)

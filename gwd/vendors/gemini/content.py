@@ -23,7 +23,6 @@ from gwd.vendors.images import image_type
 Json = dict[str, Any]
 ContentPart = TextPart | ImagePart | FilePart
 
-FORMAT: Final = "google-gemini-v1"
 FOLLOWS: Final = "The content of this result follows."
 
 _IMAGE_TYPES: Final = frozenset(

@@ -29,8 +29,8 @@ from gwd.core.usage import Usage
 from gwd.vendors import faults
 from gwd.vendors.base import PartCount, UndecodableError
 from gwd.vendors.finish import GEMINI_WORDS, reason_of, word_of
-from gwd.vendors.gemini.content import FORMAT
 from gwd.vendors.gemini.faults import error_in, fault_inside
+from gwd.vendors.gemini.format import SIGNATURE_FORMAT
 from gwd.vendors.gemini.logprobs import logprobs_of
 from gwd.vendors.gemini.tools import called_name, tool_names
 from gwd.vendors.gemini.wire import (
@@ -228,7 +228,9 @@ class GeminiDecoder:
         self._call_ids.add(call_id)
         name = called_name(call.name or "", self._names)
         events.append(
-            PartStarted(self._index, "tool_call", call_id=call_id, name=name, format=FORMAT)
+            PartStarted(
+                self._index, "tool_call", call_id=call_id, name=name, format=SIGNATURE_FORMAT
+            )
         )
         events.append(PartDelta(self._index, _arguments(call.args)))
         events.append(PartEnded(self._index, signature))
@@ -238,7 +240,9 @@ class GeminiDecoder:
         self._open = kind
         self._count.add(is_call=False)
         # The vendor shows summaries of its thoughts, never the thoughts themselves.
-        events.append(PartStarted(self._index, kind, format=FORMAT, summary=kind == "reasoning"))
+        events.append(
+            PartStarted(self._index, kind, format=SIGNATURE_FORMAT, summary=kind == "reasoning")
+        )
 
     def _end(self, events: list[Event]) -> None:
         if self._open is None:

@@ -24,7 +24,8 @@ from gwd.core.request import (
     ToolResultPart,
 )
 from gwd.core.target import Target
-from gwd.vendors.gemini.content import FORMAT, Contents
+from gwd.vendors.gemini.content import Contents
+from gwd.vendors.gemini.format import SIGNATURE_FORMAT
 from gwd.vendors.tool_names import ToolNames, UniqueIds, call_id_for
 
 Json = dict[str, Any]
@@ -209,7 +210,11 @@ def _turn(role: Literal["user", "model"], *parts: Json) -> Json:
 
 def _own(signature: object, format_: object) -> str | None:
     """A signature of this vendor's; those of others mean nothing to it."""
-    return signature if isinstance(signature, str) and signature and format_ == FORMAT else None
+    return (
+        signature
+        if isinstance(signature, str) and signature and format_ == SIGNATURE_FORMAT
+        else None
+    )
 
 
 def _results_by_call(messages: Sequence[Message]) -> defaultdict[str, deque[ToolResultPart]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from gwd.core.request import Generate, Message, Part, ReasoningPart, Request, ToolCallPart
-from gwd.vendors.gemini.content import FORMAT
+from gwd.vendors.gemini.format import SIGNATURE_FORMAT
 from gwd.vendors.proofs import signature_of
 
 
@@ -20,9 +20,9 @@ def remember(parts: Iterable[Part]) -> dict[str, bytes]:
     carried: str | None = None
     for part in parts:
         if isinstance(part, ReasoningPart):
-            carried = (part.signature if part.format == FORMAT else None) or carried
+            carried = (part.signature if part.format == SIGNATURE_FORMAT else None) or carried
         elif isinstance(part, ToolCallPart):
-            signature = signature_of(part, FORMAT) or carried
+            signature = signature_of(part, SIGNATURE_FORMAT) or carried
             carried = None
             if signature is not None:
                 blobs[part.call_id] = signature.encode()
@@ -56,9 +56,9 @@ def _unsigned(message: Message) -> ToolCallPart | None:
     first: ToolCallPart | None = None
     for part in message.parts:
         match part:
-            case ReasoningPart() if part.format == FORMAT and part.signature:
+            case ReasoningPart() if part.format == SIGNATURE_FORMAT and part.signature:
                 return None
-            case ToolCallPart() if signature_of(part, FORMAT) is not None:
+            case ToolCallPart() if signature_of(part, SIGNATURE_FORMAT) is not None:
                 return None
             case ToolCallPart() if first is None:
                 first = part
@@ -74,7 +74,7 @@ def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
     if blob is None or not blob.isascii() or blob[:1] in (b"{", b"["):
         return message
     # As reasoning in front of the call: that part means nothing to any other format.
-    proof = ReasoningPart(text="", signature=blob.decode("ascii"), format=FORMAT)
+    proof = ReasoningPart(text="", signature=blob.decode("ascii"), format=SIGNATURE_FORMAT)
     parts: list[Part] = []
     for part in message.parts:
         parts += [proof, part] if part is call else [part]

@@ -1,45 +1,12 @@
-"""The OpenAI chat completions format, spoken by OpenAI and by most other servers (api.md section 5)."""
+"""openai_chat: the chat completions format, spoken by OpenAI and by most other servers.
 
-from collections.abc import Mapping
-from typing import Final
+Owns: building its calls, decoding its answers, reading its errors; what servers keep for themselves in a history.
+Does not own: HTTP, retries, the signature memory itself, money.
+Invariants: what a client of the same family sent in fields we do not know goes out unchanged; every call in the history
+has its result behind it.
+Speaks to: core, the shared tools of the vendors.
+"""
 
-from gwd.core.errors import Fault
-from gwd.core.events import Event
-from gwd.core.request import Family, FilePart, ImagePart, Request
-from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.base import Signatures
-from gwd.vendors.faults import fault_of
-from gwd.vendors.openai_chat import signatures
-from gwd.vendors.openai_chat.build import build
-from gwd.vendors.openai_chat.content import ContentBuilder
-from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
-from gwd.vendors.openai_chat.proofs import without_proofs
+from gwd.vendors.openai_chat.adapter import ADAPTER
 
-
-class OpenaiChat:
-    """Stateless; one instance serves every endpoint of this format."""
-
-    name = "openai_chat"
-    family: Family | None = "openai_chat"
-    signatures: Signatures | None = signatures
-
-    def build(self, request: Request, target: Target) -> UpstreamCall:
-        return build(request, target)
-
-    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
-        return bool(ContentBuilder(request, target).build([part]))
-
-    def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
-        return decode(body, request, target)
-
-    def decoder(self, request: Request, target: Target) -> ChatStreamDecoder:
-        return ChatStreamDecoder(request, target)
-
-    def without_signatures(self, request: Request) -> Request:
-        return without_proofs(request)
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
-        return fault_of(status, headers, body)
-
-
-ADAPTER: Final = OpenaiChat()
+__all__ = ["ADAPTER"]

@@ -6,6 +6,6 @@ Invariants: nothing is stored at the vendor; reasoning goes back only as the ven
 Speaks to: core, the shared tools of the vendors.
 """
 
-from gwd.vendors.openai_responses.adapter import ADAPTER, OpenaiResponses
+from gwd.vendors.openai_responses.adapter import ADAPTER
 
-__all__ = ["ADAPTER", "OpenaiResponses"]
+__all__ = ["ADAPTER"]

@@ -5,22 +5,21 @@ from typing import Final
 
 from gwd.core.errors import Fault
 from gwd.core.events import Event
-from gwd.core.request import Family, FilePart, ImagePart, Request
+from gwd.core.request import FilePart, ImagePart, Request
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.base import Signatures
+from gwd.vendors.base import Adapter, Signatures
 from gwd.vendors.faults import fault_of
 from gwd.vendors.openai_responses.build import build
 from gwd.vendors.openai_responses.content import Contents
 from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
-from gwd.vendors.openai_responses.history import REASONING_FORMAT
+from gwd.vendors.openai_responses.format import FORMAT, SIGNATURE_FORMAT
 from gwd.vendors.proofs import without_proofs
 
 
 class OpenaiResponses:
     """Stateless; one instance serves every endpoint of this format."""
 
-    name = "openai_responses"
-    family: Family | None = "openai_responses"
+    format = FORMAT
     signatures: Signatures | None = None
 
     def build(self, request: Request, target: Target) -> UpstreamCall:
@@ -36,10 +35,10 @@ class OpenaiResponses:
         return ResponsesStreamDecoder(request, target)
 
     def without_signatures(self, request: Request) -> Request:
-        return without_proofs(request, REASONING_FORMAT)
+        return without_proofs(request, SIGNATURE_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)
 
 
-ADAPTER: Final = OpenaiResponses()
+ADAPTER: Final[Adapter] = OpenaiResponses()

@@ -13,11 +13,12 @@ from gwd.core.request import (
     Tool,
     ToolChoice,
 )
-from gwd.core.target import LEAST_OUTPUT, Target, UpstreamCall
+from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.openai_chat.call import headers_for, url_for
 from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.openai_responses.content import FAMILY, Contents
+from gwd.vendors.openai_responses.format import FORMAT
 from gwd.vendors.openai_responses.history import History, Item
 from gwd.vendors.schemas import object_root, without_draft
 from gwd.vendors.tool_names import ToolNames
@@ -170,7 +171,7 @@ class _Body:
             return
         self.used |= _CAP_WORDS
         ceiling = self._target.max_completion_tokens or wanted
-        self.cap = max(min(wanted, ceiling), LEAST_OUTPUT[FAMILY])
+        self.cap = max(min(wanted, ceiling), FORMAT.least_output)
         self._fields["max_output_tokens"] = self.cap
 
     def _add_sampling(self) -> None:

@@ -22,9 +22,9 @@ from gwd.core.request import (
 )
 from gwd.core.target import Flags
 from gwd.vendors.openai_responses.content import Contents
+from gwd.vendors.openai_responses.format import SIGNATURE_FORMAT
 from gwd.vendors.tool_names import ToolNames, UniqueIds, call_id_for
 
-REASONING_FORMAT: Final = "openai-responses-v1"
 MAX_CALL_ID: Final = 64
 NOT_EXECUTED: Final = "This call was not executed."
 Item = dict[str, Any]
@@ -165,7 +165,7 @@ def _add_text(turn: list[Item], part: TextPart | RefusalPart) -> None:
 
 def _add_reasoning(turn: list[Item], part: ReasoningPart) -> None:
     proof = part.signature or part.redacted
-    if part.format != REASONING_FORMAT:
+    if part.format != SIGNATURE_FORMAT:
         return
     summary = [{"type": "summary_text", "text": part.text}] if part.text else []
     last = turn[-1] if turn else None

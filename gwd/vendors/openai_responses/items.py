@@ -11,7 +11,7 @@ import msgspec
 from gwd.core import ids
 from gwd.core.events import PartStarted
 from gwd.core.own_items import travels
-from gwd.vendors.openai_responses.history import REASONING_FORMAT
+from gwd.vendors.openai_responses.format import SIGNATURE_FORMAT
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.tool_names import ToolNames
 
@@ -178,7 +178,7 @@ class Items:
 
     def _open_reasoning(self, item: Item, *, is_summary: bool) -> Slot:
         opening = PartStarted(
-            0, "reasoning", format=REASONING_FORMAT, summary=is_summary, item_id=item.id
+            0, "reasoning", format=SIGNATURE_FORMAT, summary=is_summary, item_id=item.id
         )
         slot = item.slots[0] = self._parts.open(opening)
         return slot

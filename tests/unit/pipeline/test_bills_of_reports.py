@@ -112,7 +112,7 @@ cuts = st.lists(st.integers(1, 200), min_size=1, max_size=20)
 
 def planned(adapter: Adapter) -> Planned:
     to: Target = msgspec.structs.replace(
-        target(context_length=CONTEXT, max_completion_tokens=2_000), adapter=adapter.name
+        target(context_length=CONTEXT, max_completion_tokens=2_000), format=adapter.format
     )
     return Planned(
         target=to,
@@ -180,7 +180,9 @@ def last(values: list[object], *, zeros_say_nothing: bool) -> int | None:
 
 
 @pytest.mark.parametrize(
-    ("adapter", "stream_of"), FORMATS, ids=lambda each: getattr(each, "name", "")
+    ("adapter", "stream_of"),
+    FORMATS,
+    ids=lambda each: each.format.name if hasattr(each, "format") else "",
 )
 @settings(max_examples=120, deadline=None)
 @given(told_=reports, sizes=cuts)

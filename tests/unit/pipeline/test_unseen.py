@@ -74,8 +74,8 @@ def test_results_and_earlier_turns_hold_a_sentence_at_every_vendor():
         user(PICTURE, PDF), *result(PICTURE, TextPart(text="seen")), user(TextPart(text="?"))
     )
     for adapter in ADAPTERS:
-        body = sent(adapter, asked, target(adapter.name, input_modalities=TEXT_ONLY))
-        assert body.count(NO_PICTURE) == 2, adapter.name
+        body = sent(adapter, asked, target(adapter.format.name, input_modalities=TEXT_ONLY))
+        assert body.count(NO_PICTURE) == 2, adapter.format.name
         assert body.count("[The file a.pdf stood here. This model cannot read it.]") == 1
         assert PNG not in body
         assert "seen" in body
@@ -84,7 +84,7 @@ def test_results_and_earlier_turns_hold_a_sentence_at_every_vendor():
 def test_a_model_that_sees_is_sent_everything_as_it_is():
     asked = request(user(PICTURE, PDF), *result(PICTURE))
     for adapter in ADAPTERS:
-        to = target(adapter.name, flags=Flags(takes_file_urls=True))
+        to = target(adapter.format.name, flags=Flags(takes_file_urls=True))
         assert as_seen(adapter, asked, to) is asked
 
 
@@ -94,8 +94,8 @@ def test_what_a_format_has_no_form_for_is_told_too(part: Any):
     asked = request(user(TextPart(text="x")), *result(part))
     told = {}
     for adapter in ADAPTERS:
-        built = sent(adapter, asked, target(adapter.name))
-        told[adapter.name] = "stood here. This model cannot" in built
+        built = sent(adapter, asked, target(adapter.format.name))
+        told[adapter.format.name] = "stood here. This model cannot" in built
     takes_bitmaps = {"openai_chat": False, "openai_responses": False}
     wanted = {
         BITMAP: {**dict.fromkeys(told, True), **takes_bitmaps},

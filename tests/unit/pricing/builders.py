@@ -5,6 +5,7 @@ from typing import Any
 from gwd.core.cost import Price, PriceTier
 from gwd.core.request import Generate, Message, Part, Request, TextPart
 from gwd.core.target import Credential, Flags, Target
+from gwd.vendors.formats import FORMATS
 
 OPUS = Price(
     version="v1",
@@ -52,7 +53,7 @@ def target(
         provider="test",
         provider_name="Test",
         tag="test",
-        adapter="anthropic_messages",
+        format=FORMATS["anthropic_messages"],
         base_url="https://vendor.example",
         headers={},
         upstream_model="model",

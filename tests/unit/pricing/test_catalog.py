@@ -23,6 +23,7 @@ from gwd.core.clock import SystemClock
 from gwd.core.money import pico_from_price
 from gwd.core.target import Flags
 from gwd.store import Connection, Store, migrations
+from gwd.vendors.formats import FORMATS
 
 CATALOG = tomllib.loads(
     (Path(__file__).parents[3] / "examples" / "catalog.toml").read_text(encoding="utf-8")
@@ -190,13 +191,13 @@ def created(connection: Connection) -> Catalog:
     """The file put into the catalog in its own order, as `gwctl apply` does."""
     for row in CATALOG["providers"]:
         body = msgspec.convert(row, ProviderInput)
-        providers.create(connection, body, allow_http=False, now_us=NOW_US)
+        providers.create(connection, body, formats=FORMATS, allow_http=False, now_us=NOW_US)
     for row in CATALOG["models"]:
         models.create(connection, msgspec.convert(row, ModelInput), now_us=NOW_US)
     for row in CATALOG["endpoints"]:
         endpoint = msgspec.convert(row, EndpointInput)
         endpoints.create(connection, endpoint, allow_http=False, now_us=NOW_US)
-    return snapshot.load(connection)
+    return snapshot.load(connection, FORMATS)
 
 
 async def test_the_catalog_takes_the_file_in_its_order_and_every_endpoint_has_a_price(
@@ -226,5 +227,5 @@ def test_every_preset_of_a_further_provider_is_one_that_the_catalog_takes() -> N
         body = msgspec.convert(row, ProviderInput)
         assert check_flags(body.flags) == body.flags
         assert check_base_url(body.base_url, allow_http=False) == body.base_url
-        assert check_adapter(body.adapter) == body.adapter
+        assert check_adapter(body.adapter, FORMATS) == body.adapter
         assert body.slug not in PROVIDERS

@@ -14,6 +14,7 @@ from gwd.core.usage import Usage
 from gwd.pricing.cost import cost
 from gwd.pricing.extras import applied, ceilings, leaves_no_tool, sell
 from gwd.pricing.hold import hold, measure
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import OPUS, chat, target
 from tests.unit.pricing.test_cost import parts_of, prices
 from tests.unit.pricing.test_hold import bounded_usages
@@ -99,7 +100,9 @@ SELLING: list[tuple[str, Request, str, Price, Sold]] = [
 
 
 def test_only_what_has_a_price_is_sold() -> None:
-    found = {name: sell(request, adapter, price) for name, request, adapter, price, _ in SELLING}
+    found = {
+        name: sell(request, FORMATS[adapter], price) for name, request, adapter, price, _ in SELLING
+    }
     assert found == {name: sold for name, *_, sold in SELLING}
 
 
@@ -109,8 +112,8 @@ def test_a_definition_inside_a_message_is_a_tool_like_any_other() -> None:
     request = msgspec.structs.replace(
         request, family=ANT, vendor_headers={"anthropic-beta": "a,inline-tools-2026-09-15"}
     )
-    assert sell(request, ANT, OPUS).refused_tools == ("web_search_20250305",)
-    assert sell(request, ANT, PRICED).searches == 8
+    assert sell(request, FORMATS[ANT], OPUS).refused_tools == ("web_search_20250305",)
+    assert sell(request, FORMATS[ANT], PRICED).searches == 8
 
 
 def test_a_request_keeps_a_tool_or_is_not_for_this_endpoint() -> None:
@@ -118,9 +121,9 @@ def test_a_request_keeps_a_tool_or_is_not_for_this_endpoint() -> None:
     assert isinstance(beside.body, Generate)
     own = msgspec.structs.replace(beside.body, tools=(Tool(name="f"),))
     beside = msgspec.structs.replace(beside, body=own)
-    assert leaves_no_tool(alone, sell(alone, ANT, OPUS))
-    assert not leaves_no_tool(alone, sell(alone, ANT, PRICED))
-    assert not leaves_no_tool(beside, sell(beside, ANT, OPUS))
+    assert leaves_no_tool(alone, sell(alone, FORMATS[ANT], OPUS))
+    assert not leaves_no_tool(alone, sell(alone, FORMATS[ANT], PRICED))
+    assert not leaves_no_tool(beside, sell(beside, FORMATS[ANT], OPUS))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_billed_is_what_the_vendor_says_it_gave() -> None:
     found = {
         name: {
             field: factor.millionths
-            for field, factor in applied(given_, PRICED, adapter, sold).factors.items()
+            for field, factor in applied(given_, PRICED, FORMATS[adapter], sold).factors.items()
         }
         for name, adapter, sold, given_, _ in BILLING
     }
@@ -184,7 +187,7 @@ def test_searches_are_billed_as_they_are_counted(
     adapter: str, reported: int | None, billed: int
 ) -> None:
     sold = Sold(values={"web_search_options": "*"}, searches=8)
-    assert applied(Given(searches=reported), PRICED, adapter, sold).searches == billed
+    assert applied(Given(searches=reported), PRICED, FORMATS[adapter], sold).searches == billed
 
 
 def test_factors_multiply_every_class_of_tokens_and_nothing_else() -> None:
@@ -257,8 +260,8 @@ def test_whatever_a_vendor_says_it_gave_the_parts_add_up_and_the_hold_covers_the
     request = (
         asked(family, **sent, tools=tools) if family == ANT else asked(family, tuple(tools), **sent)
     )
-    sold = sell(request, adapter, price)
-    billed = applied(given_, price, adapter, sold)
+    sold = sell(request, FORMATS[adapter], price)
+    billed = applied(given_, price, FORMATS[adapter], sold)
     made = cost(usage, price, insured=False, applied=billed)
     assert parts_of(made) == made.total_nano
     demand = measure(request)
@@ -266,8 +269,8 @@ def test_whatever_a_vendor_says_it_gave_the_parts_add_up_and_the_hold_covers_the
     demand.writes_1h = True
     to = msgspec.structs.replace(
         target(price, context_length=2_000_000, max_completion_tokens=200_000),
-        adapter=adapter,
+        format=FORMATS[adapter],
         sold=sold,
     )
     assert made.total_nano <= hold(demand, to).amount_nano
-    assert all(factor >= ONE for factor in ceilings(price, adapter, sold).values())
+    assert all(factor >= ONE for factor in ceilings(price, FORMATS[adapter], sold).values())

@@ -31,6 +31,7 @@ from gwd.pricing.bound import IMAGE_BOUND, UNKNOWN_SIZE, bound_prompt, bound_tex
 from gwd.pricing.cost import cost
 from gwd.pricing.estimate import count_images, estimate_prompt
 from gwd.pricing.hold import bound_output, hold, hold_nano, measure
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import OPUS, TIERED, chat, target
 from tests.unit.pricing.test_cost import prices
 from tests.unit.pricing.test_tokens import CLASSES, REFERENCE, text_of
@@ -138,7 +139,7 @@ def test_without_a_cap_the_smallest_of_three_limits_holds() -> None:
 def test_a_cap_below_what_the_format_takes_is_held_as_it_is_sent() -> None:
     """Api.md 3.6: the responses format takes no cap under 16."""
     demand = msgspec.structs.replace(measure(chat("hi")), output_cap=1)
-    responses = msgspec.structs.replace(target(), adapter="openai_responses")
+    responses = msgspec.structs.replace(target(), format=FORMATS["openai_responses"])
     assert bound_output(demand, target(), default_output_bound=32_768) == 1
     assert bound_output(demand, responses, default_output_bound=32_768) == 16
 

@@ -13,6 +13,7 @@ from gwd.core.target import Flags, Target
 from gwd.core.usage import MAX_COUNT, Usage
 from gwd.pricing.hold import Demand, hold, measure
 from gwd.pricing.usage_check import Limits, check_usage, limits_of
+from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import chat, target
 
 LIMITS = Limits(prompt=1_000, output=119, output_beside=500, prompt_bound=300)
@@ -117,7 +118,7 @@ def test_a_cut_prompt_is_exactly_the_smaller_and_no_class_grows(usage: Usage, li
 def there(*, sold: Sold | None = None, **flags: Any) -> Target:
     return msgspec.structs.replace(
         target(context_length=10_000, max_completion_tokens=4_000),
-        adapter="openai_chat",
+        format=FORMATS["openai_chat"],
         flags=Flags(**flags),
         sold=sold or Sold(),
     )

@@ -13,7 +13,7 @@ from gwd.vendors.openai_responses import ADAPTER as RESPONSES
 from tests.golden import golden
 
 ADAPTERS: dict[str, Adapter] = {
-    adapter.name: adapter for adapter in (CHAT, ANTHROPIC, GEMINI, RESPONSES)
+    adapter.format.name: adapter for adapter in (CHAT, ANTHROPIC, GEMINI, RESPONSES)
 }
 KINDS: dict[str, tuple[str, ...]] = {
     "openai_chat": ("text", "reasoning", "refusal", "tool_call"),

@@ -264,7 +264,7 @@ def test_every_adapter_reads_by_it():
         for envelope in _envelopes(error):
             fault = adapter.fault(429, {}, msgspec.json.encode(envelope))
             if (fault.reason, fault.retry_after_s) != ("rate_limited", 38.0):
-                wrong.append((adapter.name, envelope, fault))
+                wrong.append((adapter.format.name, envelope, fault))
         for body in (
             b"",
             b"<html>slow down",
@@ -278,10 +278,10 @@ def test_every_adapter_reads_by_it():
         ):
             fault = adapter.fault(429, {}, body)
             if (fault.reason, fault.retry_after_s) != ("rate_limited", None) or not fault.message:
-                wrong.append((adapter.name, body, fault))
+                wrong.append((adapter.format.name, body, fault))
         page = adapter.fault(404, {}, b"<html>tool prompt image")
         if page.reason != "model_access_denied":
-            wrong.append((adapter.name, "a page", page))
+            wrong.append((adapter.format.name, "a page", page))
     assert wrong == []
 
 
@@ -347,7 +347,7 @@ def test_what_a_second_call_leaves_out_or_brings_along():
                 body = msgspec.json.encode({"error": {"message": message, "type": "invalid"}})
                 fault: Fault = adapter.fault(status, {}, body)
                 if (fault.reason, fault.detail) != ("bad_request", detail):
-                    wrong.append((message, adapter.name, status, fault))
+                    wrong.append((message, adapter.format.name, status, fault))
     assert wrong == []
     assert detail_of(500, "", "invalid signature") is None
 

@@ -130,7 +130,9 @@ STREAMS: list[tuple[str, Adapter, list[Json], Given | None]] = [
 def test_a_whole_answer_says_what_it_gave() -> None:
     found = {}
     for name, adapter, body, _ in WHOLE:
-        events = adapter.decode(json.dumps(body).encode(), chat("hi"), golden.target(adapter.name))
+        events = adapter.decode(
+            json.dumps(body).encode(), chat("hi"), golden.target(adapter.format.name)
+        )
         assert isinstance(events[-1], Finished), name
         found[name] = events[-1].given
     assert found == {name: given for name, *_, given in WHOLE}
@@ -139,7 +141,7 @@ def test_a_whole_answer_says_what_it_gave() -> None:
 def test_a_stream_says_what_it_gave_also_when_it_breaks_off() -> None:
     found = {}
     for name, adapter, chunks, _ in STREAMS:
-        decoder = adapter.decoder(chat("hi"), golden.target(adapter.name))
+        decoder = adapter.decoder(chat("hi"), golden.target(adapter.format.name))
         data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
         for frame in SseSplitter().feed(data):
             decoder.feed(frame)

@@ -75,7 +75,7 @@ FORMATS: list[tuple[Adapter, Any]] = [
 def test_calls_of_an_answer_are_counted_in_every_format() -> None:
     wrong = []
     for adapter, made in FORMATS:
-        target = golden.target(adapter.name)
+        target = golden.target(adapter.format.name)
         for calls, is_taken in ((MAX_CALLS, True), (MAX_CALLS + 1, False)):
             whole, frames = made(calls)
             wire = b"".join(b"data: %b\n\n" % json.dumps(frame).encode() for frame in frames)
@@ -96,7 +96,7 @@ def test_calls_of_an_answer_are_counted_in_every_format() -> None:
                 except UndecodableError:
                     found = -1
                 if found != (calls if is_taken else -1):
-                    wrong.append((adapter.name, form, calls, found))
+                    wrong.append((adapter.format.name, form, calls, found))
     assert wrong == []
 
 

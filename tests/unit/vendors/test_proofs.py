@@ -61,10 +61,10 @@ def _detail(kind: str, format_: str, **fields: Any) -> dict[str, Any]:
         (CHAT, {"reasoning_opaque": "PROOF"}),
         (CHAT, {"extra_content": {"google": {"thought_signature": "PROOF"}}}),
     ],
-    ids=lambda value: value.name if hasattr(value, "name") else "",
+    ids=lambda value: value.format.name if hasattr(value, "format") else "",
 )
 def test_no_proof_is_left(adapter: Adapter, turn: dict[str, Any]):
-    target = golden.target(adapter.name)
+    target = golden.target(adapter.format.name)
     asked = _asked(turn, reasoning={"effort": "low"}, max_tokens=5000)
     assert b"PROOF" in adapter.build(asked, target).body
     body = adapter.build(adapter.without_signatures(asked), target).body
@@ -74,9 +74,9 @@ def test_no_proof_is_left(adapter: Adapter, turn: dict[str, Any]):
         assert b'"type":' + kind not in body.replace(b'"thinking":{"type":"disabled"}', b"")
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.format.name)
 def test_a_request_without_proofs_stays_as_it_is(adapter: Adapter):
-    target = golden.target(adapter.name)
+    target = golden.target(adapter.format.name)
     asked = _asked({"reasoning_content": "hm", "custom": 1}, max_tokens=5000)
     same = adapter.build(adapter.without_signatures(asked), target)
     assert same.body == adapter.build(asked, target).body

@@ -22,7 +22,7 @@ DIALECTS: dict[str, Dialect] = {
     "responses": responses.DIALECT,
 }
 ADAPTERS: dict[str, Adapter] = {
-    adapter.name: adapter
+    adapter.format.name: adapter
     for adapter in (
         openai_chat.ADAPTER,
         anthropic_messages.ADAPTER,
@@ -58,7 +58,7 @@ def parsed(name: str, tools: list[Json], said: list[Any] | None = None, **fields
 
 def offered(adapter: Adapter, request: Request) -> list[tuple[str, str | None, Any]]:
     """Name, description and schema of every tool that the vendor is sent."""
-    body = msgspec.json.decode(adapter.build(request, target(adapter.name)).body)
+    body = msgspec.json.decode(adapter.build(request, target(adapter.format.name)).body)
     found = []
     for tool in body.get("tools", ()):
         for each in tool.get("functionDeclarations", [tool.get("function", tool)]):

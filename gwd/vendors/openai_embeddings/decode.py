@@ -1,9 +1,8 @@
-"""The OpenAI embeddings format: floats are always asked for, whatever the client wants (api.md 4.2)."""
+"""Vectors as events, in the order of the inputs."""
 
 import base64
 import binascii
 import struct
-from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
 
@@ -13,15 +12,11 @@ from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.extras import Given
 from gwd.core.odd_json import MAX_ODD_BYTES, UNREADABLE
-from gwd.core.request import Embed, Family, FilePart, ImagePart, Request
+from gwd.core.request import Embed, Request
 from gwd.core.sse import Frame
-from gwd.core.target import Target, UpstreamCall
 from gwd.core.usage import Usage
-from gwd.vendors.base import Signatures, UndecodableError
-from gwd.vendors.faults import fault_of
-from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_chat.faults import error_in, fault_inside
-from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.second_reading import read_any, reader
 from gwd.vendors.usage import usage_of
 from gwd.vendors.usage_formats import EMBEDDINGS
@@ -54,66 +49,24 @@ _RAW_ANSWER: Final = msgspec.json.Decoder(RawAnswerWire).decode
 _VECTOR: Final = msgspec.json.Decoder(tuple[float, ...] | str).decode
 
 
-class OpenaiEmbeddings:
-    """Stateless; one instance serves every endpoint of this format."""
-
-    name = "openai_embeddings"
-    family: Family | None = "openai_embeddings"
-    signatures: Signatures | None = None
-
-    def build(self, request: Request, target: Target) -> UpstreamCall:
-        assert isinstance(request.body, Embed)
-        embed = request.body
-        body: dict[str, Any] = {
-            "model": target.upstream_model,
-            "input": embed.inputs[0] if len(embed.inputs) == 1 else embed.inputs,
-            "encoding_format": "float",
-        }
-        if embed.dimensions is not None:
-            body["dimensions"] = embed.dimensions
-        user = user_for(request.tags)
-        if user:
-            body["user"] = user
-        if request.family == self.family:
-            for name, value in (request.extras or {}).items():
-                body.setdefault(name, value)
-        return UpstreamCall(
-            url=url_for(target.base_url, "embeddings"),
-            headers=headers_for(target),
-            body=msgspec.json.encode(body),
-            stream=False,
-        )
-
-    def takes(self, part: ImagePart | FilePart, request: Request, target: Target) -> bool:
-        return False
-
-    def decode(self, body: bytes, request: Request, target: Target) -> list[Event]:
-        """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
-        assert isinstance(request.body, Embed)
-        try:
-            answer = _answer(body)
-        except UNREADABLE:
-            return [Failed(_fault_in(body))]
-        if answer.error:
-            return [Failed(fault_inside(answer.error))]
-        vectors = _in_order(answer.data, len(request.body.inputs))
-        return [
-            Started(
-                upstream_id=answer.id if isinstance(answer.id, str) else None,
-                upstream_model=answer.model if isinstance(answer.model, str) else None,
-            ),
-            Embedded(vectors),
-            Finished("stop", usage=usage_of(answer.usage, EMBEDDINGS)),
-        ]
-
-    def decoder(self, request: Request, target: Target) -> "NoStream":
-        return NoStream()
-
-    def without_signatures(self, request: Request) -> Request:
-        return request
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
-        return fault_of(status, headers, body)
+def decode(body: bytes, request: Request) -> list[Event]:
+    """Vectors in the order of the inputs. Raises UndecodableError if one is missing."""
+    assert isinstance(request.body, Embed)
+    try:
+        answer = _answer(body)
+    except UNREADABLE:
+        return [Failed(_fault_in(body))]
+    if answer.error:
+        return [Failed(fault_inside(answer.error))]
+    vectors = _in_order(answer.data, len(request.body.inputs))
+    return [
+        Started(
+            upstream_id=answer.id if isinstance(answer.id, str) else None,
+            upstream_model=answer.model if isinstance(answer.model, str) else None,
+        ),
+        Embedded(vectors),
+        Finished("stop", usage=usage_of(answer.usage, EMBEDDINGS)),
+    ]
 
 
 class NoStream:
@@ -174,6 +127,3 @@ def _vector(embedding: tuple[float, ...] | str) -> tuple[float, ...]:
     if not embedding or not isfinite(sum(embedding)):
         raise UndecodableError("a vector is empty, or holds what is no number")
     return embedding
-
-
-ADAPTER: Final = OpenaiEmbeddings()

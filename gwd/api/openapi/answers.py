@@ -9,28 +9,28 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-Number = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "number", "x-kind": "usd"})]
-Tokens = Annotated[int, Meta(ge=0, extra_json_schema={"x-kind": "tokens"})]
+from gwd.core.fields import Tokens, Usd
+from gwd.core.receipt import Receipt
 
 
 class Costs(msgspec.Struct, frozen=True, kw_only=True):
     """Where a request's cost comes from."""
 
     upstream_inference_cost: Annotated[
-        Number | None,
+        Usd | None,
         Meta(description="The list price where the owner's own vendor key paid; else null."),
     ]
     upstream_inference_prompt_cost: Annotated[
-        Number, Meta(description="What the prompt costs, in USD.")
+        Usd, Meta(description="What the prompt costs, in USD.")
     ]
     upstream_inference_completions_cost: Annotated[
-        Number, Meta(description="What the output costs, in USD.")
+        Usd, Meta(description="What the output costs, in USD.")
     ]
 
 
 class _Cost(msgspec.Struct, frozen=True, kw_only=True):
     cost: Annotated[
-        Number | UnsetType,
+        Usd | UnsetType,
         Meta(description="What was charged, in USD. With `usage: {include: true}` only."),
     ] = UNSET
     cost_details: Annotated[
@@ -65,8 +65,8 @@ class ChatUsage(_Cost, frozen=True, kw_only=True):
     completion_tokens_details: Annotated[OutputTokens, Meta(description="Parts of the output.")]
 
 
-Receipt = Annotated[
-    dict[str, Any] | UnsetType,
+ShownReceipt = Annotated[
+    Receipt | UnsetType,
     Meta(description="How the request was routed and priced. With `x-gw-metadata: enabled` only."),
 ]
 
@@ -79,7 +79,7 @@ class _Chat(msgspec.Struct, frozen=True, kw_only=True):
     system_fingerprint: Annotated[
         Any, Meta(description="The vendor's word for its setup; null where it says none.")
     ] = None
-    gateway_metadata: Receipt = UNSET
+    gateway_metadata: ShownReceipt = UNSET
 
 
 class CalledFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,7 +269,7 @@ class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     usage: Annotated[MessagesUsage, Meta(description="What was used.")]
     container: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
     context_management: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
-    gateway_metadata: Receipt = UNSET
+    gateway_metadata: ShownReceipt = UNSET
 
 
 class MessagesEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,7 +300,7 @@ class MessagesEvent(msgspec.Struct, frozen=True, kw_only=True):
         MessagesUsage | UnsetType, Meta(description="Of message_delta: what was used.")
     ] = UNSET
     context_management: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
-    gateway_metadata: Receipt = UNSET
+    gateway_metadata: ShownReceipt = UNSET
     error: Annotated[dict[str, Any] | UnsetType, Meta(description="Of error: what happened.")] = (
         UNSET
     )
@@ -357,4 +357,4 @@ class Embeddings(msgspec.Struct, frozen=True, kw_only=True):
     provider: Annotated[str, Meta(description="The vendor that served.")]
     data: Annotated[list[Embedding], Meta(description="A vector for each input, in order.")]
     usage: Annotated[EmbeddingUsage, Meta(description="What was used.")]
-    gateway_metadata: Receipt = UNSET
+    gateway_metadata: ShownReceipt = UNSET

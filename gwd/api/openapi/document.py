@@ -1,5 +1,6 @@
 """The whole document: what the API is, its operations by path, its schemas."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
@@ -44,6 +45,11 @@ def document() -> Json:
     schemas, references = _schemas(
         [*management.types(routes), *inference.types(), *statuses.types()]
     )
+    _require_what_is_sent(
+        schemas,
+        answered=[references[route.answers] for route in routes],
+        taken=[references[route.shape] for route in routes if route.shape is not None],
+    )
     paths: dict[str, Json] = {}
     for path, method, operation in (
         *inference.operations(references),
@@ -83,6 +89,34 @@ def _schemas(types: list[Any]) -> tuple[Json, dict[Any, Json]]:
     return dict(sorted(schemas.items())), {
         each: _renamed(schema, names) for each, schema in zip(distinct, shown, strict=True)
     }
+
+
+def _require_what_is_sent(schemas: Json, *, answered: list[Json], taken: list[Json]) -> None:
+    """Records are sent whole: what has a default in the code is there, too, unless a body has the same struct."""
+    for name in _named(schemas, answered) - _named(schemas, taken):
+        schema = schemas[name]
+        fields = schema.get("properties", {})
+        always = {*schema["required"], *(each for each in fields if "default" in fields[each])}
+        schema["required"] = [each for each in fields if each in always]
+        for each in fields.values():
+            each.pop("default", None)
+
+
+def _named(schemas: Json, values: Iterable[Any]) -> set[str]:
+    """The schemas that are referred to, and those that they refer to."""
+    found: set[str] = set()
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            name = str(value.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found.add(name)
+                waiting.append(schemas[name])
+    return found
 
 
 def _short(name: str) -> str:

@@ -72,6 +72,15 @@ def test_every_field_of_a_body_is_described(written: Json) -> None:
     assert silent == []
 
 
+def test_what_a_record_always_has_is_required_of_it(written: Json) -> None:
+    schemas = written["components"]["schemas"]
+    assert {"do", "message"} <= set(schemas["Check"]["required"])
+    assert schemas["Deleted"]["required"] == ["deleted", "id"]
+    assert schemas["Booked"]["required"] == ["data"]
+    assert "kind" in schemas["NewBudget"]["properties"]
+    assert "kind" not in schemas["NewBudget"]["required"]
+
+
 def bodies(written: Json) -> list[str]:
     """The schemas of all request bodies, and those inside of them."""
     found: list[str] = []

@@ -8,11 +8,13 @@ import pytest
 
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
+from gwd.core.receipt import Receipt
 from tests.api.cases import CASES
 from tests.api.money_scenes import catalog, money, requests
 from tests.api.office import Office
+from tests.api.test_public_answers import PATHS
 from tests.api.test_rights import name_of, path_of
-from tests.support.answers import Seen, differences, sometimes
+from tests.support.answers import Seen, differences, sometimes, undescribed
 
 AnyRoute = Route | LiveRoute | OpenRoute
 _ROUTES: tuple[AnyRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
@@ -164,6 +166,13 @@ async def test_every_answer_is_of_the_type_that_its_route_names(office: Office) 
     for route in TABLE.values():
         declared |= sometimes(route.answers)
     assert sorted(declared - seen) == [], "no answer has these fields, which some should have"
+
+
+def test_every_field_of_an_answer_is_described() -> None:
+    types = [route.answers for route in TABLE.values()]
+    assert [
+        each for answers in (*types, *PATHS.values(), Receipt) for each in undescribed(answers)
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from gwd.api.model_record import ModelAnswer, ModelEndpoints, ModelList
+from gwd.api.openapi.answers import CountedTokens
 from gwd.api.shapes import One
 from gwd.core.receipt import (
     Receipt,
@@ -55,6 +56,13 @@ async def test_models_are_answered_as_their_types_say(gateway: Gateway) -> None:
     assert wrong == []
     declared = sometimes(ModelList) | sometimes(One[ModelEndpoints])
     assert sorted(declared - seen) == []
+
+
+async def test_a_count_of_tokens_is_as_its_type_says(gateway: Gateway) -> None:
+    body = {"model": "demo/chat", "messages": [{"role": "user", "content": "hello"}]}
+    reply = await gateway.client.post("/messages/count_tokens", json=body)
+    assert reply.status_code == 200
+    assert differences(reply.content, CountedTokens) == []
 
 
 async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) -> None:

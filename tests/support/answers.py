@@ -44,6 +44,24 @@ def kind_of(info: inspect.Type) -> str | None:
     return kind
 
 
+def undescribed(answers: Any) -> list[str]:
+    """Every field in an answer of which no sentence says what it is; `data` is what its envelope is named for."""
+    return [
+        f"{struct.cls.__name__}.{field.name}"
+        for struct in _structs(inspect.type_info(answers), set())
+        for field in struct.fields
+        if field.name != "data" and not _sentence(field.type)
+    ]
+
+
+def _sentence(info: inspect.Type) -> str:
+    said: str = ""
+    while isinstance(info, inspect.Metadata):
+        said = said or (info.extra_json_schema or {}).get("description", "")
+        info = info.type
+    return said
+
+
 def _differences(value: Any, info: inspect.Type, where: str, seen: Seen) -> Iterator[str]:
     bare, kind = _bare(info)
     if isinstance(bare, inspect.UnionType):

@@ -8,6 +8,7 @@ from msgspec import UNSET
 from gwd import budgets
 from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.api.query import Query, Text, Words
 from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, PatchBudget
 from gwd.budgets import PutWorkspaceBudget as PutBudget
 from gwd.core.caller import Caller
@@ -18,8 +19,12 @@ from gwd.orgs import workspaces
 from gwd.orgs.workspaces import Workspace
 from gwd.store import Connection
 
-SCOPES: Final[tuple[str, ...]] = get_args(budgets.Scope)
-KINDS: Final[tuple[str, ...]] = get_args(budgets.Kind)
+FILTERS: Final = (
+    Query("scope", Words(get_args(budgets.Scope)), "Only budgets of this scope."),
+    Query("scope_id", Text(), "Only budgets of this organization, workspace or key."),
+    Query("interval", Words(WINDOWS), "Only budgets of this interval."),
+    Query("kind", Words(get_args(budgets.Kind)), "Only hard or only soft budgets."),
+)
 
 
 def create(connection: Connection, call: Call) -> Answer:
@@ -31,12 +36,7 @@ def create(connection: Connection, call: Call) -> Answer:
 
 def list_(connection: Connection, call: Call) -> Answer:
     limit, offset = call.page()
-    wanted = BudgetFilter(
-        scope=call.choice("scope", SCOPES),
-        scope_id=call.query.get("scope_id"),
-        interval=call.choice("interval", WINDOWS),
-        kind=call.choice("kind", KINDS),
-    )
+    wanted = BudgetFilter(**{each.name: call.query.get(each.name) for each in FILTERS})
     found, total = budgets.list_budgets(
         connection, call.organization_id, wanted, limit=limit, offset=offset
     )

@@ -3,12 +3,19 @@
 import msgspec
 
 from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.api.query import Query, Text
 from gwd.catalog import endpoints, models, providers
 from gwd.catalog.record import ProviderRecord
 from gwd.credentials import service as credentials
 from gwd.credentials.record import CredentialRecord
 from gwd.orgs import rights
 from gwd.store import Connection
+
+OF_ENDPOINTS = (
+    Query("model", Text(), "Only endpoints of this model."),
+    Query("provider", Text(), "Only endpoints of this provider."),
+)
+OF_PROVIDER = Query("provider", Text(), "Only vendor keys of this provider.")
 
 
 def create_provider(connection: Connection, call: Call) -> Answer:

@@ -94,7 +94,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         "/catalog/endpoints",
         manage("catalog.read"),
         catalog.list_endpoints,
-        *("model", "provider"),
+        *catalog.OF_ENDPOINTS,
         answers=Listed[EndpointRecord],
     ),
     post(
@@ -139,7 +139,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         "/catalog/credentials",
         manage("catalog.write"),
         catalog.list_credentials,
-        "provider",
+        catalog.OF_PROVIDER,
         answers=Listed[CredentialRecord],
     ),
     post(

@@ -1,30 +1,33 @@
 """GET /notifications/events: the alerts that were raised, whether or not they were sent anywhere."""
 
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from gwd.alerts import service as alerts
 from gwd.alerts.categories import Category
 from gwd.alerts.service import AlertFilter, Severity
 from gwd.api.management import Answer, Call, walked
+from gwd.api.query import Query, Text, Words
 from gwd.store import Connection
 
-FILTERS: Final = ("category", "type", "severity")
+FILTERS: Final = (
+    Query("category", Words(get_args(Category)), "Only alerts of this category."),
+    Query("type", Text(), "Only alerts of this type."),
+    Query("severity", Words(get_args(Severity)), "Only alerts of this severity."),
+)
 
 
 def list_(connection: Connection, call: Call) -> Answer:
     """Newest first."""
     asked = call.walk()
-    category: Any = call.choice("category", get_args(Category))
-    severity: Any = call.choice("severity", get_args(Severity))
     events, total = alerts.list_events(
         connection,
         call.organization_id,
         AlertFilter(
-            category=category,
+            category=call.query.get("category"),
             type=call.query.get("type"),
-            severity=severity,
-            from_us=call.moment("from"),
-            to_us=call.moment("to"),
+            severity=call.query.get("severity"),
+            from_us=call.query.get("from"),
+            to_us=call.query.get("to"),
         ),
         limit=asked.size,
         offset=asked.offset,

@@ -1,12 +1,13 @@
 """/generation and /generations: what became of requests, refusals included."""
 
-from typing import Any
+from typing import Any, Final
 
 from gwd.activity import lists
 from gwd.activity import service as activity
 from gwd.activity.record import record
 from gwd.activity.row import STATUSES, GenerationRow
 from gwd.api.management import Answer, Call, one, walked
+from gwd.api.query import BETWEEN, Query, Text, Words
 from gwd.core.caller import Caller
 from gwd.core.errors import GenerationNotFound, MissingParameter
 from gwd.keys import admission
@@ -15,7 +16,22 @@ from gwd.orgs import rights
 from gwd.store import Connection
 
 _PREFIXES = ("gen-", "msg_", "resp_")
-FILTERS = ("key_id", "model", "status", "user", "session_id", "app", "workspace_id", "error_code")
+BY_ID: Final = Query(
+    "id",
+    Text(),
+    "The id of a generation, gen-…; one that begins msg_ or resp_ serves, too.",
+    required=True,
+)
+FILTERS: Final = (
+    Query("key_id", Text(), "Only requests of this key."),
+    Query("model", Text(), "Only requests for this model or that it served."),
+    Query("status", Words(STATUSES), "Only requests that ended so."),
+    Query("user", Text(), "Only requests with this `user` in their body."),
+    Query("session_id", Text(), "Only requests of this session."),
+    Query("app", Text(), "Only requests of this application."),
+    Query("workspace_id", Text(), "Only requests of this workspace's keys."),
+    Query("error_code", Text(), "Only requests that ended with this error."),
+)
 
 
 def get(connection: Connection, call: Call) -> Answer:
@@ -37,12 +53,9 @@ def get(connection: Connection, call: Call) -> Answer:
 def list_(connection: Connection, call: Call) -> Answer:
     """The last that ended first; `from` and `to` are the times between which they ended, as in the ledger."""
     asked = call.walk()
-    filters: dict[str, Any] = {name: call.query[name] for name in FILTERS if name in call.query}
-    call.choice("status", STATUSES)
-    for name in ("from", "to"):
-        moment = call.moment(name)
-        if moment is not None:
-            filters[name] = moment
+    filters: dict[str, Any] = {
+        each.name: call.query[each.name] for each in (*FILTERS, *BETWEEN) if each.name in call.query
+    }
     reach = rights.require(call.caller, "activity.read")
     if call.caller.workspace_id is not None:
         filters["workspace_id"] = call.caller.workspace_id

@@ -48,7 +48,8 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         "/keys",
         manage("keys.read"),
         keys.list_,
-        *("include_disabled", "include_expired", "workspace_id", "name"),
+        *keys.FILTERS,
+        page=100,
         answers=Walked[KeyRecord],
     ),
     post(
@@ -95,7 +96,7 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         "/budgets",
         manage("budgets.read"),
         budgets.list_,
-        *("scope", "scope_id", "interval", "kind"),
+        *budgets.FILTERS,
         answers=Listed[BudgetRecord],
     ),
     post(

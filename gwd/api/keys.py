@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, deleted, one, walked
+from gwd.api.query import Flag, Query, Text
 from gwd.api.shapes import Deleted
 from gwd.core.fields import Secret
 from gwd.core.patches import named
@@ -17,6 +18,13 @@ from gwd.keys.rotation import RotateKey
 from gwd.keys.service import Key
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.store import Connection
+
+FILTERS = (
+    Query("include_disabled", Flag(), "Disabled keys, too.", default=False),
+    Query("include_expired", Flag(), "Expired keys, too.", default=False),
+    Query("workspace_id", Text(), "Only keys of this workspace."),
+    Query("name", Text(), "Only keys of exactly this name."),
+)
 
 
 class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,13 +145,13 @@ def rotate(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    asked = call.walk(default=100)
+    asked = call.walk()
     found, total = service.list_keys(
         connection,
         call.organization_id,
         KeyFilter(
-            include_disabled=call.flag("include_disabled"),
-            include_expired=call.flag("include_expired"),
+            include_disabled=call.query["include_disabled"],
+            include_expired=call.query["include_expired"],
             workspace_id=call.query.get("workspace_id"),
             name=call.query.get("name"),
         ),

@@ -4,8 +4,8 @@ A handler is a synchronous function of a `Connection` and a `Call` and runs in o
 the loop instead: it looks at the running node or calls out.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,7 +13,6 @@ from gwd.api.node import Node
 from gwd.api.shapes import Deleted, Listed, One, Walked
 from gwd.audit.service import Origin
 from gwd.core.caller import Caller
-from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.management.change import Change
 from gwd.store import Connection
@@ -23,17 +22,14 @@ R = TypeVar("R")
 Subject = tuple[str, str | None]
 """What an audit line is about: type and id."""
 
-MAX_LIMIT: Final = 100
-DEFAULT_LIMIT: Final = 50
-
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One management request, authenticated and read. `path` are the path's parameters, `query` the query's."""
+    """One management request, authenticated and read. `path` are the path's parameters, `query` the query's values."""
 
     node: Node
     caller: Caller
     path: dict[str, str]
-    query: dict[str, str]
+    query: dict[str, Any]
     body: Any
     origin: Origin
     now_us: int
@@ -48,17 +44,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Who changes something and when, for the use cases that span rooms."""
         return Change(actor=self.caller, now_us=self.now_us)
 
-    def page(self, *, default: int = DEFAULT_LIMIT) -> tuple[int, int]:
+    def page(self) -> tuple[int, int]:
         """(limit, offset) of a list."""
-        limit = self._whole("limit", default)
-        offset = self._whole("offset", 0)
-        if not 1 <= limit <= MAX_LIMIT:
-            raise InvalidValue(f"`limit` must be from 1 to {MAX_LIMIT}", param="limit")
-        return limit, offset
+        return self.query["limit"], self.query.get("offset", 0)
 
-    def walk(self, *, default: int = DEFAULT_LIMIT) -> "Walk":
+    def walk(self) -> "Walk":
         """The stretch of a list that grows at its head: by offset, or on from a place of an earlier answer."""
-        limit, offset = self.page(default=default)
+        limit, offset = self.page()
         after, before = self.query.get("after"), self.query.get("before")
         named = [name for name in ("after", "before", "offset") if name in self.query]
         if (after is not None or before is not None) and len(named) > 1:
@@ -67,38 +59,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
                 param=named[0],
             )
         return Walk(limit=limit, offset=offset, after=after, before=before)
-
-    def flag(self, name: str) -> bool:
-        """A boolean query parameter, false when absent."""
-        text = self.query.get(name, "false").lower()
-        if text not in ("true", "false", "1", "0"):
-            raise InvalidValue(f"`{name}` must be true or false", param=name)
-        return text in ("true", "1")
-
-    def choice(self, name: str, known: Collection[str]) -> str | None:
-        """A query parameter that takes only the `known` words."""
-        text = self.query.get(name)
-        if text is not None and text not in known:
-            raise InvalidValue(f"`{name}` must be one of {', '.join(known)}", param=name)
-        return text
-
-    def moment(self, name: str) -> int | None:
-        """A time of the query in microseconds."""
-        text = self.query.get(name)
-        if text is None:
-            return None
-        try:
-            return us_from_iso(text.replace(" ", "+"))
-        except TimeError as error:
-            raise InvalidValue(f"`{name}` {error}", param=name) from None
-
-    def _whole(self, name: str, default: int) -> int:
-        text = self.query.get(name)
-        if text is None:
-            return default
-        if not (text.isascii() and text.isdigit() and len(text) <= 9):
-            raise InvalidValue(f"`{name}` must be a whole number", param=name)
-        return int(text)
 
 
 class Walk(msgspec.Struct, frozen=True, kw_only=True):

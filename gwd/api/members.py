@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd.api.management import Answer, Call, deleted, listed, one
+from gwd.api.query import Flag, Query
 from gwd.api.shapes import Deleted
 from gwd.core.fields import Count
 from gwd.keys.record import NamedKey, named
@@ -13,6 +14,13 @@ from gwd.management import people
 from gwd.orgs import members
 from gwd.orgs.members import PatchMember
 from gwd.store import Connection
+
+KEEP_KEYS = Query(
+    "keep_keys",
+    Flag(),
+    "The member's inference keys live on, owned by the organization.",
+    default=False,
+)
 
 
 class DepartedMember(Deleted, frozen=True, kw_only=True):
@@ -65,7 +73,7 @@ def delete(connection: Connection, call: Call) -> Answer:
     The answer names them, and the keys of others that the person made and may know.
     """
     gone = people.remove(
-        connection, call.path["user"], change=call.change, keep_keys=call.flag("keep_keys")
+        connection, call.path["user"], change=call.change, keep_keys=call.query["keep_keys"]
     )
     member, keys = gone.member, gone.keys
     return deleted(

@@ -1,7 +1,7 @@
 """/credits and /ledger: the balance, what moved it, adding and refunding credit, checking the books."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -9,15 +9,24 @@ from msgspec import UNSET, Meta, UnsetType
 from gwd import ledger, proof
 from gwd.alerts import crossings
 from gwd.api.management import Answer, Call, one, walked
+from gwd.api.query import Flag, Query, Text, Words
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
 from gwd.core.fields import Moment
 from gwd.core.money import MoneyError, nano_from_usd
-from gwd.ledger import Entry, EntryRecord, LedgerFilter, LotKind, NewCredit
+from gwd.ledger import Entry, EntryRecord, EntryType, LedgerFilter, LotKind, NewCredit
 from gwd.orgs import organizations, rights
 from gwd.store import Connection
 
 MAX_NOTE = 500
+FILTERS = (
+    Query("type", Words(get_args(EntryType)), "Only entries of this type."),
+    Query("generation_id", Text(), "Only entries of this request: its gen-… id."),
+)
+WHOSE_BOOKS = (
+    Query("organization_id", Text(), "Another organization than the key's; for operators."),
+    Query("all", Flag(), "The books of all organizations; for operators.", default=False),
+)
 
 
 class GrantInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,8 +110,8 @@ def list_entries(connection: Connection, call: Call) -> Answer:
         connection,
         call.organization_id,
         LedgerFilter(
-            from_us=call.moment("from"),
-            to_us=call.moment("to"),
+            from_us=call.query.get("from"),
+            to_us=call.query.get("to"),
             type=call.query.get("type"),
             generation_id=call.query.get("generation_id"),
             workspace_id=call.caller.workspace_id,
@@ -211,7 +220,7 @@ def verify(connection: Connection, call: Call) -> Answer:
 
 def head(connection: Connection, call: Call) -> Answer:
     """Where the books end now, signed; to be kept elsewhere and given to `verify` later."""
-    everything = call.query.get("all") == "true"
+    everything = call.query["all"]
     organization_id = _books(call, call.query.get("organization_id"), everything=everything)
     return one(proof.take(connection, call.node.vault, organization_id, now_us=call.now_us))
 

@@ -6,6 +6,7 @@ from gwd.activity.record import GenerationRecord
 from gwd.alerts.service import AlertRecord
 from gwd.api import events, generations, money, topup
 from gwd.api.access import any_key_with, manage
+from gwd.api.query import BETWEEN
 from gwd.api.route import Route, ask, get, patch, post, walk
 from gwd.api.shapes import One, Walked
 from gwd.ledger import BalanceRecord, EntryRecord, Verification
@@ -19,7 +20,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "/credits/ledger",
         manage("ledger.read"),
         money.list_entries,
-        *("from", "to", "type", "generation_id"),
+        *(*BETWEEN, *money.FILTERS),
         answers=Walked[EntryRecord],
     ),
     post(
@@ -69,8 +70,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "/ledger/head",
         manage("ledger.verify"),
         money.head,
-        "organization_id",
-        "all",
+        *money.WHOSE_BOOKS,
         answers=One[Head],
     ),
     get(
@@ -92,14 +92,14 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "/generation",
         any_key_with("activity.read"),
         generations.get,
-        "id",
+        generations.BY_ID,
         answers=One[GenerationRecord],
     ),
     walk(
         "/generations",
         manage("activity.read"),
         generations.list_,
-        *(*generations.FILTERS, "from", "to"),
+        *(*generations.FILTERS, *BETWEEN),
         answers=Walked[GenerationRecord],
     ),
     # alerts
@@ -107,7 +107,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "/notifications/events",
         manage("notifications.read"),
         events.list_,
-        *(*events.FILTERS, "from", "to"),
+        *(*events.FILTERS, *BETWEEN),
         answers=Walked[AlertRecord],
     ),
 )

@@ -10,6 +10,7 @@ from gwd.api import (
     workspaces,
 )
 from gwd.api.access import manage
+from gwd.api.query import BETWEEN
 from gwd.api.route import (
     Route,
     delete,
@@ -88,7 +89,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         manage("members.write"),
         members.delete,
         "member.remove",
-        "keep_keys",
+        members.KEEP_KEYS,
         answers=members.DepartedMember,
     ),
     walk(
@@ -233,8 +234,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         manage("audit.read"),
         audit.list_,
         *audit.FILTERS,
-        "from",
-        "to",
+        *BETWEEN,
         answers=Walked[AuditRecord],
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from gwd.api import query
 from gwd.api.bodies import MAX_MANAGEMENT_BYTES, strict, unpacked
 from gwd.api.management import Answer, Call, Handler, OpenCall, OpenHandler
 from gwd.api.node import Node
@@ -15,7 +16,7 @@ from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.audit import service as audit
 from gwd.audit.service import Origin
 from gwd.core.caller import Caller
-from gwd.core.errors import InvalidRequest, NotFound, UnknownParameter
+from gwd.core.errors import NotFound
 from gwd.replay import idempotency
 from gwd.store import Connection
 
@@ -51,13 +52,13 @@ async def perform(
     node: Node, route: Route | LiveRoute, incoming: Incoming, caller: Caller
 ) -> Reply:
     """Serve a request whose caller may make it."""
-    query = _checked(incoming.query, route.query)
+    values = query.read(incoming.query, route.query)
     data, body = _body(incoming, route.shape)
     call = Call(
         node=node,
         caller=caller,
         path=incoming.parameters,
-        query=query,
+        query=values,
         body=body,
         origin=incoming.origin,
         now_us=node.clock.now_us(),
@@ -76,7 +77,7 @@ async def perform(
 
 async def perform_open(node: Node, route: OpenRoute, incoming: Incoming) -> Reply:
     """Serve a request that brings its own credential; one that fits nothing counts against the address."""
-    _checked(incoming.query, route.query)
+    query.read(incoming.query, route.query)
     _, body = _body(incoming, route.shape)
     call = OpenCall(node=node, body=body, origin=incoming.origin, now_us=node.clock.now_us())
     try:
@@ -158,19 +159,6 @@ def _claim(incoming: Incoming, caller: Caller, data: bytes) -> idempotency.Claim
     return idempotency.claim(
         key_id=caller.key_id, name=name, method=incoming.method, path=incoming.path, body=data
     )
-
-
-def _checked(pairs: list[tuple[str, str]], known: tuple[str, ...]) -> dict[str, str]:
-    """The query as a mapping: no parameter that the route does not take, none twice."""
-    query: dict[str, str] = {}
-    for name, value in pairs:
-        if name not in known:
-            taken = f"this endpoint takes {', '.join(known)}" if known else "it takes none"
-            raise UnknownParameter(f"unknown query parameter `{name}`; {taken}", param=name)
-        if name in query:
-            raise InvalidRequest(f"query parameter `{name}` is given twice", param=name)
-        query[name] = value
-    return query
 
 
 def _body(incoming: Incoming, shape: type[Any] | None) -> tuple[bytes, Any]:

@@ -5,15 +5,13 @@ takes. `action` names the audit line of what changes something. `answers` is the
 `status` its status.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from gwd.api.access import PUBLIC, Access
 from gwd.api.management import Handler, LiveHandler, OpenHandler
-
-PAGING: Final = ("limit", "offset")
-WALKING: Final = (*PAGING, "after", "before")
+from gwd.api.query import DEFAULT_LIMIT, OFFSET, PAGING, PLACES, Query, limit
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +21,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     access: Access
     handler: Handler
-    query: tuple[str, ...] = ()
+    query: tuple[Query, ...] = ()
     shape: type | None = None
     action: str | None = None
     answers: Any
@@ -38,7 +36,7 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     access: Access
     handler: LiveHandler
-    query: tuple[str, ...] = ()
+    query: tuple[Query, ...] = ()
     shape: type | None = None
     action: str | None = None
     answers: Any
@@ -53,7 +51,7 @@ class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
     handler: OpenHandler
     shape: type
     action: str
-    query: tuple[str, ...] = ()
+    query: tuple[Query, ...] = ()
     access: Access = PUBLIC
     answers: Any
     status: int = 200
@@ -63,20 +61,27 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The body of a POST that needs none."""
 
 
-def get(path: str, access: Access, handler: Handler, *query: str, answers: Any) -> Route:
+def get(path: str, access: Access, handler: Handler, *query: Query, answers: Any) -> Route:
     return Route(
         method="GET", path=path, access=access, handler=handler, query=query, answers=answers
     )
 
 
-def list_(path: str, access: Access, handler: Handler, *query: str, answers: Any) -> Route:
+def list_(path: str, access: Access, handler: Handler, *query: Query, answers: Any) -> Route:
     """A GET of many, in pages."""
     return get(path, access, handler, *PAGING, *query, answers=answers)
 
 
-def walk(path: str, access: Access, handler: Handler, *query: str, answers: Any) -> Route:
+def walk(
+    path: str,
+    access: Access,
+    handler: Handler,
+    *query: Query,
+    page: int = DEFAULT_LIMIT,
+    answers: Any,
+) -> Route:
     """A GET of many that grow at their head: in pages, or on from a place that an answer named."""
-    return get(path, access, handler, *WALKING, *query, answers=answers)
+    return get(path, access, handler, limit(page), OFFSET, *PLACES, *query, answers=answers)
 
 
 def post(
@@ -155,7 +160,7 @@ def patch(
 
 
 def delete(
-    path: str, access: Access, handler: Handler, action: str, *query: str, answers: Any
+    path: str, access: Access, handler: Handler, action: str, *query: Query, answers: Any
 ) -> Route:
     return Route(
         method="DELETE",

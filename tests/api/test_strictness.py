@@ -59,11 +59,12 @@ async def test_a_page_out_of_range_names_the_parameter(
 async def test_every_list_is_paged_and_counts_all(office: Office) -> None:
     operator = office["operator"]
     for route in TABLE:
-        if "limit" not in route.query:
+        taken = {each.name for each in route.query}
+        if "limit" not in taken:
             continue
         sent = await CASES[name_of(route)].build(office, operator)
         body = await office.ok(operator, "GET", path_of(route, sent), params={"limit": 1})
-        places = {"next", "previous"} if "after" in route.query else set()
+        places = {"next", "previous"} if "after" in taken else set()
         assert set(body) == {"data", "total_count", *places}, name_of(route)
         assert len(body["data"]) <= 1
         last = {"limit": 100, "offset": 99_999}

@@ -6,11 +6,11 @@ import pytest
 
 from gwd import alerts
 from gwd.alerts.service import NewAlert
-from gwd.api.route import WALKING
+from gwd.api.query import PLACES
 from gwd.api.routes import ROUTES
 from tests.api.office import Office
 
-WALKS = [route.path for route in ROUTES if set(WALKING) <= set(route.query)]
+WALKS = [route.path for route in ROUTES if set(PLACES) <= set(route.query)]
 
 
 async def fill(office: Office, path: str) -> None:

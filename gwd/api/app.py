@@ -17,7 +17,7 @@ from sanic.exceptions import (
 )
 from sanic.handlers import ErrorHandler
 
-from gwd.api import count_tokens, inference, models, vital_routes
+from gwd.api import count_tokens, inference, models, openapi, vital_routes
 from gwd.api import headers as response_headers
 from gwd.api.arrivals import BodiesFull
 from gwd.api.auth import check_access, count_auth_failure
@@ -54,6 +54,7 @@ and give it this page's address. Without gwctl, send the token of the address on
 
 The answer holds your management key. It is shown once.
 """
+OPENAPI_BYTES: Final = 1_000_000  # the work of building it, as the bytes of a body
 BODY_SLACK: Final = 1024  # the framework's cap is above ours, so that ours gives the error
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
@@ -74,6 +75,7 @@ def build(
     app = _bare(node, dialects, name, alone=alone)
     _add_inference(app, node, dialects)
     _add_models(app, node)
+    _add_openapi(app, node)
     managed: tuple[Route | LiveRoute, ...] = (*ROUTES, *LIVE_ROUTES)
     for route in managed:
         _add(app, route.method, route.path, _management(node, route))
@@ -153,6 +155,16 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
     for method in READ:
         _add(app, method, "/models", list_)
         _add(app, method, "/models/<model:path>", get)
+
+
+def _add_openapi(app: Sanic[Any, Any], node: Node) -> None:
+    """The written shape of the API, built when it is first asked for."""
+
+    async def show(_: Request) -> HTTPResponse:
+        return await _public(node.line.beside.run(OPENAPI_BYTES, openapi.encoded))
+
+    for method in READ:
+        _add(app, method, "/openapi.json", show)
 
 
 async def _public(body: Awaitable[bytes]) -> HTTPResponse:
@@ -287,6 +299,7 @@ _PUBLIC: Final = (
     "/completions",
     "/embeddings",
     "/models",
+    "/openapi.json",
 )
 
 

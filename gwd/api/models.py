@@ -25,6 +25,7 @@ from gwd.api.model_record import (
 )
 from gwd.api.node import Node
 from gwd.api.shapes import One
+from gwd.api.query import Query, Text, Whole
 from gwd.catalog.prices import pricing_record
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
 from gwd.core.clock import US_PER_S, iso, iso_or_none
@@ -39,6 +40,25 @@ RECORD_BYTES: Final = 1_500
 """What a record of the list is about."""
 
 _TRUNCATION: Final = TruncationPolicy(mode="tokens", limit=10_000)
+QUERY: Final = (
+    Query(
+        "output_modalities",
+        Text(),
+        "Only models that put out one of these, with commas; or `all`.",
+        "text",
+    ),
+    Query("supported_parameters", Text(), "Only models that take all of these, with commas."),
+    Query("q", Text(), "Only models with this in their id or name."),
+    Query("limit", Whole(), f"How many to list; at most {MAX_LIMIT}, and at least one.", MAX_LIMIT),
+    Query("offset", Whole(), "How many to leave out at the head of the list."),
+    Query(
+        "client_version",
+        Text(),
+        "With any value the list is there in the form that Codex reads, too.",
+    ),
+)
+"""The parameters that the list looks at; others are ignored, because clients send their own."""
+
 _REASONING: Final = frozenset(("reasoning", "reasoning_effort", "include_reasoning"))
 
 

@@ -103,6 +103,12 @@ def require(caller: Caller, right: Right) -> Reach:
     return reach
 
 
+def holders(right: Right) -> dict[Role, Reach]:
+    """Every role that has the right, and how far it reaches for a key that is bound to no workspace."""
+    reaches = dict(zip(ROLES, _TABLE[right], strict=False))
+    return {role: reach for role, reach in reaches.items() if reach != "none"}
+
+
 def rank(role: Role) -> int:
     """Where a role stands: member, billing, admin, owner, operator."""
     return ROLES.index(role)

@@ -18,7 +18,9 @@ from tests.support.node import Nodes
 AnyRoute = Route | LiveRoute | OpenRoute
 TABLE: tuple[AnyRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
 READ_BY_EVERYBODY = {
-    (method, path) for method in ("GET", "HEAD") for path in ("/models", "/models/<model:path>")
+    (method, path)
+    for method in ("GET", "HEAD")
+    for path in ("/models", "/models/<model:path>", "/openapi.json")
 }
 AT_THE_ROOT = {
     ("GET", "/healthz"),

@@ -1,0 +1,247 @@
+"""The routes of inference and the public reading of models as operations: five dialects, each with its own shapes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from gwd.api import models
+from gwd.api.openapi import answers, statuses
+from gwd.api.openapi.management import SECURITY, query_parameter
+from gwd.api.openapi.statuses import (
+    EVERY_KEY,
+    EVERY_REQUEST,
+    OTHER_REFUSAL,
+    ErrorEnvelope,
+    MessagesErrorEnvelope,
+    References,
+)
+from gwd.api.openapi.words import PARAMETERS
+from gwd.dialects.chat_completions.wire import ChatWire
+from gwd.dialects.completions import CompletionsWire
+from gwd.dialects.embeddings import EmbeddingsWire
+from gwd.dialects.messages.wire import CountBody, MessagesBody
+from gwd.dialects.responses.wire import BodyWire, ResponseObject
+
+Json = dict[str, Any]
+
+# A vendor's own refusal of a request is passed on with its status: 422 mostly, or another one.
+_REFUSALS: Final = (402, 404, 422, 502, OTHER_REFUSAL)
+_EXAMPLE_MODEL: Final = "openai/gpt-5"
+_HELLO: Final = [{"role": "user", "content": "Say hello."}]
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """One inference route. `event` is the data of its streamed events; without one it does not stream."""
+
+    path: str
+    name: str
+    summary: str
+    about: str
+    body: type
+    example: Json
+    answer: type
+    event: Any = None
+    envelope: type = ErrorEnvelope
+    refusals: tuple[int | str, ...] = _REFUSALS
+    required: tuple[str, ...] = ()
+
+
+SHAPES: Final = (
+    Shape(
+        path="/chat/completions",
+        name="chat_completions",
+        summary="A chat completion.",
+        about="The dialect of the OpenAI SDKs' chat completions.",
+        body=ChatWire,
+        example={"model": _EXAMPLE_MODEL, "messages": _HELLO, "max_tokens": 100},
+        answer=answers.ChatCompletion,
+        event=answers.ChatChunk,
+    ),
+    Shape(
+        path="/messages",
+        name="messages",
+        summary="A message.",
+        about="The dialect of the Anthropic SDKs and of Claude Code.",
+        body=MessagesBody,
+        example={"model": _EXAMPLE_MODEL, "messages": _HELLO, "max_tokens": 100},
+        answer=answers.MessageAnswer,
+        event=answers.MessagesEvent,
+        envelope=MessagesErrorEnvelope,
+        required=("max_tokens",),
+    ),
+    Shape(
+        path="/messages/count_tokens",
+        name="messages_count_tokens",
+        summary="How many tokens a message's prompt has.",
+        about="Our own estimate: free, and no generation. It has a rate window of its own.",
+        body=CountBody,
+        example={"model": _EXAMPLE_MODEL, "messages": _HELLO},
+        answer=answers.CountedTokens,
+        envelope=MessagesErrorEnvelope,
+        refusals=(404,),
+    ),
+    Shape(
+        path="/responses",
+        name="responses",
+        summary="A response.",
+        about="The dialect of the OpenAI SDKs' responses and of Codex. Nothing is stored: `store` and"
+        " `previous_response_id` are not taken.",
+        body=BodyWire,
+        example={"model": _EXAMPLE_MODEL, "input": "Say hello.", "max_output_tokens": 100},
+        answer=ResponseObject,
+        event=answers.ResponseEvent,
+        required=("input",),
+    ),
+    Shape(
+        path="/completions",
+        name="completions",
+        summary="A text completion.",
+        about="The older dialect: a prompt in, text out. Several prompts are one message, a line each.",
+        body=CompletionsWire,
+        example={"model": _EXAMPLE_MODEL, "prompt": "Say hello.", "max_tokens": 100},
+        answer=answers.TextCompletion,
+        event=answers.TextCompletion,
+        required=("prompt",),
+    ),
+    Shape(
+        path="/embeddings",
+        name="embeddings",
+        summary="Vectors of texts.",
+        about="Needs a model that makes embeddings; it is never streamed.",
+        body=EmbeddingsWire,
+        example={"model": _EXAMPLE_MODEL, "input": ["hello", "world"]},
+        answer=answers.Embeddings,
+        required=("input",),
+    ),
+)
+_HEADERS: Final[Json] = {
+    name: {"description": about, "schema": {"type": kind}}
+    for name, about, kind in (
+        ("x-request-id", "The request, for questions about it.", "string"),
+        ("x-gw-generation-id", "The generation: its record is at GET /generation.", "string"),
+        ("x-gw-provider", "The vendor that served.", "string"),
+        ("x-gw-model", "The model that served.", "string"),
+        ("x-ratelimit-limit", "Requests that the key may make in a minute.", "integer"),
+        ("x-ratelimit-remaining", "How many of them are left.", "integer"),
+        ("x-ratelimit-reset", "When all are back, in seconds since 1970.", "integer"),
+    )
+}
+_SENT_HEADERS: Final[list[Json]] = [
+    {"name": name, "in": "header", "description": about, "schema": schema}
+    for name, about, schema in (
+        (
+            "x-gw-metadata",
+            "`enabled` puts a receipt into the answer: how the request was routed and priced.",
+            {"type": "string"},
+        ),
+        ("x-gw-session-id", "The session, where the body names none.", {"type": "string"}),
+        ("x-gw-user-id", "The user, where the body names none.", {"type": "string"}),
+        ("http-referer", "The application's address, for the records.", {"type": "string"}),
+        ("x-title", "The application's name, for the records.", {"type": "string"}),
+    )
+]
+
+
+def types() -> list[Any]:
+    """Every type that a body, an answer or an event has."""
+    return [
+        each
+        for shape in SHAPES
+        for each in (shape.body, shape.answer, shape.event)
+        if each is not None
+    ]
+
+
+def operations(references: References) -> Iterator[tuple[str, str, Json]]:
+    """(path, method, operation) of each."""
+    for shape in SHAPES:
+        yield shape.path, "post", _operation(shape, references)
+    yield from _read_by_everybody(references)
+
+
+def _operation(shape: Shape, references: References) -> Json:
+    content: Json = {"application/json": {"schema": references[shape.answer]}}
+    if shape.event is not None:
+        content["text/event-stream"] = {
+            "schema": {
+                "type": "string",
+                "description": "With `stream: true`: server-sent events. The `data` of each is as x-event says.",
+                "x-event": references[shape.event],
+            }
+        }
+    return {
+        "operationId": shape.name,
+        "tags": ["inference"],
+        "summary": shape.summary,
+        "description": f"{shape.about} Needs an inference key. Name a model in `model`, or several in `models`: the"
+        " first that can serve does. Fields that are not listed are passed on to vendors of the same dialect.",
+        "parameters": _SENT_HEADERS,
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": _body(shape, references), "example": shape.example}
+            },
+        },
+        "responses": {
+            "200": {
+                "description": "The answer, whole or streamed."
+                if shape.event is not None
+                else "The answer.",
+                "headers": _HEADERS,
+                "content": content,
+            },
+            **statuses.responses(
+                {*EVERY_REQUEST, *EVERY_KEY, *shape.refusals}, envelope=shape.envelope
+            ),
+        },
+        "security": SECURITY,
+        "x-keys": ["inference"],
+    }
+
+
+def _body(shape: Shape, references: References) -> Json:
+    """The body's schema, with what is required of it beside what its types say."""
+    named: Json = {"anyOf": [{"required": ["model"]}, {"required": ["models"]}]}
+    if shape.required:
+        named["required"] = list(shape.required)
+    return {"allOf": [references[shape.body], named]}
+
+
+def _read_by_everybody(references: References) -> Iterator[tuple[str, str, Json]]:
+    """What `app` serves beside the table: the catalog in public, and this document."""
+    model = {"name": "model", "in": "path", "required": True, **PARAMETERS["model"]}
+    listed = [query_parameter(each) for each in models.QUERY]
+    for path, tag, name, summary, parameters in (
+        ("/models", "models", "models_list", "All models that can be asked for.", listed),
+        ("/models/{model}", "models", "models_get", "One model, by its id or an alias.", [model]),
+        (
+            "/models/{model}/endpoints",
+            "models",
+            "models_endpoints",
+            "What serves a model, at which price.",
+            [model],
+        ),
+        ("/openapi.json", "meta", "openapi", "The written shape of this API: this document.", []),
+    ):
+        failures = (*EVERY_REQUEST, 429, *((404,) if model in parameters else ()))
+        yield (
+            path,
+            "get",
+            {
+                "operationId": name,
+                "tags": [tag],
+                "summary": summary,
+                "description": "Needs no key.",
+                "parameters": parameters,
+                "responses": {
+                    "200": {
+                        "description": "What was asked for.",
+                        "content": {"application/json": {"schema": {"type": "object"}}},
+                    },
+                    **statuses.responses(failures),
+                },
+                "security": [{}, *SECURITY],
+                "x-keys": [],
+            },
+        )

@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec.inspect import DecimalType, StructType, UnionType, type_info
+from msgspec.inspect import DecimalType, Metadata, StructType, Type, UnionType, type_info
 
+from gwd.api.limits import within
 from gwd.core import numbers
 from gwd.core.errors import (
     InvalidJson,
@@ -87,7 +88,7 @@ def strict(body: bytes, shape: type[T]) -> T:
     try:
         return msgspec.convert(value, shape, strict=True)
     except msgspec.ValidationError as error:
-        raise _invalid(str(error)) from None
+        raise _invalid(str(error), shape) from None
 
 
 def too_large(max_bytes: int) -> RequestTooLarge:
@@ -139,14 +140,17 @@ def _number_fields(shape: type[msgspec.Struct]) -> frozenset[str]:
     found = type_info(shape)
     if not isinstance(found, StructType):
         return frozenset()
-    return frozenset(
-        field.encode_name
-        for field in found.fields
-        if any(
-            isinstance(kind, DecimalType)
-            for kind in (field.type.types if isinstance(field.type, UnionType) else (field.type,))
-        )
-    )
+    return frozenset(field.encode_name for field in found.fields if _holds_a_number(field.type))
+
+
+def _holds_a_number(kind: Type) -> bool:
+    match kind:
+        case UnionType():
+            return any(map(_holds_a_number, kind.types))
+        case Metadata():
+            return _holds_a_number(kind.type)
+        case _:
+            return isinstance(kind, DecimalType)
 
 
 def _number(text: str, name: str) -> Decimal:
@@ -196,7 +200,7 @@ def _reason(error: Exception) -> str:
     )
 
 
-def _invalid(text: str) -> InvalidRequest:
+def _invalid(text: str, shape: type[msgspec.Struct]) -> InvalidRequest:
     what, _, where = text.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
     if "unknown field" in what:
@@ -207,4 +211,7 @@ def _invalid(text: str) -> InvalidRequest:
         name = what.rsplit("`", 2)[-2]
         name = f"{path}.{name}" if path else name
         return MissingParameter(f"`{name}` is required", param=name)
+    limit = within(what, path, shape)
+    if limit is not None:
+        return InvalidValue(f"`{path}` {limit}", param=path)
     return InvalidValue(f"`{path}`: {what}" if path else what, param=path or None)

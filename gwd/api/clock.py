@@ -27,10 +27,10 @@ _DO: Final = (
 
 
 class AcceptClock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /operator/clock. `accept` must be true; `reason` is for the audit trail."""
+    """The operator's word that the machine's clock is right."""
 
-    accept: bool
-    reason: str | None = None
+    accept: Annotated[bool, Meta(description="Must be true.", extra_json_schema={"const": True})]
+    reason: Annotated[str | None, Meta(description="Why, for the audit trail.")] = None
 
 
 class ClockRecord(msgspec.Struct, frozen=True, kw_only=True):

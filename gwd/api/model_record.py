@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gwd.catalog.inputs import Modality
+from gwd.catalog.fields import Modality
 from gwd.catalog.lifecycle import State
 from gwd.catalog.prices import ListedPricing
 from gwd.core.fields import Count, Moment, Slug, Tokens, UnixSeconds

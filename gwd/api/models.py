@@ -24,8 +24,8 @@ from gwd.api.model_record import (
     TruncationPolicy,
 )
 from gwd.api.node import Node
-from gwd.api.shapes import One
 from gwd.api.query import Query, Text, Whole
+from gwd.api.shapes import One
 from gwd.catalog.prices import pricing_record
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
 from gwd.core.clock import US_PER_S, iso, iso_or_none

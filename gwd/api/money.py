@@ -1,7 +1,7 @@
 """/credits and /ledger: the balance, what moved it, adding and refunding credit, checking the books."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -13,6 +13,7 @@ from gwd.api.query import Flag, Query, Text, Words
 from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import Forbidden, InvalidValue
 from gwd.core.fields import Moment
+from gwd.core.inputs import MomentInput, SignedUsdInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.ledger import Entry, EntryRecord, EntryType, LedgerFilter, LotKind, NewCredit
 from gwd.orgs import organizations, rights
@@ -29,58 +30,91 @@ WHOSE_BOOKS = (
 )
 
 
+_TEXT: Final = {"minLength": 1, "maxLength": MAX_NOTE}
+Reference = Annotated[
+    str,
+    Meta(
+        description="Your own name of this booking: it counts once, however often it is sent.",
+        extra_json_schema=_TEXT,
+    ),
+]
+Note = Annotated[str, Meta(description="What the books shall say of it.", extra_json_schema=_TEXT)]
+Whose = Annotated[
+    str, Meta(description="Another organization than the key's; for operators. Null is the key's.")
+]
+
+
 class GrantInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /credits/grants (operator): credit of any kind, for the key's organization unless another is named.
+    """Credit of any kind that the operator gives."""
 
-    `reference` is the caller's own name of the grant: it makes it count once.
-    """
-
-    kind: Literal["promotional", "granted", "purchased"]
-    amount: Decimal
-    expires_at: str | None = None
-    note: str | None = None
-    reference: str | None = None
-    organization_id: str | None = None
+    kind: Annotated[
+        LotKind,
+        Meta(
+            description="What kind of credit: promotional pays before granted, granted before purchased."
+        ),
+    ]
+    amount: Annotated[UsdInput, Meta(description="How much; more than 0.")]
+    expires_at: Annotated[
+        MomentInput | None, Meta(description="When what is left of it is lost. Null is never.")
+    ] = None
+    note: Note | None = None
+    reference: Reference | None = None
+    organization_id: Whose | None = None
 
 
 class PurchaseInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /credits/purchases: a payment that was taken elsewhere; its reference makes it count once."""
+    """A payment that was taken elsewhere, as credit."""
 
-    amount: Decimal
-    reference: str | None = None
-    note: str | None = None
-    organization_id: str | None = None
+    amount: Annotated[UsdInput, Meta(description="How much was paid; more than 0.")]
+    reference: Reference | None = None
+    note: Note | None = None
+    organization_id: Whose | None = None
 
 
 class RefundInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /credits/refunds: purchased credit that was paid back; its reference makes it count once."""
+    """Purchased credit that was paid back."""
 
-    amount: Decimal
-    note: str
-    reference: str | None = None
-    organization_id: str | None = None
+    amount: Annotated[
+        UsdInput, Meta(description="How much; more than 0, and free purchased credit.")
+    ]
+    note: Note
+    reference: Reference | None = None
+    organization_id: Whose | None = None
 
 
 class AdjustmentInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /credits/adjustments (operator): a booking that was wrong is put right by one more, never edited.
+    """A booking that was wrong is put right by one more, never edited."""
 
-    A negative amount takes credit back: of `kind`, or in the order in which it pays. A positive one gives credit of
-    `kind`, granted when absent.
-    """
-
-    amount: Decimal
-    reason: str
-    kind: LotKind | None = None
-    reference: str | None = None
-    organization_id: str | None = None
+    amount: Annotated[
+        SignedUsdInput, Meta(description="How much is given, or below zero taken back; never 0.")
+    ]
+    reason: Annotated[
+        str,
+        Meta(
+            description="Why; it stands in the books and the audit trail.", extra_json_schema=_TEXT
+        ),
+    ]
+    kind: Annotated[
+        LotKind | None,
+        Meta(
+            description="Which kind of credit. Null gives granted credit, and takes in the order in which credit pays."
+        ),
+    ] = None
+    reference: Reference | None = None
+    organization_id: Whose | None = None
 
 
 class VerifyInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /ledger/verify: one organization, or for the operator `all`. `head` is an answer of GET /ledger/head."""
+    """Which books to recompute."""
 
-    organization_id: str | None = None
-    all: bool = False
-    head: dict[str, Any] | None = None
+    organization_id: Whose | None = None
+    all: Annotated[bool, Meta(description="All organizations; for operators.")] = False
+    head: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="`data` of an earlier answer of GET /ledger/head: the books must still lead through it."
+        ),
+    ] = None
 
 
 class Booked(msgspec.Struct, frozen=True, kw_only=True):

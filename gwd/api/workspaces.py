@@ -23,18 +23,27 @@ from gwd.orgs.workspace_record import (
 from gwd.orgs.workspaces import PatchWorkspace
 from gwd.store import Connection
 
+UserIds = Annotated[
+    list[str],
+    Meta(
+        min_length=1,
+        max_length=workspaces.MAX_AT_ONCE,
+        description="Members of the organization: usr_… ids.",
+    ),
+]
+
 
 class AddMembers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /workspaces/{id}/members/add; `is_lead` makes them leads of the workspace."""
+    """Members for a workspace."""
 
-    user_ids: list[str]
-    is_lead: bool = False
+    user_ids: UserIds
+    is_lead: Annotated[bool, Meta(description="Whether they lead the workspace.")] = False
 
 
 class RemoveMembers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /workspaces/{id}/members/remove."""
+    """Members that leave a workspace."""
 
-    user_ids: list[str]
+    user_ids: UserIds
 
 
 class CreatedWorkspace(msgspec.Struct, frozen=True, kw_only=True):

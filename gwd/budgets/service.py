@@ -1,16 +1,17 @@
 """Budgets as records: create, get, list, patch, delete, and the workspace form with one hard budget per interval."""
 
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from peewee import ModelSelect
 
 from gwd.budgets.status import Budget, Kind, Scope
 from gwd.budgets.tables import BudgetRow
 from gwd.core.errors import AlreadyExists, BudgetOrderViolation, InvalidValue, NotFound
 from gwd.core.ids import mint
+from gwd.core.inputs import PercentInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_text
 from gwd.core.periods import WINDOWS, Window
 from gwd.spend.thresholds import DEFAULT_THRESHOLDS
@@ -27,31 +28,62 @@ class BudgetScope(msgspec.Struct, frozen=True, kw_only=True):
     spend_id: str
 
 
-class NewBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /budgets; `scope_id` may be left out for the organization itself."""
+Limit = Annotated[
+    UsdInput, Meta(description="The most that may be spent in an interval; more than 0.")
+]
+WithByok = Annotated[
+    bool, Meta(description="Whether requests on the owner's own vendor keys count.")
+]
+Thresholds = Annotated[
+    tuple[PercentInput, ...],
+    Meta(
+        max_length=MAX_THRESHOLDS,
+        description="At which percentages of the limit an alert is raised.",
+    ),
+]
 
-    scope: Scope
-    interval: Window
-    limit: Decimal
-    kind: Kind = "hard"
-    scope_id: str | None = None
-    include_byok: bool = False
-    alert_thresholds: tuple[int, ...] = DEFAULT_THRESHOLDS
+
+class NewBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new budget."""
+
+    scope: Annotated[Scope, Meta(description="Whose spending it limits.")]
+    interval: Annotated[
+        Window, Meta(description="How often it starts anew, in UTC; `lifetime` never does.")
+    ]
+    limit: Limit
+    kind: Annotated[
+        Kind,
+        Meta(description="`hard` refuses requests once it is used up, `soft` only raises alerts."),
+    ] = "hard"
+    scope_id: Annotated[
+        str | None,
+        Meta(
+            description="The workspace, by id or slug, or the key. Null for the organization itself."
+        ),
+    ] = None
+    include_byok: WithByok = False
+    alert_thresholds: Thresholds = DEFAULT_THRESHOLDS
 
 
 class PatchBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """PATCH /budgets/{id}; what a budget is for does not change: make another one."""
+    """Changes of a budget: absent is unchanged. What it is for stays; make another one."""
 
-    limit: Decimal | UnsetType = UNSET
-    include_byok: bool | UnsetType = UNSET
-    alert_thresholds: tuple[int, ...] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+    include_byok: WithByok | UnsetType = UNSET
+    alert_thresholds: Thresholds | UnsetType = UNSET
 
 
 class PutWorkspaceBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """PUT /workspaces/{id}/budgets/{interval}."""
+    """The hard budget of a workspace for one interval."""
 
-    limit_usd: Decimal
-    include_byok_in_budgets: bool | UnsetType = UNSET
+    limit_usd: Limit
+    include_byok_in_budgets: Annotated[
+        WithByok | UnsetType,
+        Meta(
+            description="Whether requests on the owner's own vendor keys count. Absent is unchanged, and for a new"
+            " budget what the workspace says."
+        ),
+    ] = UNSET
 
 
 class BudgetFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,10 +272,9 @@ def _limit(usd: Decimal, param: str) -> int:
 
 
 def _thresholds(percents: tuple[int, ...]) -> tuple[int, ...]:
-    if len(percents) > MAX_THRESHOLDS or any(not 1 <= percent <= 100 for percent in percents):
+    if any(not 1 <= percent <= 100 for percent in percents):
         raise InvalidValue(
-            f"alert_thresholds must be at most {MAX_THRESHOLDS} whole percentages from 1 to 100",
-            param="alert_thresholds",
+            "alert_thresholds must be whole percentages from 1 to 100", param="alert_thresholds"
         )
     return tuple(sorted(set(percents)))
 

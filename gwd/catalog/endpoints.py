@@ -34,8 +34,8 @@ def create(
             tag=tag,
             upstream_model=inputs.check_name(body.upstream_model, "upstream_model"),
             base_url=body.base_url and inputs.check_base_url(body.base_url, allow_http=allow_http),
-            context_length=_size(body.context_length, "context_length"),
-            max_completion_tokens=_size(body.max_completion_tokens, "max_completion_tokens"),
+            context_length=body.context_length,
+            max_completion_tokens=body.max_completion_tokens,
             supported_parameters=body.supported_parameters,
             flags=inputs.check_flags(body.flags),
             weight=inputs.check_weight(body.weight),
@@ -98,11 +98,9 @@ def patch(
             body.base_url, allow_http=allow_http
         )
     if body.context_length is not UNSET:
-        changes["context_length"] = _size(body.context_length, "context_length")
+        changes["context_length"] = body.context_length
     if body.max_completion_tokens is not UNSET:
-        changes["max_completion_tokens"] = _size(
-            body.max_completion_tokens, "max_completion_tokens"
-        )
+        changes["max_completion_tokens"] = body.max_completion_tokens
     if body.supported_parameters is not UNSET:
         changes["supported_parameters"] = body.supported_parameters
     if body.flags is not UNSET:
@@ -153,10 +151,6 @@ def _check_free(connection: Connection, model: str, tag: str) -> None:
         raise AlreadyExists(
             f"model `{model}` has an endpoint `{tag}`; give this one another tag", param="tag"
         )
-
-
-def _size(value: int | None, field: str) -> int | None:
-    return None if value is None else inputs.check_positive(value, field)
 
 
 def _row(connection: Connection, endpoint_id: str) -> Any:

@@ -2,29 +2,63 @@
 
 import re
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from gwd.catalog.price_body import Pricing, PricingTier
+from gwd.catalog.fields import (
+    ADAPTERS,
+    ALIAS,
+    LEAST_WEIGHT,
+    MAX_NAME,
+    MAX_WEIGHT,
+    MODEL,
+    SLUG,
+    TAG,
+    Accept,
+    Adapter,
+    Aliases,
+    BaseUrl,
+    CompletionTokens,
+    ContextLength,
+    DefaultTokens,
+    Deprecated,
+    Description,
+    Disabled,
+    Effective,
+    Family,
+    FlagsInput,
+    Headers,
+    InputModalities,
+    ModelId,
+    ModelPricing,
+    Moderated,
+    Name,
+    OutputModalities,
+    OwnBaseUrl,
+    OwnCompletionTokens,
+    OwnContextLength,
+    OwnParameters,
+    OwnPricing,
+    Parameters,
+    Released,
+    Retired,
+    Slug,
+    Successor,
+    Tag,
+    Tiers,
+    UpstreamModel,
+    Vendor,
+    Weight,
+)
+from gwd.catalog.price_body import Pricing
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
 from gwd.core.secret_looks import looks_like_a_credential
 from gwd.core.target import Flags
 from gwd.core.web_address import WebAddressError, read_web_address, written_out
 
-ADAPTERS: Final = (
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini",
-    "openai_embeddings",
-)
-_SLUG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
-_MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
-_ALIAS: Final = re.compile(r"[A-Za-z0-9~][A-Za-z0-9._/-]*")
-_TAG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*(?:/[a-z0-9]+(?:[-_.][a-z0-9]+)*)?")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FRAMING_HEADERS: Final = frozenset(
     (
@@ -33,21 +67,8 @@ _FRAMING_HEADERS: Final = frozenset(
         *("accept", "accept-encoding", "http2-settings"),
     )
 )
-MAX_NAME: Final = 256
-LEAST_WEIGHT: Final = Decimal("0.000000001")
-MAX_WEIGHT: Final = Decimal(1_000_000_000_000)
 MAX_FIRST_EVENT_S: Final = 3_600
 MAX_HEADER: Final = 4_096
-Modality = Literal["text", "image", "file", "audio", "video", "embeddings"]
-
-# What the operator makes is looked at with every request, or sent with every call: it has an end.
-Aliases = Annotated[list[str], msgspec.Meta(max_length=64)]
-Parameters = Annotated[
-    list[Annotated[str, msgspec.Meta(max_length=MAX_NAME)]], msgspec.Meta(max_length=256)
-]
-Modalities = Annotated[list[Modality], msgspec.Meta(max_length=16)]
-Tiers = Annotated[list[PricingTier], msgspec.Meta(max_length=32)]
-Headers = Annotated[dict[str, str], msgspec.Meta(max_length=32)]
 
 
 class _Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,111 +76,126 @@ class _Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ProviderInput(_Input, frozen=True):
-    slug: str
-    name: str
-    adapter: str
-    base_url: str
+    """A new provider: whom calls go to, and in which format."""
+
+    slug: Slug
+    name: Name
+    adapter: Adapter
+    base_url: BaseUrl
     headers: Headers = {}
-    flags: dict[str, Any] = {}
-    disabled: bool = False
+    flags: FlagsInput = {}
+    disabled: Disabled = False
 
 
 class ProviderPatch(_Input, frozen=True):
-    name: str | UnsetType = UNSET
-    base_url: str | UnsetType = UNSET
+    """Changes of a provider: absent is unchanged, null clears."""
+
+    name: Name | UnsetType = UNSET
+    base_url: BaseUrl | UnsetType = UNSET
     headers: Headers | UnsetType | None = UNSET
-    flags: dict[str, Any] | UnsetType | None = UNSET
-    disabled: bool | UnsetType = UNSET
+    flags: FlagsInput | UnsetType | None = UNSET
+    disabled: Disabled | UnsetType = UNSET
 
 
 class ModelInput(_Input, frozen=True):
-    id: str
-    name: str
-    vendor: str
-    context_length: int
-    max_completion_tokens: int
+    """A new model, as clients can ask for it."""
+
+    id: ModelId
+    name: Name
+    vendor: Vendor
+    context_length: ContextLength
+    max_completion_tokens: CompletionTokens
     supported_parameters: Parameters
-    input_modalities: Modalities = msgspec.field(default_factory=lambda: ["text"])
-    output_modalities: Modalities = msgspec.field(default_factory=lambda: ["text"])
-    pricing: Pricing | None = None
+    input_modalities: InputModalities = msgspec.field(default_factory=lambda: ["text"])
+    output_modalities: OutputModalities = msgspec.field(default_factory=lambda: ["text"])
+    pricing: ModelPricing = None
     pricing_tiers: Tiers = []
-    description: str | None = None
-    family: str | None = None
+    description: Description | None = None
+    family: Family | None = None
     aliases: Aliases = []
-    default_max_tokens: int | None = None
-    is_moderated: bool = False
-    released_at: str | None = None
-    deprecated_at: str | None = None
-    retired_at: str | None = None
-    successor: str | None = None
-    accept: bool = False
+    default_max_tokens: DefaultTokens | None = None
+    is_moderated: Moderated = False
+    released_at: Released | None = None
+    deprecated_at: Deprecated | None = None
+    retired_at: Retired | None = None
+    successor: Successor | None = None
+    accept: Accept = False
 
 
 class ModelPatch(_Input, frozen=True):
-    """`pricing` and `pricing_tiers` append a version that takes effect at `effective_at` (default: now).
+    """Changes of a model: absent is unchanged, null clears. Prices are never edited: a new version is added.
 
     A price that looks like a slip (more than tenfold, above 0.001 USD a token) is taken only with `accept`.
     """
 
-    name: str | UnsetType = UNSET
-    vendor: str | UnsetType = UNSET
-    context_length: int | UnsetType = UNSET
-    max_completion_tokens: int | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    vendor: Vendor | UnsetType = UNSET
+    context_length: ContextLength | UnsetType = UNSET
+    max_completion_tokens: CompletionTokens | UnsetType = UNSET
     supported_parameters: Parameters | UnsetType = UNSET
-    input_modalities: Modalities | UnsetType = UNSET
-    output_modalities: Modalities | UnsetType = UNSET
-    pricing: Pricing | UnsetType = UNSET
+    input_modalities: InputModalities | UnsetType = UNSET
+    output_modalities: OutputModalities | UnsetType = UNSET
+    pricing: Annotated[
+        Pricing | UnsetType, Meta(description="New prices, where no endpoint has its own.")
+    ] = UNSET
     pricing_tiers: Tiers | UnsetType | None = UNSET
-    effective_at: str | UnsetType = UNSET
-    description: str | UnsetType | None = UNSET
-    family: str | UnsetType | None = UNSET
+    effective_at: Effective | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    family: Family | UnsetType | None = UNSET
     aliases: Aliases | UnsetType | None = UNSET
-    default_max_tokens: int | UnsetType | None = UNSET
-    is_moderated: bool | UnsetType = UNSET
-    released_at: str | UnsetType | None = UNSET
-    deprecated_at: str | UnsetType | None = UNSET
-    retired_at: str | UnsetType | None = UNSET
-    successor: str | UnsetType | None = UNSET
-    accept: bool = False
+    default_max_tokens: DefaultTokens | UnsetType | None = UNSET
+    is_moderated: Moderated | UnsetType = UNSET
+    released_at: Released | UnsetType | None = UNSET
+    deprecated_at: Deprecated | UnsetType | None = UNSET
+    retired_at: Retired | UnsetType | None = UNSET
+    successor: Successor | UnsetType | None = UNSET
+    accept: Accept = False
 
 
 class EndpointInput(_Input, frozen=True):
-    model: str
-    provider: str
-    upstream_model: str
-    tag: str | None = None
-    base_url: str | None = None
-    pricing: Pricing | None = None
+    """A new endpoint: a model as one provider serves it."""
+
+    model: Annotated[str, Meta(description="The model, by id.")]
+    provider: Annotated[str, Meta(description="The provider, by slug.")]
+    upstream_model: UpstreamModel
+    tag: Annotated[
+        Tag | None,
+        Meta(
+            description="The endpoint's name in requests and records. Null is the provider's slug."
+        ),
+    ] = None
+    base_url: OwnBaseUrl | None = None
+    pricing: OwnPricing = None
     pricing_tiers: Tiers = []
-    context_length: int | None = None
-    max_completion_tokens: int | None = None
-    supported_parameters: Parameters | None = None
-    flags: dict[str, Any] = {}
-    weight: Decimal = Decimal(1)
-    disabled: bool = False
-    accept: bool = False
+    context_length: OwnContextLength | None = None
+    max_completion_tokens: OwnCompletionTokens | None = None
+    supported_parameters: OwnParameters | None = None
+    flags: FlagsInput = {}
+    weight: Weight = Decimal(1)
+    disabled: Disabled = False
+    accept: Accept = False
 
 
 class EndpointPatch(_Input, frozen=True):
-    """As ModelPatch; a `pricing` of null goes back to the model's price."""
+    """Changes of an endpoint: absent is unchanged, null clears. Prices as of a model; null goes back to the model's."""
 
-    upstream_model: str | UnsetType = UNSET
-    tag: str | UnsetType = UNSET
-    base_url: str | UnsetType | None = UNSET
-    pricing: Pricing | UnsetType | None = UNSET
+    upstream_model: UpstreamModel | UnsetType = UNSET
+    tag: Tag | UnsetType = UNSET
+    base_url: OwnBaseUrl | UnsetType | None = UNSET
+    pricing: OwnPricing | UnsetType = UNSET
     pricing_tiers: Tiers | UnsetType | None = UNSET
-    effective_at: str | UnsetType = UNSET
-    context_length: int | UnsetType | None = UNSET
-    max_completion_tokens: int | UnsetType | None = UNSET
-    supported_parameters: Parameters | UnsetType | None = UNSET
-    flags: dict[str, Any] | UnsetType | None = UNSET
-    weight: Decimal | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    accept: bool = False
+    effective_at: Effective | UnsetType = UNSET
+    context_length: OwnContextLength | UnsetType | None = UNSET
+    max_completion_tokens: OwnCompletionTokens | UnsetType | None = UNSET
+    supported_parameters: OwnParameters | UnsetType | None = UNSET
+    flags: FlagsInput | UnsetType | None = UNSET
+    weight: Weight | UnsetType = UNSET
+    disabled: Disabled | UnsetType = UNSET
+    accept: Accept = False
 
 
 def check_slug(value: str) -> str:
-    if len(value) > MAX_NAME or not _SLUG.fullmatch(value):
+    if len(value) > MAX_NAME or not SLUG.fullmatch(value):
         raise InvalidValue(
             "`slug` must be lower-case letters, digits and single hyphens, for example openai",
             param="slug",
@@ -168,14 +204,14 @@ def check_slug(value: str) -> str:
 
 
 def check_model_id(value: str) -> str:
-    if len(value) > MAX_NAME or not _MODEL.fullmatch(value):
+    if len(value) > MAX_NAME or not MODEL.fullmatch(value):
         raise InvalidValue("`id` must look like vendor/model, for example openai/gpt-5", param="id")
     return value
 
 
 def check_aliases(values: list[str]) -> list[str]:
     for value in values:
-        if len(value) > MAX_NAME or not _ALIAS.fullmatch(value) or value.startswith("~"):
+        if len(value) > MAX_NAME or not ALIAS.fullmatch(value) or value.startswith("~"):
             raise InvalidValue(
                 f"`aliases`: {value!r} must be letters, digits, . _ / and -", param="aliases"
             )
@@ -183,7 +219,7 @@ def check_aliases(values: list[str]) -> list[str]:
 
 
 def check_tag(value: str) -> str:
-    if len(value) > MAX_NAME or not _TAG.fullmatch(value):
+    if len(value) > MAX_NAME or not TAG.fullmatch(value):
         raise InvalidValue("`tag` must look like slug or slug/variant", param="tag")
     return value
 
@@ -197,12 +233,6 @@ def check_name(value: str, field: str = "name") -> str:
 def check_adapter(value: str) -> str:
     if value not in ADAPTERS:
         raise InvalidValue(f"`adapter` must be one of {', '.join(ADAPTERS)}", param="adapter")
-    return value
-
-
-def check_positive(value: int, field: str, *, zero: bool = False) -> int:
-    if value < (0 if zero else 1) or value > 1_000_000_000:
-        raise InvalidValue(f"`{field}` must be a positive whole number", param=field)
     return value
 
 

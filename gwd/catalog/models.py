@@ -29,12 +29,9 @@ def create(connection: Connection, body: ModelInput, *, now_us: int) -> ModelRec
             description=body.description,
             family=body.family,
             aliases=inputs.check_aliases(body.aliases),
-            context_length=inputs.check_positive(body.context_length, "context_length"),
-            max_completion_tokens=inputs.check_positive(
-                body.max_completion_tokens, "max_completion_tokens", zero=is_embedding
-            ),
-            default_max_tokens=body.default_max_tokens
-            and inputs.check_positive(body.default_max_tokens, "default_max_tokens"),
+            context_length=body.context_length,
+            max_completion_tokens=_completion_tokens(body.max_completion_tokens, is_embedding),
+            default_max_tokens=body.default_max_tokens,
             supported_parameters=body.supported_parameters,
             input_modalities=body.input_modalities,
             output_modalities=body.output_modalities,
@@ -82,11 +79,12 @@ def patch(connection: Connection, model_id: str, body: ModelPatch, *, now_us: in
     for field in ("name", "vendor"):
         if getattr(body, field) is not UNSET:
             changes[field] = inputs.check_name(getattr(body, field), field)
-    for field in ("context_length", "max_completion_tokens"):
-        if getattr(body, field) is not UNSET:
-            zero = field == "max_completion_tokens" and row.output_modalities == ["embeddings"]
-            changes[field] = inputs.check_positive(getattr(body, field), field, zero=zero)
+    if body.max_completion_tokens is not UNSET:
+        changes["max_completion_tokens"] = _completion_tokens(
+            body.max_completion_tokens, row.output_modalities == ["embeddings"]
+        )
     for field in (
+        "context_length",
         "supported_parameters",
         "input_modalities",
         "output_modalities",
@@ -190,6 +188,15 @@ def _check_lifecycle(connection: Connection, model_id: str, now_us: int) -> None
         name = lives[name].successor if name in lives else None
         if name == model_id:
             raise InvalidValue("`successor` leads back to this model", param="successor")
+
+
+def _completion_tokens(value: int, is_embedding: bool) -> int:  # noqa: FBT001
+    if value == 0 and not is_embedding:
+        raise InvalidValue(
+            "`max_completion_tokens` must be at least 1 for a model that answers with text",
+            param="max_completion_tokens",
+        )
+    return value
 
 
 def _row(connection: Connection, model_id: str) -> Any:

@@ -1,13 +1,14 @@
 """What a `pricing` object means: prices in USD as texts, read and checked; every fallback applied."""
 
 import re
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.core.errors import InvalidValue
 from gwd.core.extras import FIELDS
+from gwd.core.inputs import PriceInput
 from gwd.core.money import PICO_PER_NANO, MoneyError, millionths_from_factor, pico_from_price
 
 MAX_MODIFIERS: Final = 32
@@ -25,23 +26,62 @@ class Pricing(
     multiplies the price of every class of tokens. A value without one, and a search without `web_search`, is not sold.
     """
 
-    prompt: str | UnsetType = UNSET
-    completion: str | UnsetType = UNSET
-    input_cache_read: str | UnsetType = UNSET
-    input_cache_write: str | UnsetType = UNSET
-    input_cache_write_1h: str | UnsetType = UNSET
-    internal_reasoning: str | UnsetType = UNSET
-    request: str | UnsetType = UNSET
-    image: str | UnsetType = UNSET
-    web_search: str | UnsetType = UNSET
-    price_modifiers: dict[str, dict[str, str]] | UnsetType = UNSET
+    prompt: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="A token of the prompt."),
+    ] = UNSET
+    completion: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="A token of the answer."),
+    ] = UNSET
+    input_cache_read: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="A token read from a cache. Absent is `prompt`."),
+    ] = UNSET
+    input_cache_write: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="A token written into a cache. Absent is `prompt`."),
+    ] = UNSET
+    input_cache_write_1h: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="A token written for an hour. Absent is `input_cache_write`."),
+    ] = UNSET
+    internal_reasoning: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="A token of reasoning. Absent is `completion`."),
+    ] = UNSET
+    request: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="Each request, beside its tokens. Absent is 0."),
+    ] = UNSET
+    image: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="Each image in the prompt, beside its tokens. Absent is 0."),
+    ] = UNSET
+    web_search: Annotated[
+        PriceInput | UnsetType,
+        Meta(description="Each search that the vendor makes. Absent is not sold."),
+    ] = UNSET
+    price_modifiers: Annotated[
+        dict[str, dict[str, str]] | UnsetType,
+        Meta(
+            description="Factors on the price of every token, by field and value of a request: {service_tier: {flex:"
+            " 0.5}}. A value without one is not sold."
+        ),
+    ] = UNSET
 
 
 class PricingTier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Prices of the whole request once its prompt is longer than `above_prompt_tokens`."""
+    """Prices of the whole request once its prompt is longer."""
 
-    above_prompt_tokens: int
-    pricing: Pricing
+    above_prompt_tokens: Annotated[
+        int,
+        Meta(
+            description="Above how many tokens of the prompt these prices are taken.",
+            extra_json_schema={"minimum": 1},
+        ),
+    ]
+    pricing: Annotated[Pricing, Meta(description="Prices of tokens; only those.")]
 
 
 class PriceBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

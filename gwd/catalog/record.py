@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from gwd.catalog.inputs import Modality
+from gwd.catalog.fields import Modality
 from gwd.catalog.price_body import PriceBody, Pricing, PricingTier
 from gwd.catalog.prices import PriceVersion, in_force
 from gwd.core.clock import iso

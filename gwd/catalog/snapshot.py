@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gwd.catalog import lifecycle, prices
-from gwd.catalog.inputs import Modality
+from gwd.catalog.fields import Modality
 from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
 from gwd.core.cost import Price

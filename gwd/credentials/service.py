@@ -1,16 +1,17 @@
 """Vendor keys: create, list, get, patch, delete, and the opened form that the pipeline calls vendors with."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.catalog import inputs, providers
 from gwd.catalog.snapshot import raise_revision
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
 from gwd.core.ids import mint
+from gwd.core.inputs import MomentInput
 from gwd.credentials import references
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
@@ -20,25 +21,55 @@ from gwd.store import Connection, keeps_facts
 MAX_SECRET = 4_096
 
 
-class CredentialInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """POST /catalog/credentials: `key` (stored encrypted) or `key_ref` (read by the daemon, never stored)."""
+Key = Annotated[
+    str,
+    Meta(
+        description="The vendor's key. It is stored encrypted and never shown; or give `key_ref`.",
+        extra_json_schema={"maxLength": MAX_SECRET, "x-kind": "secret"},
+    ),
+]
+KeyRef = Annotated[
+    str,
+    Meta(
+        description="Where the daemon reads the key, in place of `key`: env:NAME or file:/absolute/path. Never stored.",
+        extra_json_schema={"pattern": "^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.*)$"},
+    ),
+]
+Name = Annotated[
+    str,
+    Meta(
+        description="What people call it.",
+        extra_json_schema={"minLength": 1, "maxLength": inputs.MAX_NAME},
+    ),
+]
+Expiry = Annotated[MomentInput, Meta(description="From when on it is not used. Null is never.")]
+Order = Annotated[int, Meta(description="Keys of a provider are tried from low to high.")]
+Disabled = Annotated[bool, Meta(description="Whether it is left out until it is enabled again.")]
 
-    provider: str
-    key: str | None = None
-    key_ref: str | None = None
-    name: str | None = None
-    expires_at: str | None = None
-    sort_order: int = 0
-    disabled: bool = False
+
+class CredentialInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A vendor key: `key` or `key_ref`, not both."""
+
+    provider: Annotated[str, Meta(description="The provider's slug.")]
+    key: Key | None = None
+    key_ref: KeyRef | None = None
+    name: Annotated[Name | None, Meta(description="What people call it. Null is the provider.")] = (
+        None
+    )
+    expires_at: Expiry | None = None
+    sort_order: Order = 0
+    disabled: Disabled = False
 
 
 class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    key: str | UnsetType = UNSET
-    key_ref: str | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    expires_at: str | UnsetType | None = UNSET
-    sort_order: int | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
+    """Changes of a vendor key: absent is unchanged. Any change gives it a new chance."""
+
+    key: Key | UnsetType = UNSET
+    key_ref: KeyRef | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    expires_at: Expiry | UnsetType | None = UNSET
+    sort_order: Order | UnsetType = UNSET
+    disabled: Disabled | UnsetType = UNSET
 
 
 class VendorKey(msgspec.Struct, frozen=True, kw_only=True):

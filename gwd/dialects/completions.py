@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from gwd.core import sse
 from gwd.core.errors import (
@@ -53,8 +54,13 @@ _CHOICE: Final = b',"choices":[{"index":0,"text":'
 
 
 class CompletionsWire(CommonWire, frozen=True, kw_only=True):
-    prompt: str | Annotated[list[Any], msgspec.Meta(max_length=MAX_PROMPTS)] | None = None
-    best_of: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    prompt: Annotated[
+        str | Annotated[list[Any], Meta(max_length=MAX_PROMPTS)] | None,
+        Meta(description="The text to go on from; several are one message, a line each."),
+    ] = None
+    best_of: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Ignored: one answer is made.")
+    ] = None
 
 
 class Completions:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from gwd.core.errors import GatewayError, InvalidValue, MissingParameter, UnsupportedParameter
 from gwd.core.events import Completion, Event, Settled
@@ -23,16 +24,25 @@ Inputs = tuple[str | tuple[int, ...], ...]
 
 
 class EmbeddingsWire(msgspec.Struct, frozen=True):
-    model: str | None = None
-    models: list[str] | None = None
-    input: str | list[Any] | None = None
-    dimensions: Annotated[int, msgspec.Meta(ge=1, le=MAX_DIMENSIONS)] | None = None
-    encoding_format: Literal["float", "base64"] | None = None
-    provider: extensions.ProviderWire | None = None
-    usage: extensions.UsageWire | None = None
-    session_id: str | None = None
-    user: str | None = None
-    stream: bool | None = None
+    model: extensions.ModelName | None = None
+    models: extensions.ModelNames | None = None
+    input: Annotated[
+        str | list[Any] | None,
+        Meta(description="A text, texts, a list of tokens, or lists of tokens."),
+    ] = None
+    dimensions: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_DIMENSIONS)] | None,
+        Meta(description="How long the vectors shall be, where the model can choose."),
+    ] = None
+    encoding_format: Annotated[
+        Literal["float", "base64"] | None,
+        Meta(description="Numbers, or base64 of little-endian float32."),
+    ] = None
+    provider: extensions.Preferred = None
+    usage: extensions.Shown = None
+    session_id: extensions.SessionId | None = None
+    user: extensions.User | None = None
+    stream: Annotated[bool | None, Meta(description="Must not be true.")] = None
 
 
 _FIELDS: Final = json_input.field_names(EmbeddingsWire)

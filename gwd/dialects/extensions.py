@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from gwd.core.errors import InvalidValue, MissingParameter
 from gwd.core.request import Preferences, Tags
@@ -13,29 +14,72 @@ MAX_TAG: Final = 256
 
 
 class SortWire(msgspec.Struct, frozen=True):
-    by: Literal["price", "throughput", "latency"] | None = None
-    partition: Literal["model", "none"] = "model"
+    by: Annotated[
+        Literal["price", "throughput", "latency"] | None,
+        Meta(description="By what endpoints are tried in order."),
+    ] = None
+    partition: Annotated[
+        Literal["model", "none"],
+        Meta(
+            description="`model` sorts the endpoints of each model by themselves, `none` those of all models together."
+        ),
+    ] = "model"
 
 
 # Each name is looked for at every endpoint.
-Names = Annotated[
-    list[Annotated[str, msgspec.Meta(max_length=MAX_TAG)]], msgspec.Meta(max_length=100)
-]
+Names = Annotated[list[Annotated[str, Meta(max_length=MAX_TAG)]], Meta(max_length=100)]
 
 
 class ProviderWire(msgspec.Struct, frozen=True):
     """The `provider` object; unknown fields are ignored."""
 
-    order: Names | None = None
-    only: Names | None = None
-    ignore: Names | None = None
-    allow_fallbacks: bool | None = None
-    sort: Literal["price", "throughput", "latency"] | SortWire | None = None
-    require_parameters: bool | None = None
+    order: Annotated[
+        Names | None, Meta(description="Providers to try first, in this order, by slug or tag.")
+    ] = None
+    only: Annotated[Names | None, Meta(description="The only providers that may serve.")] = None
+    ignore: Annotated[Names | None, Meta(description="Providers that may not serve.")] = None
+    allow_fallbacks: Annotated[
+        bool | None, Meta(description="False tries the first endpoint and no other.")
+    ] = None
+    sort: Annotated[
+        Literal["price", "throughput", "latency"] | SortWire | None,
+        Meta(description="By what endpoints are tried in order."),
+    ] = None
+    require_parameters: Annotated[
+        bool | None,
+        Meta(
+            description="True leaves out endpoints that do not take every parameter of the request."
+        ),
+    ] = None
 
 
 class UsageWire(msgspec.Struct, frozen=True):
-    include: bool | None = None
+    include: Annotated[
+        bool | None, Meta(description="True puts the cost into the answer's usage.")
+    ] = None
+
+
+ModelName = Annotated[
+    str, Meta(description="The model: its id, such as openai/gpt-5, or an alias.")
+]
+ModelNames = Annotated[
+    list[str],
+    Meta(
+        description="Models in the order in which they are tried, four in all; the first that can serve does."
+    ),
+]
+Streamed = Annotated[bool, Meta(description="True answers as a stream of events.")]
+Preferred = Annotated[
+    ProviderWire | None, Meta(description="Which endpoints may serve, in which order.")
+]
+Shown = Annotated[UsageWire | None, Meta(description="What the answer shall say of its cost.")]
+SessionId = Annotated[
+    str, Meta(description="Your name of the session, for the records; at most 256 characters.")
+]
+User = Annotated[
+    str,
+    Meta(description="Your name of whoever asks, for the records; at most 256 characters."),
+]
 
 
 def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...]:

@@ -4,11 +4,12 @@ from decimal import Decimal
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.core.caller import KeyKind, Role
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
+from gwd.core.inputs import MomentInput, NameInput, PercentInput, TextInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.core.periods import Reset
 from gwd.keys import models
@@ -18,50 +19,123 @@ DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
 MAX_THRESHOLDS: Final = 10
 MAX_IN_FLIGHT_CAP: Final = 10_000
 
-ModelList = Annotated[list[str], msgspec.Meta(max_length=1_000)]
-ThresholdList = Annotated[list[int], msgspec.Meta(max_length=100)]
+ModelList = Annotated[
+    list[str],
+    Meta(
+        max_length=checks.LIST_LENGTH,
+        description="The models it may use: ids, aliases, or vendor/*. Null is all of them.",
+    ),
+]
+ThresholdList = Annotated[
+    list[PercentInput],
+    Meta(
+        max_length=MAX_THRESHOLDS,
+        description="At which percentages of its limit an alert is raised. Null is 50, 80, 90 and 100.",
+    ),
+]
+Name = Annotated[NameInput, Meta(description="What people call it.")]
+Limit = Annotated[
+    UsdInput,
+    Meta(description="The most it may spend, in all or between two resets. Null is no limit."),
+]
+KeyReset = Annotated[
+    Reset,
+    Meta(description="How often the limit starts anew, in UTC. Null is never."),
+]
+WithByok = Annotated[
+    bool,
+    Meta(description="Whether requests on the owner's own vendor keys count against the limit."),
+]
+Strict = Annotated[
+    bool,
+    Meta(
+        description="Whether what its open requests may still cost counts against the limit, so that it can never be"
+        " passed."
+    ),
+]
+InFlight = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=MAX_IN_FLIGHT_CAP,
+        description="How many of its requests may run at once. Null is the node's own cap.",
+    ),
+]
+PerMinute = Annotated[
+    int,
+    Meta(
+        description="How many requests it may make in any 60 seconds, up to the node's ceiling. Null is the"
+        " organization's default.",
+        extra_json_schema={"minimum": 1},
+    ),
+]
+Expiry = Annotated[
+    MomentInput, Meta(description="From when on it is refused; a time to come. Null is never.")
+]
+ExternalUser = Annotated[
+    TextInput, Meta(description="Your own name of whoever uses it, for your records.")
+]
 
 
 class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /keys.
+    """A new key."""
 
-    `role` is for management keys: admin, or the caller's own if lower, when absent. `user_id` is the caller's member
-    when absent. With `if_absent` a live key of this name is left as it is and answered instead.
-    """
-
-    name: str
-    type: KeyKind = "inference"
-    role: Role | None = None
-    user_id: str | None = None
-    workspace_id: str | None = None
-    limit: Decimal | None = None
-    limit_reset: Reset | None = None
-    include_byok_in_limit: bool = False
-    strict: bool = False
-    in_flight_cap: int | None = None
-    rate_limit_per_minute: int | None = None
+    name: Name
+    type: Annotated[
+        KeyKind, Meta(description="What it is for: requests to models, or calls of this API.")
+    ] = "inference"
+    role: Annotated[
+        Role | None,
+        Meta(
+            description="What a management key may do, never more than its maker. Null is admin, or the maker's own"
+            " role if that is lower."
+        ),
+    ] = None
+    user_id: Annotated[
+        str | None,
+        Meta(description="The member whose key it is. Null is the maker."),
+    ] = None
+    workspace_id: Annotated[
+        str | None,
+        Meta(
+            description="Its workspace, by id or slug. Null is the default one; for a management key, all of them."
+        ),
+    ] = None
+    limit: Limit | None = None
+    limit_reset: KeyReset | None = None
+    include_byok_in_limit: WithByok = False
+    strict: Strict = False
+    in_flight_cap: InFlight | None = None
+    rate_limit_per_minute: PerMinute | None = None
     allowed_models: ModelList | None = None
     alert_thresholds: ThresholdList | None = None
-    expires_at: str | None = None
-    external_user: str | None = None
-    if_absent: bool = False
+    expires_at: Expiry | None = None
+    external_user: ExternalUser | None = None
+    if_absent: Annotated[
+        bool,
+        Meta(
+            description="A live key of this name is left as it is and answered in place of a new one."
+        ),
+    ] = False
 
 
 class PatchKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /keys/{id or hash}: absent is unchanged, null clears. Usage is never touched."""
+    """Changes of a key: absent is unchanged, null clears. What was spent is never touched."""
 
-    name: str | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
-    limit: Decimal | UnsetType | None = UNSET
-    limit_reset: Reset | UnsetType | None = UNSET
-    include_byok_in_limit: bool | UnsetType = UNSET
-    strict: bool | UnsetType = UNSET
-    in_flight_cap: int | UnsetType | None = UNSET
-    rate_limit_per_minute: int | UnsetType | None = UNSET
+    name: Name | UnsetType = UNSET
+    disabled: Annotated[
+        bool | UnsetType, Meta(description="Whether it is refused until it is enabled again.")
+    ] = UNSET
+    limit: Limit | UnsetType | None = UNSET
+    limit_reset: KeyReset | UnsetType | None = UNSET
+    include_byok_in_limit: WithByok | UnsetType = UNSET
+    strict: Strict | UnsetType = UNSET
+    in_flight_cap: InFlight | UnsetType | None = UNSET
+    rate_limit_per_minute: PerMinute | UnsetType | None = UNSET
     allowed_models: ModelList | UnsetType | None = UNSET
     alert_thresholds: ThresholdList | UnsetType | None = UNSET
-    expires_at: str | UnsetType | None = UNSET
-    external_user: str | UnsetType | None = UNSET
+    expires_at: Expiry | UnsetType | None = UNSET
+    external_user: ExternalUser | UnsetType | None = UNSET
 
 
 class KeyFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +166,6 @@ def columns(named: dict[str, Any], *, rate_limit_ceiling: int, now_us: int) -> d
                 checked["external_user"] = checks.optional_text(value, param="external_user")
             case "rate_limit_per_minute":
                 checked[name] = _in_range(value, rate_limit_ceiling, param=name)
-            case "in_flight_cap":
-                checked[name] = _in_range(value, MAX_IN_FLIGHT_CAP, param=name)
             case _:
                 checked[name] = value
     return checked
@@ -126,10 +198,9 @@ def _expiry_us(text: str | None, now_us: int) -> int | None:
 def _thresholds(percents: list[int] | None) -> list[int]:
     if percents is None:
         return DEFAULT_THRESHOLDS
-    if len(percents) > MAX_THRESHOLDS or not all(1 <= percent <= 100 for percent in percents):
+    if not all(1 <= percent <= 100 for percent in percents):
         raise InvalidValue(
-            f"alert_thresholds takes at most {MAX_THRESHOLDS} percentages from 1 to 100.",
-            param="alert_thresholds",
+            "alert_thresholds takes percentages from 1 to 100.", param="alert_thresholds"
         )
     return sorted(set(percents))
 

@@ -1,8 +1,9 @@
 """Rotation: a successor with the same limits, one family with one spend counter and one rate window."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from gwd.core.caller import Caller
 from gwd.core.clock import US_PER_S
@@ -27,9 +28,11 @@ _OWN: Final = frozenset(
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /keys/{id}/rotate."""
+    """How a key is replaced by a successor."""
 
-    overlap: Overlap = "24h"
+    overlap: Annotated[
+        Overlap, Meta(description="How long the old key still works beside the new one.")
+    ] = "24h"
 
 
 class RotatedKey(msgspec.Struct, frozen=True, kw_only=True):

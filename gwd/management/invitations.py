@@ -14,6 +14,7 @@ from gwd.core.clock import US_PER_DAY, iso
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
 from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint, random_base62
+from gwd.core.inputs import TextInput
 from gwd.keys import secret
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
 from gwd.management.change import Change
@@ -70,23 +71,45 @@ class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreateInvitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /organization/invitations.
+    """An invitation of a person."""
 
-    A lead is a member whose management key is an admin's, bound to the one workspace that is named.
-    """
-
-    email: str
-    role: MemberRole = "member"
-    workspace_ids: list[str] = []
-    is_lead: bool = False
+    email: Annotated[
+        str,
+        Meta(
+            description="The person's address.",
+            extra_json_schema={"maxLength": checks.EMAIL_LENGTH},
+        ),
+    ]
+    role: Annotated[
+        MemberRole,
+        Meta(description="What the person may do, never more than whoever invites."),
+    ] = "member"
+    workspace_ids: Annotated[
+        list[str],
+        Meta(
+            max_length=MAX_WORKSPACES,
+            description="Workspaces that the person enters, by id or slug.",
+        ),
+    ] = []
+    is_lead: Annotated[
+        bool,
+        Meta(
+            description="Whether the person leads the one workspace that is named: a member whose management key is an"
+            " admin's, bound to that workspace."
+        ),
+    ] = False
 
 
 class AcceptInvitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /invitations/accept; the token is the credential."""
+    """The token of an invitation; it is the credential."""
 
-    token: str
-    first_name: str | None = None
-    last_name: str | None = None
+    token: Annotated[str, Meta(description="The token at the end of the invitation's address.")]
+    first_name: Annotated[
+        TextInput | None, Meta(description="The person's first name, if it shall be known.")
+    ] = None
+    last_name: Annotated[
+        TextInput | None, Meta(description="The person's last name, if it shall be known.")
+    ] = None
 
 
 class SentInvitation(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,10 +307,6 @@ def _workspaces(connection: Connection, new: CreateInvitation, actor: Caller) ->
     """The ids of the workspaces named; a lead's own when it names none."""
     if not new.workspace_ids and actor.workspace_id is not None:
         return [actor.workspace_id]
-    if len(new.workspace_ids) > MAX_WORKSPACES:
-        raise InvalidValue(
-            f"workspace_ids may name at most {MAX_WORKSPACES} workspaces.", param="workspace_ids"
-        )
     found = [workspaces.get(connection, actor.organization_id, ref) for ref in new.workspace_ids]
     for workspace in found:
         workspaces.require_within(actor, workspace.id)

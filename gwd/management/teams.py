@@ -1,6 +1,9 @@
 """Workspaces where keys hang on them: made with a lead and the lead's key, left, deleted once no key lives in them."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from gwd.core.errors import NotFound
 from gwd.keys import endings
@@ -14,9 +17,14 @@ from gwd.store import Connection
 
 
 class CreateTeam(CreateWorkspace, frozen=True, kw_only=True):
-    """The body of POST /workspaces; with `lead_user_id` the lead's management key comes along, once."""
+    """A new workspace, with its lead if one is named."""
 
-    lead_user_id: str | None = None
+    lead_user_id: Annotated[
+        str | None,
+        Meta(
+            description="The member who leads it; the answer holds the lead's management key, once. Null is nobody."
+        ),
+    ] = None
 
 
 class CreatedTeam(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ NAME_LENGTH: Final = 100
 TEXT_LENGTH: Final = 256
 SLUG_LENGTH: Final = 50
 EMAIL_LENGTH: Final = 254
-LIST_LENGTH: Final = 500
+LIST_LENGTH: Final = 500  # said of the fields of bodies, which are checked where they are read
 
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9]+", re.ASCII)
@@ -63,8 +63,6 @@ def email(text: str, *, param: str = "email") -> str:
 
 def names(items: list[str], *, param: str) -> list[str]:
     """A list of names in the order given, each once."""
-    if len(items) > LIST_LENGTH:
-        raise InvalidValue(f"{param} may hold at most {LIST_LENGTH} names.", param=param)
     return list(
         dict.fromkeys(
             name(item, param=f"{param}[{index}]", longest=TEXT_LENGTH)

@@ -54,9 +54,11 @@ class NewMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatchMember(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /organization/members/{user_id}."""
+    """Another role for a member."""
 
-    role: MemberRole
+    role: Annotated[
+        MemberRole, Meta(description="What the member may do, never more than whoever sets it.")
+    ]
 
 
 def current_role(connection: Connection, organization_id: str, user_id: str) -> MemberRole | None:

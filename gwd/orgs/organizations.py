@@ -10,6 +10,7 @@ from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, NotFound
 from gwd.core.fields import Id, Moment, Slug
 from gwd.core.ids import mint
+from gwd.core.inputs import NameInput, SlugInput
 from gwd.orgs import checks
 from gwd.orgs.rights import require
 from gwd.orgs.settings import bump_revision
@@ -49,25 +50,38 @@ class OrganizationRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /organizations; without `owner_email` mails to the owner are skipped."""
+OrgName = Annotated[NameInput, Meta(description="What people call the organization.")]
+OrgSlug = Annotated[SlugInput, Meta(description="Its short name, unique on the node.")]
 
-    name: str
-    slug: str | None = None
-    owner_email: str | None = None
+
+class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new organization with its owner."""
+
+    name: OrgName
+    slug: Annotated[
+        SlugInput | None,
+        Meta(description="Its short name, unique on the node. Null makes one from the name."),
+    ] = None
+    owner_email: Annotated[
+        str | None,
+        Meta(description="The owner's address, for alerts by mail. Null sends none."),
+    ] = None
 
 
 class PatchOrganization(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /organization."""
+    """Changes of an organization: absent is unchanged."""
 
-    name: str | UnsetType = UNSET
-    slug: str | UnsetType = UNSET
+    name: OrgName | UnsetType = UNSET
+    slug: OrgSlug | UnsetType = UNSET
 
 
 class PatchAnyOrganization(PatchOrganization, frozen=True, kw_only=True):
-    """The body of PATCH /organizations/{id}: the operator may suspend as well."""
+    """Changes of any organization: absent is unchanged."""
 
-    suspended: bool | UnsetType = UNSET
+    suspended: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether its keys are refused until it may go on."),
+    ] = UNSET
 
 
 class CreatedOrganization(msgspec.Struct, frozen=True, kw_only=True):

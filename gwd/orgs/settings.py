@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from gwd.core.caller import Caller
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.core.fields import Count, Usd
+from gwd.core.inputs import NumberInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
 from gwd.orgs import checks
 from gwd.orgs.rights import require
@@ -20,7 +21,9 @@ MAX_RETENTION_DAYS: Final = 3_650
 _HUNDREDTH: Final = Decimal("0.01")
 
 Sort = Literal["price", "throughput", "latency"]
-NameList = Annotated[list[str], msgspec.Meta(max_length=1_000)]
+NameList = Annotated[list[str], Meta(max_length=checks.LIST_LENGTH)]
+Days = Annotated[int, Meta(ge=1, le=MAX_RETENTION_DAYS)]
+EmailPercent = Annotated[int, Meta(ge=0, le=100, extra_json_schema={"x-kind": "percent"})]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,22 +115,84 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /organization/settings: absent is unchanged, null is the default or none."""
+    """Changes of an organization's settings: absent is unchanged, null is the default or none."""
 
-    forward_retired_models: bool | UnsetType = UNSET
-    allowed_models: NameList | UnsetType | None = UNSET
-    allowed_providers: NameList | UnsetType | None = UNSET
-    ignored_providers: NameList | UnsetType = UNSET
-    default_provider_sort: Sort | UnsetType | None = UNSET
-    routing_strategy: Literal["expiry_first"] | UnsetType = UNSET
-    default_rate_limit_per_minute: int | UnsetType | None = UNSET
-    byok_fee_percent: Decimal | UnsetType = UNSET
-    store_prompts: bool | UnsetType = UNSET
-    retention_days: int | UnsetType | None = UNSET
-    low_balance_threshold: Decimal | UnsetType | None = UNSET
-    alert_email_min_percent: int | UnsetType = UNSET
-    is_filtered_model_catalog_enabled: bool | UnsetType = UNSET
-    deprecation_alerts: Literal["all", "used"] | UnsetType = UNSET
+    forward_retired_models: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether a request for a retired model goes to its successor."),
+    ] = UNSET
+    allowed_models: Annotated[
+        NameList | UnsetType | None,
+        Meta(
+            description="The models that may be used: ids, aliases, or vendor/*. Null is all of them."
+        ),
+    ] = UNSET
+    allowed_providers: Annotated[
+        NameList | UnsetType | None,
+        Meta(description="The providers that may serve, by slug. Null is all of them."),
+    ] = UNSET
+    ignored_providers: Annotated[
+        NameList | UnsetType, Meta(description="Providers that never serve, by slug.")
+    ] = UNSET
+    default_provider_sort: Annotated[
+        Sort | UnsetType | None,
+        Meta(
+            description="By what endpoints are tried in order, where a request names nothing. Null balances by price"
+            " and health."
+        ),
+    ] = UNSET
+    routing_strategy: Annotated[
+        Literal["expiry_first"] | UnsetType,
+        Meta(description="Which credit pays first: what expires first."),
+    ] = UNSET
+    default_rate_limit_per_minute: Annotated[
+        int | UnsetType | None,
+        Meta(
+            description="Requests in any 60 seconds for keys without a limit of their own, up to the node's ceiling."
+            " Null is the ceiling.",
+            extra_json_schema={"minimum": 1},
+        ),
+    ] = UNSET
+    byok_fee_percent: Annotated[
+        NumberInput | UnsetType,
+        Meta(
+            description="The fee on requests that the owner's own vendor key pays, in percent of their list price, with"
+            " at most two decimals. Set by the operator.",
+            extra_json_schema={"minimum": 0, "maximum": 100, "x-kind": "percent"},
+        ),
+    ] = UNSET
+    store_prompts: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="Must stay false: prompts and answers are never stored.",
+            extra_json_schema={"const": False},
+        ),
+    ] = UNSET
+    retention_days: Annotated[
+        Days | UnsetType | None,
+        Meta(
+            description="After how many days users, sessions and applications are removed from the records of requests."
+            " Null keeps them."
+        ),
+    ] = UNSET
+    low_balance_threshold: Annotated[
+        UsdInput | UnsetType | None,
+        Meta(description="Below which balance an alert is raised. Null raises none."),
+    ] = UNSET
+    alert_email_min_percent: Annotated[
+        EmailPercent | UnsetType,
+        Meta(description="From which percentage of a limit on its alerts are sent by mail, too."),
+    ] = UNSET
+    is_filtered_model_catalog_enabled: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether GET /models shows a key only the models that it may use."),
+    ] = UNSET
+    deprecation_alerts: Annotated[
+        Literal["all", "used"] | UnsetType,
+        Meta(
+            description="Whether the deprecation of every model raises an alert, or only of those that were used."
+        ),
+    ] = UNSET
 
 
 _decoder: Final = msgspec.json.Decoder(Settings)
@@ -254,8 +319,6 @@ def _changed(changes: PatchSettings, rate_limit_ceiling: int) -> dict[str, Any]:
             "store_prompts must stay false: this gateway never stores prompts or answers.",
             param="store_prompts",
         )
-    _in_range(fields.get("retention_days"), 1, MAX_RETENTION_DAYS, param="retention_days")
-    _in_range(fields.get("alert_email_min_percent"), 0, 100, param="alert_email_min_percent")
     if changes.default_rate_limit_per_minute is not UNSET:
         limit = changes.default_rate_limit_per_minute
         _in_range(limit, 1, rate_limit_ceiling, param="default_rate_limit_per_minute")

@@ -1,13 +1,14 @@
 """Workspaces: rooms inside an organization for keys, budgets and people; by id or slug."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.core.caller import Caller
-from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
+from gwd.core.errors import AlreadyExists, Conflict, Forbidden, NotFound
 from gwd.core.ids import mint
+from gwd.core.inputs import NameInput, SlugInput, TextInput
 from gwd.core.patches import named
 from gwd.orgs import checks
 from gwd.orgs.members import MemberRole
@@ -36,26 +37,53 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: int
 
 
-class CreateWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of POST /workspaces."""
+Name = Annotated[NameInput, Meta(description="What people call the workspace.")]
+Description = Annotated[TextInput, Meta(description="What it is for.")]
+ProviderSort = Annotated[
+    Sort,
+    Meta(
+        description="By what endpoints are tried in order, where a request names nothing. Null is the organization's."
+    ),
+]
+TextModel = Annotated[TextInput, Meta(description="The model that its people usually take.")]
+WithByok = Annotated[
+    bool,
+    Meta(
+        description="Whether its budgets, when they are made, count requests on the owner's own vendor keys."
+    ),
+]
 
-    name: str
-    slug: str | None = None
-    description: str | None = None
-    default_provider_sort: Sort | None = None
-    default_text_model: str | None = None
-    include_byok_in_budgets: bool = False
+
+class CreateWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new workspace."""
+
+    name: Name
+    slug: Annotated[
+        SlugInput | None,
+        Meta(
+            description="Its short name, unique in the organization. Null makes one from the name."
+        ),
+    ] = None
+    description: Description | None = None
+    default_provider_sort: ProviderSort | None = None
+    default_text_model: TextModel | None = None
+    include_byok_in_budgets: WithByok = False
 
 
 class PatchWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of PATCH /workspaces/{id or slug}: absent is unchanged, null clears."""
+    """Changes of a workspace: absent is unchanged, null clears."""
 
-    name: str | UnsetType = UNSET
-    slug: str | UnsetType = UNSET
-    description: str | UnsetType | None = UNSET
-    default_provider_sort: Sort | UnsetType | None = UNSET
-    default_text_model: str | UnsetType | None = UNSET
-    include_byok_in_budgets: bool | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    slug: Annotated[
+        SlugInput | UnsetType,
+        Meta(
+            description="Its short name, unique in the organization. That of the default workspace stays."
+        ),
+    ] = UNSET
+    description: Description | UnsetType | None = UNSET
+    default_provider_sort: ProviderSort | UnsetType | None = UNSET
+    default_text_model: TextModel | UnsetType | None = UNSET
+    include_byok_in_budgets: WithByok | UnsetType = UNSET
 
 
 class WorkspaceMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,7 +254,6 @@ def add_members(
     require(actor, "workspaces.write")
     workspace = get(connection, organization_id, ref)
     require_within(actor, workspace.id)
-    _check_count(user_ids)
     added = []
     for index, user_id in enumerate(user_ids):
         found = MemberRow.select().where(
@@ -262,7 +289,6 @@ def remove_members(
     """Take members out of a workspace; they stay in the organization. Gives back who was taken out."""
     workspace = get(connection, organization_id, ref)
     require_within(actor, workspace.id)
-    _check_count(user_ids)
     return [
         user_id
         for user_id in user_ids
@@ -315,11 +341,6 @@ def _refuse_taken(connection: Connection, organization_id: str, slug: str, *, bu
         raise AlreadyExists(
             f"A workspace with the slug {slug} exists; choose another slug.", param="slug"
         )
-
-
-def _check_count(user_ids: list[str]) -> None:
-    if not 1 <= len(user_ids) <= MAX_AT_ONCE:
-        raise InvalidValue(f"user_ids must name 1 to {MAX_AT_ONCE} members.", param="user_ids")
 
 
 def _workspace(row: WorkspaceRow) -> Workspace:

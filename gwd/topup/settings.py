@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from gwd.core.clock import iso
 from gwd.core.errors import InvalidValue
 from gwd.core.fields import Moment, Usd
+from gwd.core.inputs import UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
 from gwd.store.connection import Connection
 
@@ -78,13 +79,29 @@ class TopUpRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatchTopUp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Absent is unchanged, null clears."""
+    """Changes of automatic top-up: absent is unchanged, null clears."""
 
-    enabled: bool | UnsetType = UNSET
-    threshold: Decimal | UnsetType | None = UNSET
-    amount: Decimal | UnsetType | None = UNSET
-    monthly_cap: Decimal | UnsetType | None = UNSET
-    hook_url: str | UnsetType | None = UNSET
+    enabled: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether it is on; it needs `threshold`, `amount` and `hook_url`."),
+    ] = UNSET
+    threshold: Annotated[
+        UsdInput | UnsetType | None,
+        Meta(description="Below which balance credit is bought."),
+    ] = UNSET
+    amount: Annotated[
+        UsdInput | UnsetType | None, Meta(description="How much is bought; more than 0.")
+    ] = UNSET
+    monthly_cap: Annotated[
+        UsdInput | UnsetType | None,
+        Meta(description="The most that is bought in a month, in UTC. Null is no cap."),
+    ] = UNSET
+    hook_url: Annotated[
+        str | UnsetType | None,
+        Meta(
+            description="The address of your payment hook, which takes the money. A new one has a new signing secret."
+        ),
+    ] = UNSET
 
 
 def get(connection: Connection, organization_id: str) -> TopUp:

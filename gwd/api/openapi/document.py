@@ -103,11 +103,21 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     if isinstance(reference, str):
         head, _, name = reference.rpartition("/")
         changed["$ref"] = f"{head}/{names[name]}"
+    if changed.get("format") == "decimal":
+        changed["type"] = ["number", "string"]  # a Decimal of a body is read from both
+    _lift_description(changed)
     if isinstance(changed.get("description"), str):
         changed["description"] = prose(changed["description"])
     if isinstance(changed.get("title"), str):
         changed["title"] = names.get(changed["title"], _short(changed["title"]))
     return changed
+
+
+def _lift_description(schema: Json) -> None:
+    """What is said of a field that may be null, too, is said of the field."""
+    said = [each for each in schema.get("anyOf", ()) if "description" in each]
+    if len(said) == 1 and "description" not in schema:
+        schema["description"] = said[0].pop("description")
 
 
 def prose(text: str) -> str:

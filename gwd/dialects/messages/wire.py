@@ -4,11 +4,20 @@ Content blocks, tools and their nested objects stay plain objects in the outer s
 their `type`, so that a block of a kind we do not know is kept and not refused.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-from gwd.dialects.extensions import ProviderWire, UsageWire
+from gwd.dialects.extensions import (
+    ModelName,
+    ModelNames,
+    Preferred,
+    SessionId,
+    Shown,
+    Streamed,
+    User,
+)
 
 
 class CacheControl(msgspec.Struct, frozen=True):
@@ -17,63 +26,105 @@ class CacheControl(msgspec.Struct, frozen=True):
 
 
 class MessageWire(msgspec.Struct, frozen=True):
-    role: Literal["user", "assistant", "system"]
-    content: str | list[dict[str, Any]] | None
+    role: Annotated[Literal["user", "assistant", "system"], Meta(description="Who speaks.")]
+    content: Annotated[
+        str | list[dict[str, Any]] | None, Meta(description="A text, or blocks by their `type`.")
+    ]
 
 
 class ToolChoiceWire(msgspec.Struct, frozen=True):
-    type: Literal["auto", "any", "tool", "none"]
-    name: str | None = None
-    disable_parallel_tool_use: bool | None = None
+    type: Annotated[
+        Literal["auto", "any", "tool", "none"],
+        Meta(description="Whether the model may, must or must not call a tool, or which."),
+    ]
+    name: Annotated[str | None, Meta(description="The tool of `tool`.")] = None
+    disable_parallel_tool_use: Annotated[
+        bool | None, Meta(description="True asks for one call at a time.")
+    ] = None
 
 
 class ThinkingWire(msgspec.Struct, frozen=True):
-    type: str
-    budget_tokens: int | None = None
-    display: str | None = None
+    type: Annotated[str, Meta(description="`enabled`, `adaptive` or `disabled`.")]
+    budget_tokens: Annotated[
+        int | None, Meta(description="How many tokens `enabled` may spend on it.")
+    ] = None
+    display: Annotated[
+        str | None, Meta(description="`omitted` leaves thinking out of the answer.")
+    ] = None
 
 
 class FormatWire(msgspec.Struct, frozen=True):
-    type: str
-    schema: dict[str, Any] | None = None
+    type: Annotated[str, Meta(description="The form of the answer: `json_schema`.")]
+    schema: Annotated[
+        dict[str, Any] | None, Meta(description="The JSON Schema that the answer must meet.")
+    ] = None
 
 
 class OutputConfigWire(msgspec.Struct, frozen=True):
-    effort: str | None = None
-    format: FormatWire | None = None
+    effort: Annotated[str | None, Meta(description="How much the model thinks.")] = None
+    format: Annotated[FormatWire | None, Meta(description="The form of the answer.")] = None
 
 
 class MetadataWire(msgspec.Struct, frozen=True):
-    user_id: str | None = None
+    user_id: Annotated[
+        str | None, Meta(description="Your name of whoever asks, for the records.")
+    ] = None
 
 
 class CountBody(msgspec.Struct, frozen=True):
     """What counting tokens reads of a body; the rest of a messages body may be there too."""
 
-    messages: list[MessageWire]
-    model: str | None = None
-    models: list[str] | None = None
-    fallbacks: list[dict[str, Any]] | None = None
-    system: str | list[dict[str, Any]] | None = None
-    tools: list[dict[str, Any]] | None = None
-    tool_choice: ToolChoiceWire | None = None
-    thinking: ThinkingWire | None = None
-    output_config: OutputConfigWire | None = None
-    output_format: FormatWire | None = None
-    metadata: MetadataWire | None = None
-    provider: ProviderWire | None = None
-    usage: UsageWire | None = None
-    session_id: str | None = None
-    user: str | None = None
+    messages: Annotated[
+        list[MessageWire], Meta(description="The conversation; at least one message.")
+    ]
+    model: ModelName | None = None
+    models: ModelNames | None = None
+    fallbacks: Annotated[
+        list[dict[str, Any]] | None,
+        Meta(description="Other models to try, {model} each; or use `models`."),
+    ] = None
+    system: Annotated[
+        str | list[dict[str, Any]] | None,
+        Meta(description="What the model is told first: a text, or text blocks."),
+    ] = None
+    tools: Annotated[
+        list[dict[str, Any]] | None, Meta(description="The tools that the model may call.")
+    ] = None
+    tool_choice: Annotated[
+        ToolChoiceWire | None, Meta(description="Whether and which tool is called.")
+    ] = None
+    thinking: Annotated[
+        ThinkingWire | None, Meta(description="Whether and how much the model thinks.")
+    ] = None
+    output_config: Annotated[
+        OutputConfigWire | None, Meta(description="Effort, and the form of the answer.")
+    ] = None
+    output_format: Annotated[
+        FormatWire | None, Meta(description="The form of the answer, under its older name.")
+    ] = None
+    metadata: Annotated[MetadataWire | None, Meta(description="Who asks.")] = None
+    provider: Preferred = None
+    usage: Shown = None
+    session_id: SessionId | None = None
+    user: User | None = None
 
 
 class MessagesBody(CountBody, frozen=True):
-    max_tokens: int | None = None
-    stream: bool | None = None
-    stop_sequences: list[str] | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
+    max_tokens: Annotated[int | None, Meta(description="The most tokens of the answer.")] = None
+    stream: Streamed | None = None
+    stop_sequences: Annotated[list[str] | None, Meta(description="Texts that end the answer.")] = (
+        None
+    )
+    temperature: Annotated[
+        float | None, Meta(description="How freely words are chosen, from 0 to 2.")
+    ] = None
+    top_p: Annotated[
+        float | None,
+        Meta(description="From which share of likely words they are chosen, from 0 to 1."),
+    ] = None
+    top_k: Annotated[
+        int | None, Meta(description="From how many likely words they are chosen.")
+    ] = None
 
 
 class ToolWire(msgspec.Struct, frozen=True):

@@ -3,61 +3,113 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from gwd.core.request import Effort
-from gwd.dialects.extensions import ProviderWire, UsageWire
+from gwd.dialects.extensions import (
+    ModelName,
+    ModelNames,
+    Preferred,
+    SessionId,
+    Shown,
+    Streamed,
+    User,
+)
 
 
 class ReasoningWire(msgspec.Struct, frozen=True):
     """`summary`, `context`, `mode` … are kept as extras; `enabled`, `max_tokens` and `exclude` are ours."""
 
-    effort: Effort | None = None
-    enabled: bool | None = None
-    max_tokens: int | None = None
-    exclude: bool | None = None
+    effort: Annotated[Effort | None, Meta(description="How much the model reasons.")] = None
+    enabled: Annotated[bool | None, Meta(description="Whether it reasons.")] = None
+    max_tokens: Annotated[int | None, Meta(description="How many tokens it may spend on it.")] = (
+        None
+    )
+    exclude: Annotated[
+        bool | None, Meta(description="True leaves reasoning out of the answer.")
+    ] = None
 
 
 class FormatWire(msgspec.Struct, frozen=True):
-    type: Literal["text", "json_object", "json_schema"]
-    name: str | None = None
-    description: str | None = None
-    schema: dict[str, Any] | None = None
-    strict: bool | None = None
+    type: Annotated[
+        Literal["text", "json_object", "json_schema"], Meta(description="The form of the answer.")
+    ]
+    name: Annotated[str | None, Meta(description="The schema's name.")] = None
+    description: Annotated[str | None, Meta(description="What the answer is for.")] = None
+    schema: Annotated[
+        dict[str, Any] | None, Meta(description="The JSON Schema that the answer must meet.")
+    ] = None
+    strict: Annotated[
+        bool | None, Meta(description="Whether the schema is kept to the letter.")
+    ] = None
 
 
 class TextWire(msgspec.Struct, frozen=True):
-    format: FormatWire | None = None
-    verbosity: str | None = None
+    format: Annotated[FormatWire | None, Meta(description="The form of the answer.")] = None
+    verbosity: Annotated[
+        str | None, Meta(description="How long the answer shall be: `low`, `medium` or `high`.")
+    ] = None
 
 
 class BodyWire(msgspec.Struct, frozen=True):
     """The body of POST /responses; items, tools and the tool choice are read one by one, by their `type`."""
 
-    model: str | None = None
-    models: list[str] | None = None
-    input: str | list[dict[str, Any]] | None = None
-    instructions: str | None = None
-    tools: list[dict[str, Any]] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    reasoning: ReasoningWire | None = None
-    text: TextWire | None = None
-    include: list[str] | None = None
-    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
-    stream: bool | None = None
-    store: bool | None = None
-    background: bool | None = None
-    previous_response_id: Any = None
-    conversation: Any = None
-    prompt: Any = None
-    metadata: dict[str, str] | None = None
-    user: str | None = None
-    session_id: str | None = None
-    provider: ProviderWire | None = None
-    usage: UsageWire | None = None
+    model: ModelName | None = None
+    models: ModelNames | None = None
+    input: Annotated[
+        str | list[dict[str, Any]] | None,
+        Meta(description="A text, or the items of the conversation by their `type`."),
+    ] = None
+    instructions: Annotated[str | None, Meta(description="What the model is told first.")] = None
+    tools: Annotated[
+        list[dict[str, Any]] | None, Meta(description="The tools that the model may call.")
+    ] = None
+    tool_choice: Annotated[
+        str | dict[str, Any] | None,
+        Meta(description="`auto`, `none`, `required`, or the tool to call."),
+    ] = None
+    parallel_tool_calls: Annotated[
+        bool | None, Meta(description="False asks for one call at a time.")
+    ] = None
+    max_output_tokens: Annotated[int | None, Meta(description="The most tokens of the answer.")] = (
+        None
+    )
+    temperature: Annotated[float | None, Meta(description="How freely words are chosen.")] = None
+    top_p: Annotated[
+        float | None, Meta(description="From which share of likely words they are chosen.")
+    ] = None
+    reasoning: Annotated[
+        ReasoningWire | None, Meta(description="Whether and how much the model reasons.")
+    ] = None
+    text: Annotated[TextWire | None, Meta(description="The form and length of the answer.")] = None
+    include: Annotated[
+        list[str] | None,
+        Meta(
+            description="What the answer holds, too: `message.output_text.logprobs`, `reasoning.encrypted_content`."
+        ),
+    ] = None
+    top_logprobs: Annotated[
+        Annotated[int, Meta(ge=0, le=20)] | None,
+        Meta(description="For how many other words log probabilities are given, too."),
+    ] = None
+    stream: Streamed | None = None
+    store: Annotated[bool | None, Meta(description="Ignored: nothing is stored.")] = None
+    background: Annotated[bool | None, Meta(description="Must not be true.")] = None
+    previous_response_id: Annotated[
+        Any, Meta(description="Not taken: send the items of earlier turns.")
+    ] = None
+    conversation: Annotated[
+        Any, Meta(description="Not taken: send the items of earlier turns.")
+    ] = None
+    prompt: Annotated[Any, Meta(description="Not taken.")] = None
+    metadata: Annotated[
+        dict[str, str] | None,
+        Meta(description="Up to 16 pairs of your own, which the answer repeats."),
+    ] = None
+    user: User | None = None
+    session_id: SessionId | None = None
+    provider: Preferred = None
+    usage: Shown = None
 
 
 class MessageItem(msgspec.Struct, frozen=True):

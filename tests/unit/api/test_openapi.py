@@ -60,3 +60,30 @@ def test_every_parameter_is_described_and_typed(written: Json) -> None:
         for parameter in operation["parameters"]:
             assert parameter["description"].endswith("."), (name, parameter)
             assert "type" in parameter["schema"], (name, parameter)
+
+
+def test_every_field_of_a_body_is_described(written: Json) -> None:
+    """Said once, in the type: what the page, the help and this document say of a field is the same sentence."""
+    silent = []
+    for shape in {**dict.fromkeys(bodies(written))}:
+        for name, field in written["components"]["schemas"][shape]["properties"].items():
+            if not field.get("description", "").endswith("."):
+                silent.append(f"{shape}.{name}")
+    assert silent == []
+
+
+def bodies(written: Json) -> list[str]:
+    """The schemas of all request bodies, and those inside of them."""
+    found: list[str] = []
+    waiting = [operation.get("requestBody", {}) for operation in operations(written).values()]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+            name = str(value.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found.append(name)
+                waiting.append(written["components"]["schemas"][name])
+        elif isinstance(value, list):
+            waiting += value
+    return found

@@ -102,8 +102,6 @@ def test_null_clears_and_a_patch_that_changes_nothing_keeps_the_revision(connect
     [
         ("allowed_models", []),
         ("allowed_providers", []),
-        ("retention_days", 0),
-        ("alert_email_min_percent", 101),
         ("default_rate_limit_per_minute", 601),
         ("low_balance_threshold", Decimal(-1)),
     ],

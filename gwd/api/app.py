@@ -7,42 +7,27 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request, Sanic
-from sanic.exceptions import MethodNotAllowed as SanicMethodNotAllowed
-from sanic.exceptions import NotFound as SanicNotFound
-from sanic.exceptions import (
-    PayloadTooLarge,
-    RequestCancelled,
-    RequestTimeout,
-    SanicException,
-)
-from sanic.handlers import ErrorHandler
 
 from gwd.api import count_tokens, inference, models, openapi, vital_routes
 from gwd.api import headers as response_headers
-from gwd.api.arrivals import BodiesFull
 from gwd.api.auth import check_access, count_auth_failure
-from gwd.api.bodies import too_large
+from gwd.api.failures import BASE_PATHS, NO_STORE, Errors, address_of, failed
 from gwd.api.front_page import add_front_page
 from gwd.api.headers import JSON
-from gwd.api.http_guard import BadHead, HeadTooLarge
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.api.vital_routes import ERRORS
-from gwd.core import errors
-from gwd.core.errors import GatewayError, InternalError
+from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
-from gwd.dialects.envelope import error_body
 from gwd.dialects.messages import Messages
 
-BASE_PATHS: Final = ("/api/v1", "/v1")
 READ: Final = ("GET", "HEAD")
 RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the framework's
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
-NO_STORE: Final = {"cache-control": "no-store"}
 PLAIN: Final = "text/plain; charset=utf-8"
 INVITED: Final = """You are invited to a gateway. To accept, on a machine with gwctl:
 
@@ -98,7 +83,7 @@ def build_vitals(node: Node, *, name: str) -> Sanic[Any, Any]:
 
 def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -> Sanic[Any, Any]:
     app: Sanic[Any, Any] = Sanic(
-        name, configure_logging=False, error_handler=_Errors(node, dialects), loads=_no_loads
+        name, configure_logging=False, error_handler=Errors(node, dialects), loads=_no_loads
     )
     app.config.update(
         ACCESS_LOG=False,
@@ -130,14 +115,14 @@ def _add_inference(app: Sanic[Any, Any], node: Node, dialects: dict[str, Dialect
 
 def _inference(node: Node, dialect: Dialect) -> Handler:
     async def handle(request: Request) -> HTTPResponse | None:
-        return await inference.serve(request, node, dialect, _address(request))
+        return await inference.serve(request, node, dialect, address_of(request))
 
     return handle
 
 
 def _count_tokens(node: Node, dialect: Messages) -> Handler:
     async def handle(request: Request) -> HTTPResponse:
-        return await count_tokens.count(request, node, dialect, _address(request))
+        return await count_tokens.count(request, node, dialect, address_of(request))
 
     return handle
 
@@ -146,7 +131,7 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
     """Public reading of the catalog."""
 
     async def list_(request: Request) -> HTTPResponse:
-        listed = models.list_models(node, _query(request), request.headers, _address(request))
+        listed = models.list_models(node, _query(request), request.headers, address_of(request))
         return await _public(listed)
 
     async def get(request: Request, model: str) -> HTTPResponse:
@@ -172,7 +157,7 @@ async def _public(body: Awaitable[bytes]) -> HTTPResponse:
     try:
         return HTTPResponse(await body, 200, response_headers.base(request_id), JSON)
     except GatewayError as error:
-        return _failed(error, request_id)
+        return failed(error, request_id)
 
 
 def _management(node: Node, route: Route | LiveRoute) -> Handler:
@@ -185,7 +170,7 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             reply = await perform(node, route, incoming, caller)
         except GatewayError as error:
             count_auth_failure(node.counters, error)
-            return _failed(error, request_id)
+            return failed(error, request_id)
         return _answered(reply, request_id)
 
     return handle
@@ -198,7 +183,7 @@ def _open(node: Node, route: OpenRoute) -> Handler:
             incoming = _incoming(request, route.method, request_id, parameters)
             reply = await perform_open(node, route, incoming)
         except GatewayError as error:
-            return _failed(error, request_id)
+            return failed(error, request_id)
         return _answered(reply, request_id)
 
     return handle
@@ -214,7 +199,7 @@ def _incoming(
         query=request.get_query_args(keep_blank_values=True),
         headers=request.headers,
         body=request.body,
-        address=_address(request),
+        address=address_of(request),
         request_id=request_id,
     )
 
@@ -310,85 +295,8 @@ def _is_public(path: str) -> bool:
     return False
 
 
-class _Errors(ErrorHandler):
-    """Whatever the framework raises, in the envelope of the path's dialect."""
-
-    def __init__(self, node: Node, dialects: dict[str, Dialect]) -> None:
-        super().__init__()
-        self._node = node
-        self._dialects = dialects
-        self.add(PayloadTooLarge, self._too_large)
-
-    def default(self, request: Request | None, exception: Exception) -> HTTPResponse:
-        request_id = mint("req_")
-        error = _translated(exception)
-        if isinstance(exception, RequestCancelled):
-            return HTTPResponse(b"", 499)  # the client has left; nobody reads this
-        if isinstance(error, InternalError):
-            log.error("unexpected error", exc_info=exception, extra={"request_id": request_id})
-        path = _without_base(request)
-        for known, dialect in self._dialects.items():
-            if path == known or path.startswith(f"{known}/"):
-                headers = response_headers.base(request_id) | response_headers.of_error(error)
-                return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
-        return _failed(error, request_id)
-
-    async def _too_large(self, request: Request, exception: Exception) -> HTTPResponse | None:
-        """The framework stops at the head of a body that is too large; whose it is has to be known all the same."""
-        dialect = self._dialects.get(_without_base(request))
-        if dialect is None:
-            return self.default(request, exception)
-        error = too_large(self._node.settings.limits.request_body_max_bytes)
-        address = _address(request)
-        return await inference.serve(request, self._node, dialect, address, refusal=error)
-
-
-def _without_base(request: Request | None) -> str:
-    path = request.path if request is not None else ""
-    for base in BASE_PATHS:
-        path = path.removeprefix(base)
-    return path
-
-
-def _translated(exception: Exception) -> GatewayError:
-    match exception:
-        case GatewayError():
-            return exception
-        case SanicMethodNotAllowed():
-            return errors.MethodNotAllowed("this endpoint does not take that method")
-        case SanicNotFound():
-            return errors.NotFound("no such endpoint; the API's base path is /api/v1")
-        case HeadTooLarge():
-            return errors.RequestTooLarge(str(exception))
-        case PayloadTooLarge():
-            return errors.RequestTooLarge("the body is too large; send less")
-        case BodiesFull():
-            return errors.Overloaded(
-                "too many large requests arrive at once; try again in a moment", retry_after_s=5
-            )
-        case RequestTimeout():
-            return errors.RequestTimeout(
-                "the request took too long to arrive: its head has 10 s, its body 1 KiB/s after that"
-            )
-        case BadHead():
-            return errors.InvalidRequest(str(exception))
-        case SanicException() if exception.status_code < 500:
-            return errors.InvalidRequest("the request is not valid HTTP for this gateway")
-        case _:
-            return InternalError("unexpected")
-
-
-def _failed(error: GatewayError, request_id: str) -> HTTPResponse:
-    headers = response_headers.base(request_id) | response_headers.of_error(error) | NO_STORE
-    return HTTPResponse(error_body(error, request_id), error.status, headers, JSON)
-
-
 def _query(request: Request) -> dict[str, str]:
     return {name: values[0] for name, values in request.args.items()}
-
-
-def _address(request: Request) -> str:
-    return request.conn_info.client_ip if request.conn_info else ""
 
 
 def _no_loads(_: Any) -> Any:

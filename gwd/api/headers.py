@@ -7,7 +7,7 @@ import msgspec
 
 from gwd.catalog.lifecycle import Lifecycle
 from gwd.core.clock import US_PER_S
-from gwd.core.errors import GatewayError
+from gwd.core.errors import GatewayError, MethodNotAllowed
 from gwd.keys.rate_limit import Admitted, Refused
 from gwd.pipeline.plan.routing import Planned
 
@@ -64,10 +64,12 @@ def stream() -> dict[str, str]:
 
 
 def of_error(error: GatewayError) -> dict[str, str]:
-    """`retry-after` where there is a time, and a word to SDKs that would try a conflict again."""
+    """`retry-after` where there is a time, `allow` where another method would do, and a word against trying again."""
     headers = {}
     if error.retry_after_s is not None:
         headers["retry-after"] = str(error.retry_after_s)
+    if isinstance(error, MethodNotAllowed) and error.allowed:
+        headers["allow"] = ", ".join(error.allowed)
     if error.retry_by_client is not None:
         headers["x-should-retry"] = "true" if error.retry_by_client else "false"
     return headers

@@ -302,6 +302,12 @@ class MethodNotAllowed(GatewayError):
     status = 405
     type = "invalid_request_error"
     code = "method_not_allowed"
+
+    def __init__(self, message: str, *, allowed: tuple[str, ...] = ()) -> None:
+        """`allowed` are the methods that the path takes, for the header `allow`."""
+        super().__init__(message)
+        self.allowed = allowed
+
     remedy = "Use a method that the `allow` header names."
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from gwd.api import models
+from gwd.api.model_record import ModelAnswer, ModelEndpoints, ModelList
 from gwd.api.openapi import answers, statuses
 from gwd.api.openapi.management import SECURITY, query_parameter
 from gwd.api.openapi.statuses import (
@@ -17,6 +18,7 @@ from gwd.api.openapi.statuses import (
     References,
 )
 from gwd.api.openapi.words import PARAMETERS
+from gwd.api.shapes import One
 from gwd.dialects.chat_completions.wire import ChatWire
 from gwd.dialects.completions import CompletionsWire
 from gwd.dialects.embeddings import EmbeddingsWire
@@ -145,12 +147,13 @@ _SENT_HEADERS: Final[list[Json]] = [
 
 def types() -> list[Any]:
     """Every type that a body, an answer or an event has."""
-    return [
+    of_dialects = [
         each
         for shape in SHAPES
         for each in (shape.body, shape.answer, shape.event)
         if each is not None
     ]
+    return [*of_dialects, ModelList, ModelAnswer, One[ModelEndpoints]]
 
 
 def operations(references: References) -> Iterator[tuple[str, str, Json]]:
@@ -212,17 +215,17 @@ def _read_by_everybody(references: References) -> Iterator[tuple[str, str, Json]
     """What `app` serves beside the table: the catalog in public, and this document."""
     model = {"name": "model", "in": "path", "required": True, **PARAMETERS["model"]}
     listed = [query_parameter(each) for each in models.QUERY]
-    for path, tag, name, summary, parameters in (
-        ("/models", "models", "models_list", "All models that can be asked for.", listed),
-        ("/models/{model}", "models", "models_get", "One model, by its id or an alias.", [model]),
+    for path, name, summary, parameters, answer in (
+        ("/models", "models_list", "All models that can be asked for.", listed, ModelList),
+        ("/models/{model}", "models_get", "One model, by id or alias.", [model], ModelAnswer),
         (
             "/models/{model}/endpoints",
-            "models",
             "models_endpoints",
             "What serves a model, at which price.",
             [model],
+            One[ModelEndpoints],
         ),
-        ("/openapi.json", "meta", "openapi", "The written shape of this API: this document.", []),
+        ("/openapi.json", "openapi", "The written shape of this API: this document.", [], None),
     ):
         failures = (*EVERY_REQUEST, 429, *((404,) if model in parameters else ()))
         yield (
@@ -230,14 +233,20 @@ def _read_by_everybody(references: References) -> Iterator[tuple[str, str, Json]
             "get",
             {
                 "operationId": name,
-                "tags": [tag],
+                "tags": ["meta" if answer is None else "models"],
                 "summary": summary,
                 "description": "Needs no key.",
                 "parameters": parameters,
                 "responses": {
                     "200": {
                         "description": "What was asked for.",
-                        "content": {"application/json": {"schema": {"type": "object"}}},
+                        "content": {
+                            "application/json": {
+                                "schema": {"type": "object"}
+                                if answer is None
+                                else references[answer]
+                            }
+                        },
                     },
                     **statuses.responses(failures),
                 },

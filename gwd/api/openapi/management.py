@@ -71,7 +71,7 @@ def _operation(route: AnyRoute, name: str, references: References) -> Json:
             "required": bool(_required(route.shape)),
             "content": {"application/json": {"schema": references[route.shape]}},
         }
-    shown = {"type": "object"} if route.answers is None else references[route.answers]
+    shown = references[route.answers]
     success: Json = {
         "description": "Done." if route.method != "GET" else "What was asked for.",
         "headers": _REQUEST_ID,

@@ -56,6 +56,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         catalog.delete_provider,
         "provider.delete",
         answers=Deleted,
+        fails=(409,),
     ),
     list_(
         "/catalog/models", manage("catalog.read"), catalog.list_models, answers=Listed[ModelRecord]
@@ -82,6 +83,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         ModelPatch,
         "model.patch",
         answers=One[ModelRecord],
+        fails=(409,),
     ),
     delete(
         f"/catalog/models/{MODEL_ID}",
@@ -89,6 +91,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         catalog.delete_model,
         "model.delete",
         answers=Deleted,
+        fails=(409,),
     ),
     list_(
         "/catalog/endpoints",
@@ -105,6 +108,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         "endpoint.create",
         answers=One[EndpointRecord],
         status=201,
+        fails=(404,),
     ),
     get(
         "/catalog/endpoints/<endpoint>",
@@ -119,6 +123,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         EndpointPatch,
         "endpoint.patch",
         answers=One[EndpointRecord],
+        fails=(409,),
     ),
     delete(
         "/catalog/endpoints/<endpoint>",
@@ -150,6 +155,7 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         "credential.create",
         answers=One[CredentialRecord],
         status=201,
+        fails=(404,),
     ),
     get(
         "/catalog/credentials/<credential>",

@@ -51,6 +51,7 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         *keys.FILTERS,
         page=100,
         answers=Walked[KeyRecord],
+        fails=(404,),
     ),
     post(
         "/keys",
@@ -60,6 +61,8 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         "key.create",
         answers=keys.CreatedKey,
         status=201,
+        also=200,
+        fails=(404,),
     ),
     get(
         "/keys/<key>",
@@ -74,6 +77,7 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         PatchKey,
         "key.patch",
         answers=One[KeyRecord],
+        fails=(409,),
     ),
     delete(
         "/keys/<key>",
@@ -107,6 +111,7 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         "budget.create",
         answers=One[BudgetRecord],
         status=201,
+        fails=(404,),
     ),
     get(
         "/budgets/<budget>",

@@ -31,6 +31,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "credit.grant",
         answers=money.Booked,
         status=201,
+        also=200,
+        fails=(404,),
     ),
     post(
         "/credits/purchases",
@@ -40,6 +42,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "credit.purchase",
         answers=money.Booked,
         status=201,
+        also=200,
+        fails=(404,),
     ),
     post(
         "/credits/refunds",
@@ -49,6 +53,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "credit.refund",
         answers=money.Booked,
         status=201,
+        also=200,
+        fails=(404,),
     ),
     post(
         "/credits/adjustments",
@@ -58,6 +64,8 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "credit.adjust",
         answers=money.Booked,
         status=201,
+        also=200,
+        fails=(404,),
     ),
     ask(
         "/ledger/verify",
@@ -65,6 +73,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         money.verify,
         money.VerifyInput,
         answers=One[Verification],
+        fails=(404,),
     ),
     get(
         "/ledger/head",
@@ -72,6 +81,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         money.head,
         *money.WHOSE_BOOKS,
         answers=One[Head],
+        fails=(404,),
     ),
     get(
         "/credits/auto-topup",
@@ -94,6 +104,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         generations.get,
         generations.BY_ID,
         answers=One[GenerationRecord],
+        fails=(404,),
     ),
     walk(
         "/generations",

@@ -49,6 +49,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchOrganization,
         "organization.patch",
         answers=One[OrganizationRecord],
+        fails=(409,),
     ),
     get(
         "/organization/settings",
@@ -83,6 +84,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchMember,
         "member.patch",
         answers=One[MemberRecord],
+        fails=(409,),
     ),
     delete(
         "/organization/members/<user>",
@@ -91,6 +93,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         "member.remove",
         members.KEEP_KEYS,
         answers=members.DepartedMember,
+        fails=(409,),
     ),
     walk(
         "/organization/invitations",
@@ -106,6 +109,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         "invitation.create",
         answers=invitations.SentInvitation,
         status=201,
+        fails=(404,),
     ),
     get(
         "/organization/invitations/<invitation>",
@@ -119,6 +123,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         invitations.revoke,
         "invitation.revoke",
         answers=Deleted,
+        fails=(409,),
     ),
     list_(
         "/workspaces",
@@ -134,6 +139,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         "workspace.create",
         answers=workspaces.CreatedWorkspace,
         status=201,
+        fails=(404,),
     ),
     get(
         "/workspaces/<workspace>",
@@ -148,6 +154,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchWorkspace,
         "workspace.patch",
         answers=One[WorkspaceRecord],
+        fails=(409,),
     ),
     delete(
         "/workspaces/<workspace>",
@@ -155,6 +162,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         workspaces.delete,
         "workspace.delete",
         answers=workspaces.DeletedWorkspace,
+        fails=(409,),
     ),
     list_(
         "/workspaces/<workspace>/members",
@@ -207,6 +215,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchAnyOrganization,
         "organization.patch",
         answers=One[OrganizationRecord],
+        fails=(409,),
     ),
     delete(
         "/organizations/<organization>",
@@ -214,6 +223,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         organizations.delete,
         "organization.delete",
         answers=organizations.DeletedOrganization,
+        fails=(409,),
     ),
     get(
         "/organizations/<organization>/settings",

@@ -1,8 +1,9 @@
 """What a route says of itself: where it is, who may call it, what it takes, and the name of its audit line.
 
 `path` is relative to the base path, its parameters in `<angle brackets>`. `query` are the only query parameters it
-takes. `action` names the audit line of what changes something. `answers` is the type of a success's whole body, and
-`status` its status.
+takes. `action` names the audit line of what changes something. `answers` is the type of a success's whole body,
+`status` its status, and `also` another one where a POST found what it would have made. `fails` are statuses of errors
+beside those that every route of its kind has (`gwd.api.openapi.management`).
 """
 
 from typing import Any
@@ -26,6 +27,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     action: str | None = None
     answers: Any
     status: int = 200
+    also: int | None = None
+    fails: tuple[int, ...] = ()
     reads: bool = False
 
 
@@ -41,6 +44,8 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     action: str | None = None
     answers: Any
     status: int = 200
+    also: int | None = None
+    fails: tuple[int, ...] = ()
 
 
 class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,21 +60,43 @@ class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
     access: Access = PUBLIC
     answers: Any
     status: int = 200
+    also: int | None = None
+    fails: tuple[int, ...] = ()
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a POST that needs none."""
 
 
-def get(path: str, access: Access, handler: Handler, *query: Query, answers: Any) -> Route:
+def get(
+    path: str,
+    access: Access,
+    handler: Handler,
+    *query: Query,
+    answers: Any,
+    fails: tuple[int, ...] = (),
+) -> Route:
     return Route(
-        method="GET", path=path, access=access, handler=handler, query=query, answers=answers
+        method="GET",
+        path=path,
+        access=access,
+        handler=handler,
+        query=query,
+        answers=answers,
+        fails=fails,
     )
 
 
-def list_(path: str, access: Access, handler: Handler, *query: Query, answers: Any) -> Route:
+def list_(
+    path: str,
+    access: Access,
+    handler: Handler,
+    *query: Query,
+    answers: Any,
+    fails: tuple[int, ...] = (),
+) -> Route:
     """A GET of many, in pages."""
-    return get(path, access, handler, *PAGING, *query, answers=answers)
+    return get(path, access, handler, *PAGING, *query, answers=answers, fails=fails)
 
 
 def walk(
@@ -79,9 +106,12 @@ def walk(
     *query: Query,
     page: int = DEFAULT_LIMIT,
     answers: Any,
+    fails: tuple[int, ...] = (),
 ) -> Route:
     """A GET of many that grow at their head: in pages, or on from a place that an answer named."""
-    return get(path, access, handler, limit(page), OFFSET, *PLACES, *query, answers=answers)
+    return get(
+        path, access, handler, limit(page), OFFSET, *PLACES, *query, answers=answers, fails=fails
+    )
 
 
 def post(
@@ -93,6 +123,8 @@ def post(
     *,
     answers: Any,
     status: int = 200,
+    also: int | None = None,
+    fails: tuple[int, ...] = (),
 ) -> Route:
     return Route(
         method="POST",
@@ -102,11 +134,21 @@ def post(
         shape=shape,
         action=action,
         answers=answers,
+        fails=fails,
         status=status,
+        also=also,
     )
 
 
-def ask(path: str, access: Access, handler: Handler, shape: type, *, answers: Any) -> Route:
+def ask(
+    path: str,
+    access: Access,
+    handler: Handler,
+    shape: type,
+    *,
+    answers: Any,
+    fails: tuple[int, ...] = (),
+) -> Route:
     """A POST that changes nothing."""
     return Route(
         method="POST",
@@ -116,6 +158,7 @@ def ask(path: str, access: Access, handler: Handler, shape: type, *, answers: An
         shape=shape,
         reads=True,
         answers=answers,
+        fails=fails,
     )
 
 
@@ -127,6 +170,7 @@ def put(
     action: str,
     *,
     answers: Any,
+    fails: tuple[int, ...] = (),
 ) -> Route:
     return Route(
         method="PUT",
@@ -136,6 +180,7 @@ def put(
         shape=shape,
         action=action,
         answers=answers,
+        fails=fails,
     )
 
 
@@ -147,6 +192,7 @@ def patch(
     action: str,
     *,
     answers: Any,
+    fails: tuple[int, ...] = (),
 ) -> Route:
     return Route(
         method="PATCH",
@@ -156,11 +202,18 @@ def patch(
         shape=shape,
         action=action,
         answers=answers,
+        fails=fails,
     )
 
 
 def delete(
-    path: str, access: Access, handler: Handler, action: str, *query: Query, answers: Any
+    path: str,
+    access: Access,
+    handler: Handler,
+    action: str,
+    *query: Query,
+    answers: Any,
+    fails: tuple[int, ...] = (),
 ) -> Route:
     return Route(
         method="DELETE",
@@ -170,4 +223,5 @@ def delete(
         action=action,
         query=query,
         answers=answers,
+        fails=fails,
     )

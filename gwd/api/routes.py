@@ -72,6 +72,7 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         answers=One[provider_probe.ProbeRecord],
         shape=Nothing,
         action="provider.test",
+        fails=(409, 502),
     ),
 )
 
@@ -84,5 +85,6 @@ OPEN_ROUTES: Final[tuple[OpenRoute, ...]] = (
         action="invitation.accept",
         answers=invitations.JoinedOrganization,
         status=201,
+        fails=(404, 409),
     ),
 )

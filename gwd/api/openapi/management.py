@@ -18,6 +18,7 @@ from gwd.orgs import rights
 Json = dict[str, Any]
 AnyRoute = Route | LiveRoute | OpenRoute
 SECURITY: Final[list[Json]] = [{"bearer": []}, {"x_api_key": []}]
+FOUND: Final = "It was there already; nothing was made or booked."
 _PARAMETER: Final = re.compile(r"<([a-z]+)(?::[a-z]+)?>")
 _REQUEST_ID: Final[Json] = {
     "x-request-id": {
@@ -79,6 +80,7 @@ def _operation(route: AnyRoute, name: str, references: References) -> Json:
     }
     operation["responses"] = {
         str(route.status): success,
+        **({} if route.also is None else {str(route.also): {**success, "description": FOUND}}),
         **statuses.responses(error_statuses(route)),
     }
     operation["security"] = [] if route.access.is_public else SECURITY
@@ -90,7 +92,7 @@ def _operation(route: AnyRoute, name: str, references: References) -> Json:
 
 def error_statuses(route: AnyRoute) -> set[int]:
     """The statuses of the errors that a route can answer."""
-    found = set(EVERY_REQUEST)
+    found = {*EVERY_REQUEST, *route.fails}
     if isinstance(route, OpenRoute):
         found.add(429)
     elif not route.access.is_public:

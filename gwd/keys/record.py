@@ -87,7 +87,9 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     in_flight_cap: Annotated[
         int | None,
-        Meta(description="How many requests may run at the same time; null for any number."),
+        Meta(
+            description="How many requests may run at the same time; null for the node's default."
+        ),
     ]
     usage: Annotated[Usd, Meta(description="USD charged so far, rotations included.")]
     usage_daily: Annotated[Usd, Meta(description="USD charged on this day, UTC.")]

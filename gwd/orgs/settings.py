@@ -73,8 +73,8 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
     default_provider_sort: Annotated[
         Sort | None,
         Meta(
-            description="By what requests prefer providers unless they say so themselves; null for the weights of"
-            " the catalog."
+            description="By what requests prefer providers unless they say so themselves; null for a balance of weight"
+            " and price."
         ),
     ]
     routing_strategy: Annotated[
@@ -92,7 +92,10 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(description="From which threshold on alerts go by mail too, in percent.")
     ]
     is_filtered_model_catalog_enabled: Annotated[
-        bool, Meta(description="Whether its keys see only models that they may use.")
+        bool,
+        Meta(
+            description="Whether the list of models shows its inference keys only what they may use."
+        ),
     ]
     deprecation_alerts: Annotated[
         Literal["all", "used"],

@@ -9,6 +9,7 @@ from msgspec import Meta
 from gwd.core.caller import KeyKind, Role
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
+from gwd.core.inputs import MomentInput, NameInput, PercentInput, TextInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.core.patches import FIXED, patch_of
 from gwd.core.periods import Reset
@@ -19,14 +20,18 @@ DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
 MAX_THRESHOLDS: Final = 10
 MAX_IN_FLIGHT_CAP: Final = 10_000
 
-ModelList = Annotated[list[str], Meta(max_length=1_000)]
-ThresholdList = Annotated[list[int], Meta(max_length=100)]
+ModelList = Annotated[list[str], Meta(max_length=checks.LIST_LENGTH)]
+ThresholdList = Annotated[list[PercentInput], Meta(max_length=MAX_THRESHOLDS)]
+InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT_CAP)]
+PerMinute = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
 class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of POST /keys."""
 
-    name: Annotated[str, Meta(description="What people call the key; at most 100 characters.")]
+    name: Annotated[
+        NameInput, Meta(description="What people call the key; at most 100 characters.")
+    ]
     type: Annotated[
         KeyKind,
         FIXED,
@@ -53,10 +58,9 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ),
     ] = None
     limit: Annotated[
-        Decimal | None,
+        UsdInput | None,
         Meta(
-            description="What the key and its rotations may spend, USD, at most nine decimals; null for no limit.",
-            extra_json_schema={"x-kind": "usd"},
+            description="What the key and its rotations may spend, USD, at most nine decimals; null for no limit."
         ),
     ] = None
     limit_reset: Annotated[
@@ -77,14 +81,13 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ),
     ] = False
     in_flight_cap: Annotated[
-        int | None,
+        InFlight | None,
         Meta(
-            description=f"How many requests may run at the same time, 1 to {MAX_IN_FLIGHT_CAP}; null for the node's"
-            " default."
+            description="How many requests may run at the same time; null for the node's default."
         ),
     ] = None
     rate_limit_per_minute: Annotated[
-        int | None,
+        PerMinute | None,
         Meta(
             description="How many requests may be made in any 60 seconds, at most the node's ceiling; null for the"
             " default of the organization."
@@ -97,19 +100,15 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     alert_thresholds: Annotated[
         ThresholdList | None,
         Meta(
-            description=f"At which percentages of `limit` an alert is raised, at most {MAX_THRESHOLDS} from 1 to 100;"
-            " null for 50, 80, 90 and 100."
+            description="At which percentages of `limit` an alert is raised; null for 50, 80, 90 and 100."
         ),
     ] = None
     expires_at: Annotated[
-        str | None,
-        Meta(
-            description="From when on the key is refused, with an offset; null for never.",
-            extra_json_schema={"format": "date-time", "x-kind": "moment"},
-        ),
+        MomentInput | None,
+        Meta(description="From when on the key is refused, with an offset; null for never."),
     ] = None
     external_user: Annotated[
-        str | None,
+        TextInput | None,
         Meta(description="Your own name for the person or system behind the key; null for none."),
     ] = None
     if_absent: Annotated[

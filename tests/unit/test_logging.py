@@ -25,5 +25,5 @@ def test_no_library_speaks_below_a_warning_at_any_level() -> None:
         cwd=Path(__file__).parents[2],
     )
     assert "canary" not in done.stderr
-    assert done.stderr.count(" warns") == 7
+    assert done.stderr.count(" warns") == 6
     assert "gwd tells" in done.stderr

@@ -48,7 +48,7 @@ def undescribed(answers: Any) -> list[str]:
     """Every field in an answer of which no sentence says what it is; `data` is what its envelope is named for."""
     return [
         f"{struct.cls.__name__}.{field.name}"
-        for struct in _structs(inspect.type_info(answers), set())
+        for struct in structs_in(answers)
         for field in struct.fields
         if field.name != "data" and not _sentence(field.type)
     ]

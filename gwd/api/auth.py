@@ -1,8 +1,8 @@
 """Authentication: from two headers to a key's row, with a cache that every management write empties.
 
-The cache is keyed by the SHA-256 of the whole key (cheaper than the stored, keyed digest) and holds rows as they were
-read; expiry is judged against the clock each time, and the admission transaction reads the row again. Addresses that
-keep failing are slowed down; valid keys never are.
+The cache is keyed by the SHA-256 of the two headers as they are sent (cheaper than the stored, keyed digest, and than
+finding the key in them) and holds rows as they were read; expiry is judged against the clock each time, and the
+admission transaction reads the row again. Addresses that keep failing are slowed down; valid keys never are.
 """
 
 from collections import OrderedDict
@@ -45,9 +45,11 @@ class Authenticator:
         Raises Unauthenticated, and RateLimited for an address with too many failures in a minute.
         """
         try:
-            key = secret.pick(headers.get("authorization"), headers.get("x-api-key"))
-            name = sha256(key.encode()).digest()
-            row = self._rows.get(name) or await self._look_up(name, key)
+            authorization, x_api_key = headers.get("authorization"), headers.get("x-api-key")
+            name = sha256(f"{authorization}\n{x_api_key}".encode()).digest()
+            row = self._rows.get(name)
+            if row is None:
+                row = await self._look_up(name, secret.pick(authorization, x_api_key))
         except Unauthenticated as error:
             self.count_failure(address, error)
             raise

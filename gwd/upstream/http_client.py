@@ -12,6 +12,7 @@ import asyncio
 import socket
 import ssl
 from collections import deque
+from functools import lru_cache
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -318,6 +319,12 @@ class _Connection(asyncio.Protocol):
             self._reply.complete(self._parser.should_keep_alive())
 
 
+@lru_cache(maxsize=1024)
+def _name_of(header: bytes) -> str:
+    """Vendors send the same names in every answer."""
+    return header.decode("latin-1").lower()
+
+
 class _Reply:
     """One answer, filled by its connection and read by dispatch. Header names are lower case.
 
@@ -404,7 +411,7 @@ class _Reply:
         if self._head_size > MAX_HEAD_BYTES:
             self.fail("the vendor's headers are too large")
         elif not self.status:  # what comes behind the body is a trailer
-            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
+            self.headers[_name_of(name)] = value.decode("latin-1").strip()
 
     def has_head(self, status: int) -> None:
         if status in _INTERIM:

@@ -29,6 +29,10 @@ class ToolNames:
     def __init__(self, names: Iterable[str], *, rule: NameRule = PLAIN_NAMES) -> None:
         wanted = list(dict.fromkeys(names))
         self._rule = rule
+        self._upstream: dict[str, str] = {}
+        self._client: dict[str, str] = {}
+        if not wanted:
+            return
         self._upstream = {name: name for name in wanted if self._fits(name)}
         taken = set(self._upstream.values())
         for name in wanted:

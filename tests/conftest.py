@@ -1,6 +1,7 @@
 """What holds for every test: folders are made once, a test that measures time runs alone, shared fixtures."""
 
 import fcntl
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts the tests in the background has them ignore ^C, and so would every child they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """As the daemon does: what is there now stays, and the collector need not look at it with every test."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,11 +2,13 @@
 
 import ast
 import functools
+import inspect
 import os
 from pathlib import Path
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
+import sanic.mixins.routes
 import sanic_routing.route
 import sanic_routing.router
 import sanic_routing.utils
@@ -29,3 +31,15 @@ def be_quick() -> None:
     router.compile = functools.cache(compile)
     parts = functools.cache(sanic_routing.utils.path_to_parts)
     router.path_to_parts = sanic_routing.route.path_to_parts = parts
+    sanic.mixins.routes.signature = _signature
+
+
+_signatures: dict[CodeType, inspect.Signature] = {}
+
+
+def _signature(handler: Any) -> inspect.Signature:
+    """Handlers of one factory have one signature."""
+    code = handler.__code__
+    if code not in _signatures:
+        _signatures[code] = inspect.signature(handler)
+    return _signatures[code]

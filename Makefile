@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format kill cases odd lag bench export docs picture
+.PHONY: test lint format kill cases odd schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -14,6 +14,11 @@ kill:
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:
 	ODD_ANSWERS=$(or $(COUNT),10000) ODD_SEED=$(or $(SEED),0) $(PYTHON) -m pytest tests/faults/test_odd_answers.py
+
+# Every route of the written API with made-up requests; the ordinary run sends three to each. SEED repeats a run.
+schemathesis:
+	SCHEMA_EXAMPLES=$(or $(COUNT),200) SCHEMA_SEED=$(or $(SEED),0) $(PYTHON) -m pytest -n 0 -s -o timeout=3600 \
+	  tests/api/test_schemathesis.py
 
 # The worst input of each kind beside a paced stream, with what each row took.
 lag:
@@ -40,7 +45,7 @@ format:
 bench:
 	$(PYTHON) tests/bench/peers.py --quick
 
-# The pages of docs/ that are made from the code: settings, errors, metrics, commands, man pages.
+# The pages of docs/ that are made from the code: the API, settings, errors, metrics, commands, man pages.
 docs:
 	$(PYTHON) -m tools.pages
 

@@ -17,7 +17,10 @@ FILTERS = (
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    """Newest first; `action` may end in `.*`, `actor` is a key or a member."""
+    """Who changed what, newest first.
+
+    `action` may end in `.*`, `actor` is a key or a member.
+    """
     asked = call.walk()
     wanted = AuditFilter(
         **{each.name: call.query.get(each.name) for each in FILTERS},

@@ -64,6 +64,7 @@ class OwnKeyRecord(KeyRecord, frozen=True, kw_only=True):
 
 
 def show(connection: Connection, call: Call) -> Answer:
+    """The key that asks, and what it may do and spend."""
     caller: Caller = call.caller
     key = service.own(connection, caller.organization_id, caller.key_id)
     record = key_record(connection, call, key)

@@ -28,6 +28,7 @@ FILTERS: Final = (
 
 
 def create(connection: Connection, call: Call) -> Answer:
+    """Make a budget."""
     body: NewBudget = call.body
     where = _scope(connection, call, body)
     budget = budgets.create(connection, call.organization_id, body, where, now_us=call.now_us)
@@ -35,6 +36,7 @@ def create(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
+    """The budgets of the organization."""
     limit, offset = call.page()
     wanted = BudgetFilter(**{each.name: call.query.get(each.name) for each in FILTERS})
     found, total = budgets.list_budgets(
@@ -45,11 +47,13 @@ def list_(connection: Connection, call: Call) -> Answer:
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """One budget, with what is spent of it."""
     budget = budgets.get(connection, call.organization_id, call.path["budget"])
     return one(budgets.record(budgets.status_of(connection, budget, now_us=call.now_us)))
 
 
 def patch(connection: Connection, call: Call) -> Answer:
+    """Change a budget."""
     body: PatchBudget = call.body
     known = budgets.get(connection, call.organization_id, call.path["budget"])
     _require_reach(connection, call.caller, known.scope, known.scope_id)
@@ -58,6 +62,7 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
+    """Delete a budget."""
     known = budgets.get(connection, call.organization_id, call.path["budget"])
     _require_reach(connection, call.caller, known.scope, known.scope_id)
     budgets.delete(connection, call.organization_id, known.id)
@@ -76,6 +81,7 @@ def list_of_workspace(connection: Connection, call: Call) -> Answer:
 
 
 def get_of_workspace(connection: Connection, call: Call) -> Answer:
+    """The hard budget of a workspace for one interval."""
     workspace = _workspace(connection, call)
     budget = budgets.get_of_workspace(
         connection, call.organization_id, workspace.id, _interval(call)
@@ -85,7 +91,10 @@ def get_of_workspace(connection: Connection, call: Call) -> Answer:
 
 
 def put_of_workspace(connection: Connection, call: Call) -> Answer:
-    """Create or change; a new one counts own provider keys as the workspace says, unless the body does."""
+    """Make or change the hard budget of a workspace for one interval.
+
+    Create or change; a new one counts own provider keys as the workspace says, unless the body does.
+    """
     body: PutBudget = call.body
     workspace, interval = _workspace(connection, call), _interval(call)
     workspaces.require_within(call.caller, workspace.id)
@@ -105,7 +114,10 @@ def put_of_workspace(connection: Connection, call: Call) -> Answer:
 
 
 def delete_of_workspace(connection: Connection, call: Call) -> Answer:
-    """Deleting what is not there is no error; then `id` is null."""
+    """Delete the hard budget of a workspace for one interval.
+
+    Deleting what is not there is no error; then `id` is null.
+    """
     workspace, interval = _workspace(connection, call), _interval(call)
     workspaces.require_within(call.caller, workspace.id)
     if not _has(connection, workspace, interval):

@@ -19,6 +19,7 @@ OF_PROVIDER = Query("provider", Text(), "Only vendor keys of this provider.")
 
 
 def create_provider(connection: Connection, call: Call) -> Answer:
+    """Add a provider."""
     record = providers.create(
         connection,
         call.body,
@@ -30,16 +31,19 @@ def create_provider(connection: Connection, call: Call) -> Answer:
 
 
 def list_providers(connection: Connection, call: Call) -> Answer:
+    """All providers."""
     limit, offset = call.page()
     records, total = providers.list_(connection, limit=limit, offset=offset)
     return listed([_shown(record, call) for record in records], total)
 
 
 def get_provider(connection: Connection, call: Call) -> Answer:
+    """One provider."""
     return one(_shown(providers.get(connection, call.path["slug"]), call))
 
 
 def patch_provider(connection: Connection, call: Call) -> Answer:
+    """Change a provider."""
     slug = call.path["slug"]
     record = providers.patch(
         connection,
@@ -52,6 +56,7 @@ def patch_provider(connection: Connection, call: Call) -> Answer:
 
 
 def delete_provider(connection: Connection, call: Call) -> Answer:
+    """Delete a provider that has no endpoints."""
     slug = call.path["slug"]
     providers.delete(connection, slug)
     return deleted("provider", slug)
@@ -65,32 +70,38 @@ def _shown(provider: ProviderRecord, call: Call) -> ProviderRecord:
 
 
 def create_model(connection: Connection, call: Call) -> Answer:
+    """Add a model."""
     record = models.create(connection, call.body, now_us=call.now_us)
     return one(record, status=201, subject=("model", record.id))
 
 
 def list_models(connection: Connection, call: Call) -> Answer:
+    """All models, with their prices."""
     limit, offset = call.page()
     return listed(*models.list_(connection, limit=limit, offset=offset, now_us=call.now_us))
 
 
 def get_model(connection: Connection, call: Call) -> Answer:
+    """One model."""
     return one(models.get(connection, call.path["model"], now_us=call.now_us))
 
 
 def patch_model(connection: Connection, call: Call) -> Answer:
+    """Change a model, or give it new prices."""
     model_id = call.path["model"]
     record = models.patch(connection, model_id, call.body, now_us=call.now_us)
     return one(record, subject=("model", model_id))
 
 
 def delete_model(connection: Connection, call: Call) -> Answer:
+    """Delete a model that has no endpoints."""
     model_id = call.path["model"]
     models.delete(connection, model_id, now_us=call.now_us)
     return deleted("model", model_id)
 
 
 def create_endpoint(connection: Connection, call: Call) -> Answer:
+    """Add an endpoint."""
     record = endpoints.create(
         connection,
         call.body,
@@ -101,6 +112,7 @@ def create_endpoint(connection: Connection, call: Call) -> Answer:
 
 
 def list_endpoints(connection: Connection, call: Call) -> Answer:
+    """All endpoints: which provider serves which model."""
     limit, offset = call.page()
     return listed(
         *endpoints.list_(
@@ -115,10 +127,12 @@ def list_endpoints(connection: Connection, call: Call) -> Answer:
 
 
 def get_endpoint(connection: Connection, call: Call) -> Answer:
+    """One endpoint."""
     return one(endpoints.get(connection, call.path["endpoint"], now_us=call.now_us))
 
 
 def patch_endpoint(connection: Connection, call: Call) -> Answer:
+    """Change an endpoint, or give it prices of its own."""
     endpoint_id = call.path["endpoint"]
     record = endpoints.patch(
         connection,
@@ -131,23 +145,27 @@ def patch_endpoint(connection: Connection, call: Call) -> Answer:
 
 
 def drain_endpoint(connection: Connection, call: Call) -> Answer:
+    """Let an endpoint finish what it does, and send it nothing more."""
     endpoint_id = call.path["endpoint"]
     record = endpoints.drain(connection, endpoint_id, now_us=call.now_us)
     return one(record, subject=("endpoint", endpoint_id))
 
 
 def delete_endpoint(connection: Connection, call: Call) -> Answer:
+    """Delete an endpoint."""
     endpoint_id = call.path["endpoint"]
     endpoints.delete(connection, endpoint_id)
     return deleted("endpoint", endpoint_id)
 
 
 def create_credential(connection: Connection, call: Call) -> Answer:
+    """Add a vendor key."""
     record = credentials.create(connection, call.node.vault, call.body, now_us=call.now_us)
     return one(_with_problem(call, record), status=201, subject=("credential", record.id))
 
 
 def list_credentials(connection: Connection, call: Call) -> Answer:
+    """All vendor keys; their secrets are never shown."""
     limit, offset = call.page()
     records, total = credentials.list_(
         connection, limit=limit, offset=offset, provider=call.query.get("provider")
@@ -156,6 +174,7 @@ def list_credentials(connection: Connection, call: Call) -> Answer:
 
 
 def get_credential(connection: Connection, call: Call) -> Answer:
+    """One vendor key."""
     return one(_with_problem(call, credentials.get(connection, call.path["credential"])))
 
 
@@ -166,6 +185,7 @@ def _with_problem(call: Call, record: CredentialRecord) -> CredentialRecord:
 
 
 def patch_credential(connection: Connection, call: Call) -> Answer:
+    """Change a vendor key."""
     credential_id = call.path["credential"]
     record = credentials.patch(
         connection, call.node.vault, credential_id, call.body, now_us=call.now_us
@@ -174,6 +194,7 @@ def patch_credential(connection: Connection, call: Call) -> Answer:
 
 
 def delete_credential(connection: Connection, call: Call) -> Answer:
+    """Delete a vendor key."""
     credential_id = call.path["credential"]
     credentials.delete(connection, credential_id)
     return deleted("credential", credential_id)

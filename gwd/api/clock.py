@@ -72,11 +72,15 @@ class ClockRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def show(call: Call) -> Answer:
+    """What is thought of the machine's clock."""
     return one(await record(call.node))
 
 
 async def accept(call: Call) -> Answer:
-    """The operator says that the machine's clock is right: everything goes by it from now on."""
+    """Say that the machine's clock is right.
+
+    Everything goes by it from now on.
+    """
     body: AcceptClock = call.body
     if not body.accept:
         raise InvalidValue("accept must be true; to see the clock use GET", param="accept")

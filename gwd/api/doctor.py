@@ -59,7 +59,10 @@ class DoctorRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def look(call: Call) -> Answer:
-    """All checks; `ok` is false when one failed."""
+    """Check the node for what commonly goes wrong.
+
+    Every check is told; `ok` is false when one failed.
+    """
     node = call.node
     people = await node.store.read(_people)
     endpoints = await endpoint_records(node, call.now_us)

@@ -17,7 +17,10 @@ FILTERS: Final = (
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    """Newest first."""
+    """Alerts that were raised, newest first.
+
+    Newest first.
+    """
     asked = call.walk()
     events, total = alerts.list_events(
         connection,

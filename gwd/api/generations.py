@@ -35,7 +35,10 @@ FILTERS: Final = (
 
 
 def get(connection: Connection, call: Call) -> Answer:
-    """By the id of any dialect: gen-, msg_ and resp_ ids share their suffix."""
+    """What became of one request.
+
+    By the id of any dialect: gen-, msg_ and resp_ ids share their suffix.
+    """
     text = call.query.get("id")
     if not text:
         raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
@@ -51,7 +54,10 @@ def get(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
-    """The last that ended first; `from` and `to` are the times between which they ended, as in the ledger."""
+    """What became of requests, those that ended last first.
+
+    `from` and `to` are the times between which they ended, as in the ledger.
+    """
     asked = call.walk()
     filters: dict[str, Any] = {
         each.name: call.query[each.name] for each in (*FILTERS, *BETWEEN) if each.name in call.query

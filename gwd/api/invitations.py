@@ -52,7 +52,10 @@ class JoinedOrganization(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create(connection: Connection, call: Call) -> Answer:
-    """`accept_url` holds the token and is shown here, once."""
+    """Invite a person.
+
+    `accept_url` holds the token and is shown here, once.
+    """
     body: CreateInvitation = call.body
     sent = invitations.create(
         connection,
@@ -77,6 +80,7 @@ def create(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
+    """The invitations of the organization, newest first."""
     asked = call.walk()
     found, total = invitations.list_invitations(
         connection,
@@ -96,12 +100,16 @@ def list_(connection: Connection, call: Call) -> Answer:
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """One invitation."""
     found = invitations.get(connection, call.organization_id, call.path["invitation"])
     return one(invitations.record(found, now_us=call.now_us))
 
 
 def revoke(connection: Connection, call: Call) -> Answer:
-    """The invitation stays on record, as revoked."""
+    """Revoke an invitation.
+
+    The invitation stays on record, as revoked.
+    """
     invitation_id = call.path["invitation"]
     ended = invitations.revoke(connection, invitation_id, change=call.change)
     body = Deleted(id=invitation_id)
@@ -109,7 +117,9 @@ def revoke(connection: Connection, call: Call) -> Answer:
 
 
 def accept(connection: Connection, call: OpenCall) -> Answer:
-    """Join by token. The new member's management key is shown here, once.
+    """Join an organization by the token of an invitation.
+
+    Join by token. The new member's management key is shown here, once.
 
     The token works once, so repeating this request is a 404: there is nothing to show again.
     """

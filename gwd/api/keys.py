@@ -80,7 +80,9 @@ class DeletedKey(Deleted, frozen=True, kw_only=True):
 
 
 def create(connection: Connection, call: Call) -> Answer:
-    """The plaintext is shown here, once; a replay of this request has `key: null`.
+    """Make a key.
+
+    The plaintext is shown here, once; a replay of this request has `key: null`.
 
     So has the answer of a key that `if_absent` found, with status 200 and `existed`.
     """
@@ -119,7 +121,10 @@ def create(connection: Connection, call: Call) -> Answer:
 
 
 def rotate(connection: Connection, call: Call) -> Answer:
-    """A successor with its plaintext, once; `previous` is the old key and when it ends."""
+    """Replace a key by a successor with the same limits.
+
+    A successor with its plaintext, once; `previous` is the old key and when it ends.
+    """
     body: RotateKey = call.body
     both = rotation.rotate(
         connection,
@@ -145,6 +150,7 @@ def rotate(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
+    """The organization's keys, newest first."""
     asked = call.walk()
     found, total = service.list_keys(
         connection,
@@ -168,11 +174,13 @@ def list_(connection: Connection, call: Call) -> Answer:
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """One key."""
     key = service.get(connection, call.organization_id, call.path["key"], actor=call.caller)
     return one(key_record(connection, call, key))
 
 
 def patch(connection: Connection, call: Call) -> Answer:
+    """Change a key."""
     body: msgspec.Struct = call.body
     known = service.get(connection, call.organization_id, call.path["key"], actor=call.caller)
     before = admission.state(connection, known.id)
@@ -193,7 +201,10 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    """Names the keys of its rotation that live on."""
+    """Delete a key: it is refused from now on.
+
+    Names the keys of its rotation that live on.
+    """
     gone = endings.delete(
         connection, call.organization_id, call.path["key"], actor=call.caller, now_us=call.now_us
     )

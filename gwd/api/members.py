@@ -45,6 +45,7 @@ class DepartedMember(Deleted, frozen=True, kw_only=True):
 
 
 def list_(connection: Connection, call: Call) -> Answer:
+    """The members of the organization."""
     limit, offset = call.page()
     found, total = members.list_members(
         connection, call.organization_id, limit=limit, offset=offset
@@ -53,11 +54,15 @@ def list_(connection: Connection, call: Call) -> Answer:
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """One member."""
     return one(members.record(members.get(connection, call.organization_id, call.path["user"])))
 
 
 def patch(connection: Connection, call: Call) -> Answer:
-    """Another role; keys and open invitations above it follow at once."""
+    """Give a member another role.
+
+    Another role; keys and open invitations above it follow at once.
+    """
     body: PatchMember = call.body
     changed = people.patch(connection, call.path["user"], body, change=call.change)
     return one(
@@ -68,7 +73,9 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    """The person leaves and their keys stop at once; with `keep_keys` their inference keys live on.
+    """Remove a member from the organization.
+
+    The person leaves and their keys stop at once; with `keep_keys` their inference keys live on.
 
     The answer names them, and the keys of others that the person made and may know.
     """

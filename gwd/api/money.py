@@ -131,6 +131,7 @@ class Booked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def balance(connection: Connection, call: Call) -> Answer:
+    """The organization's credit."""
     return one(
         ledger.balance_record(
             ledger.balance(connection, call.organization_id, now_us=call.now_us, due_us=call.due_us)
@@ -139,6 +140,7 @@ def balance(connection: Connection, call: Call) -> Answer:
 
 
 def list_entries(connection: Connection, call: Call) -> Answer:
+    """What moved the organization's credit, newest first."""
     asked = call.walk()
     entries, total = ledger.list_entries(
         connection,
@@ -159,6 +161,7 @@ def list_entries(connection: Connection, call: Call) -> Answer:
 
 
 def grant(connection: Connection, call: Call) -> Answer:
+    """Give credit of any kind."""
     body: GrantInput = call.body
     credit = NewCredit(
         kind=body.kind,
@@ -173,6 +176,7 @@ def grant(connection: Connection, call: Call) -> Answer:
 
 
 def purchase(connection: Connection, call: Call) -> Answer:
+    """Book a payment as credit."""
     body: PurchaseInput = call.body
     require_self_service(call)
     credit = NewCredit(
@@ -187,6 +191,7 @@ def purchase(connection: Connection, call: Call) -> Answer:
 
 
 def refund(connection: Connection, call: Call) -> Answer:
+    """Book that purchased credit was paid back."""
     body: RefundInput = call.body
     require_self_service(call)
     organization_id = _organization(call, body.organization_id)
@@ -207,7 +212,10 @@ def refund(connection: Connection, call: Call) -> Answer:
 
 
 def adjust(connection: Connection, call: Call) -> Answer:
-    """Give or take credit with a reason; what is taken has to be free, neither spent nor reserved."""
+    """Put a wrong booking right by one more.
+
+    It gives or takes credit with a reason; what is taken has to be free, neither spent nor reserved.
+    """
     body: AdjustmentInput = call.body
     organization_id = _organization(call, body.organization_id)
     reference = _reference(body.reference)
@@ -242,7 +250,10 @@ def adjust(connection: Connection, call: Call) -> Answer:
 
 
 def verify(connection: Connection, call: Call) -> Answer:
-    """Recompute the books of the organization (the operator may name another, or ask for all)."""
+    """Recompute the books.
+
+    Those of the organization; the operator may name another, or ask for all.
+    """
     body: VerifyInput = call.body
     organization_id = _books(call, body.organization_id, everything=body.all)
     try:
@@ -253,7 +264,10 @@ def verify(connection: Connection, call: Call) -> Answer:
 
 
 def head(connection: Connection, call: Call) -> Answer:
-    """Where the books end now, signed; to be kept elsewhere and given to `verify` later."""
+    """Where the books end now, signed.
+
+    To be kept elsewhere and given to POST /ledger/verify later.
+    """
     everything = call.query["all"]
     organization_id = _books(call, call.query.get("organization_id"), everything=everything)
     return one(proof.take(connection, call.node.vault, organization_id, now_us=call.now_us))

@@ -34,7 +34,10 @@ class _Glance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def status(call: Call) -> Answer:
-    """Traffic and endpoints are the whole node's; money is the caller's organization's."""
+    """How the node is doing.
+
+    Traffic and endpoints are the whole node's; money is the caller's organization's.
+    """
     node = call.node
     glance = await node.store.read(_glance, call)
     traffic = glance.traffic
@@ -71,7 +74,10 @@ async def status(call: Call) -> Answer:
 
 
 async def reload(call: Call) -> Answer:
-    """What SIGHUP does: look again at the catalog, at vendor keys and the files they are in, at the certificate."""
+    """Look again at the catalog, at vendor keys and at what they are read from.
+
+    What SIGHUP does; the certificate is read again, too.
+    """
     state = call.node.state
     await state.reload()
     certificate_problem = call.node.status.take_certificate()

@@ -50,29 +50,35 @@ class DeletedOrganization(Deleted, frozen=True, kw_only=True):
 
 
 def own(connection: Connection, call: Call) -> Answer:
-    """The caller's organization."""
+    """The key's organization."""
     return one(organizations.record(organizations.get(connection, call.organization_id)))
 
 
 def patch_own(connection: Connection, call: Call) -> Answer:
+    """Change the key's organization."""
     return _patch(connection, call, call.organization_id)
 
 
 def settings(connection: Connection, call: Call) -> Answer:
+    """The settings of the key's organization."""
     return one(_settings(call, settings_room.settings(connection, call.organization_id)))
 
 
 def patch_settings(connection: Connection, call: Call) -> Answer:
+    """Change the settings of the key's organization."""
     return _patch_settings(connection, call, call.organization_id)
 
 
 def settings_of(connection: Connection, call: Call) -> Answer:
-    """The settings of any organization, for the operator."""
+    """The settings of any organization."""
     return one(_settings(call, settings_room.settings(connection, call.path["organization"])))
 
 
 def patch_settings_of(connection: Connection, call: Call) -> Answer:
-    """Change the settings of any organization, those included that only the operator sets."""
+    """Change the settings of any organization.
+
+    Those included that only the operator sets.
+    """
     return _patch_settings(connection, call, call.path["organization"])
 
 
@@ -97,7 +103,10 @@ def _patch_settings(connection: Connection, call: Call, organization_id: str) ->
 
 
 def create(connection: Connection, call: Call) -> Answer:
-    """A new organization with its account; its owner's management key is shown here, once."""
+    """Make an organization with its owner.
+
+    The answer shows its owner's management key, once.
+    """
     body: CreateOrganization = call.body
     made = use_cases.create(connection, body, change=call.change, issuing=call.node.issuing)
     organization = made.created.organization
@@ -113,12 +122,14 @@ def create(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
+    """All organizations of the node, oldest first."""
     limit, offset = call.page()
     found, total = organizations.list_organizations(connection, limit=limit, offset=offset)
     return listed([organizations.record(organization) for organization in found], total)
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """Any organization."""
     return one(organizations.record(organizations.get(connection, call.path["organization"])))
 
 
@@ -128,7 +139,10 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    """Says how many keys ended with it and what credit is left in its books, to be refunded."""
+    """Delete an organization: its keys are refused from now on, its books stay.
+
+    Says how many keys ended with it and what credit is left in its books, to be refunded.
+    """
     gone = use_cases.delete(connection, call.path["organization"], change=call.change)
     organization = gone.organization
     return Answer(

@@ -33,7 +33,9 @@ class ProbeRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def probe(call: Call) -> Answer:
-    """Calls the provider's cheapest endpoint with its first usable credential; nothing is charged.
+    """Ask a provider for a very short answer.
+
+    Calls the provider's cheapest endpoint with its first usable credential; nothing is charged.
 
     A provider that does not answer is a 502 with the vendor's reason.
     """

@@ -30,11 +30,14 @@ class PatchedTopUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """The settings of automatic top-up."""
     return one(topup.record(topup.get(connection, call.organization_id)))
 
 
 def patch(connection: Connection, call: Call) -> Answer:
-    """A new hook address gets a signing secret of its own, shown here, once.
+    """Change the settings of automatic top-up.
+
+    A new hook address gets a signing secret of its own, shown here, once.
 
     A hook that answers yes adds credit, so it is set by whoever may book purchases.
     """

@@ -91,7 +91,10 @@ class RemovedMembers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create(connection: Connection, call: Call) -> Answer:
-    """With `lead_user_id` the lead's management key comes along, shown here, once."""
+    """Make a workspace.
+
+    With `lead_user_id` the lead's management key comes along, shown here, once.
+    """
     body: CreateTeam = call.body
     made = teams.create(connection, body, change=call.change, issuing=call.node.issuing)
     workspace = made.workspace
@@ -114,6 +117,7 @@ def create(connection: Connection, call: Call) -> Answer:
 
 
 def list_(connection: Connection, call: Call) -> Answer:
+    """The workspaces of the organization."""
     limit, offset = call.page()
     found, total = workspaces.list_workspaces(
         connection, call.organization_id, limit=limit, offset=offset
@@ -122,10 +126,12 @@ def list_(connection: Connection, call: Call) -> Answer:
 
 
 def get(connection: Connection, call: Call) -> Answer:
+    """One workspace."""
     return one(record(workspaces.get(connection, call.organization_id, call.path["workspace"])))
 
 
 def patch(connection: Connection, call: Call) -> Answer:
+    """Change a workspace."""
     body: PatchWorkspace = call.body
     changed = workspaces.patch(
         connection,
@@ -139,7 +145,10 @@ def patch(connection: Connection, call: Call) -> Answer:
 
 
 def delete(connection: Connection, call: Call) -> Answer:
-    """Refused while live keys are in it; expired ones in it are named, they are refused for good."""
+    """Delete a workspace in which no key lives.
+
+    Refused while live keys are in it; expired ones in it are named, they are refused for good.
+    """
     gone = teams.delete(connection, call.path["workspace"], change=call.change)
     workspace = gone.workspace
     ended = [keys.named(key) for key in gone.ended]
@@ -156,6 +165,7 @@ def delete(connection: Connection, call: Call) -> Answer:
 
 
 def list_members(connection: Connection, call: Call) -> Answer:
+    """Who is in a workspace."""
     limit, offset = call.page()
     found, total = workspaces.list_members(
         connection, call.organization_id, call.path["workspace"], limit=limit, offset=offset
@@ -164,7 +174,10 @@ def list_members(connection: Connection, call: Call) -> Answer:
 
 
 def add_members(connection: Connection, call: Call) -> Answer:
-    """`data` are those who were added or became leads; who was in already is not counted."""
+    """Bring members of the organization into a workspace.
+
+    `data` are those who were added or became leads; who was in already is not counted.
+    """
     body: AddMembers = call.body
     workspace = workspaces.get(connection, call.organization_id, call.path["workspace"])
     added = workspaces.add_members(
@@ -185,7 +198,10 @@ def add_members(connection: Connection, call: Call) -> Answer:
 
 
 def remove_members(connection: Connection, call: Call) -> Answer:
-    """Names the keys of theirs that still work in the workspace."""
+    """Take members out of a workspace.
+
+    Names the keys of theirs that still work in the workspace.
+    """
     asked: RemoveMembers = call.body
     removed = teams.remove_members(
         connection, call.path["workspace"], asked.user_ids, change=call.change

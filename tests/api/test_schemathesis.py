@@ -1,4 +1,4 @@
-"""The written shape judged by schemathesis against a running node: what it says of answers is so, and none is a 500.
+"""The written shape judged by schemathesis on a running node: what it says of answers is so, and none is a 500.
 
 SCHEMA_EXAMPLES asks for more of each operation than the ordinary run does, SCHEMA_SEED repeats one.
 """

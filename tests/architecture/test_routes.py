@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from gwd.api.access import INFERENCE, PUBLIC, Access
-from gwd.api.app import BASE_PATHS
+from gwd.api.failures import BASE_PATHS
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.wiring import DIALECTS, RunningNode

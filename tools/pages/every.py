@@ -1,11 +1,12 @@
 """Every generated page: a new one is one line here."""
 
-from tools.pages import commands_page, errors, manual, metrics, settings
+from tools.pages import api, commands_page, errors, manual, metrics, settings
 
 
 def pages() -> dict[str, str]:
     """Path of each page, from the root of the project, and its text."""
     return {
+        "docs/api.md": api.page(),
         "docs/settings.md": settings.page(),
         "docs/errors.md": errors.page(),
         "docs/metrics.md": metrics.page(),

@@ -79,6 +79,9 @@ class _Chat(msgspec.Struct, frozen=True, kw_only=True):
     system_fingerprint: Annotated[
         Any, Meta(description="The vendor's word for its setup; null where it says none.")
     ] = None
+    service_tier: Annotated[
+        Any, Meta(description="The tier that served, where the vendor says it.")
+    ] = UNSET
     gateway_metadata: ShownReceipt = UNSET
 
 

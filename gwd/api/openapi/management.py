@@ -60,7 +60,7 @@ def _operation(route: AnyRoute, name: str, references: References) -> Json:
     operation: Json = {
         "operationId": name,
         "tags": [tag_of(route.path)],
-        "summary": " ".join(summary.split()) or name.replace("_", " "),
+        "summary": " ".join(summary.split()),
         "description": "\n\n".join(
             part for part in (" ".join(more.split()), who_may(route.access)) if part
         ),

@@ -53,6 +53,8 @@ def test_operations_have_names_of_their_own_and_no_schema_an_odd_one(written: Js
     known = {tag["name"] for tag in written["tags"]}
     used = {tag for operation in operations(written).values() for tag in operation["tags"]}
     assert used == known
+    silent = [n for n, operation in operations(written).items() if len(operation["summary"]) < 8]
+    assert silent == []
 
 
 def test_every_parameter_is_described_and_typed(written: Json) -> None:

@@ -28,6 +28,7 @@ from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects import chat_completions, completions, embeddings, messages, responses
 from gwd.dialects.base import Dialect
+from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.disk import WATCH_S, DiskWatch
@@ -46,7 +47,6 @@ from gwd.pipeline.admit.refusals import RefusalCounter
 from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.inference import Line
-from gwd.pipeline.plan.health import Health
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
 from gwd.replay.items import InMemoryItems

@@ -14,9 +14,7 @@ from gwd.api.node import Node
 from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
 from gwd.dialects.messages import Messages
-from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Refused
-from gwd.pipeline.plan.resolution import not_allowed, not_found
 from gwd.pricing.estimate import estimate_prompt
 
 
@@ -35,23 +33,15 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         if isinstance(counted, Refused):
             raise rate_limited(counted)
         parsed = await parsed_body(request, node, dialect.parse_count)
-        await _check_model(parsed.models[0], node, row)
+        allowed = row.state.allowed_models
+        await node.state.model(
+            parsed.models[0],
+            caller.organization_id,
+            None if allowed is None else tuple(allowed),
+        )
         tokens = await node.line.beside.run(parsed.body_bytes, estimate_prompt, parsed)
         return HTTPResponse(dialect.count(tokens), 200, headers, JSON)
     except GatewayError as error:
         count_auth_failure(node.counters, error)
         headers |= response_headers.of_error(error)
         return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
-
-
-async def _check_model(name: str, node: Node, row: KeyRow) -> None:
-    allowed = row.state.allowed_models
-    situation = await node.state.situation(
-        row.caller.organization_id, None if allowed is None else tuple(allowed)
-    )
-    model = situation.catalog.resolve(name.partition(":")[0], situation.now_us)
-    if model is None:
-        raise not_found(name, situation.catalog)
-    refusal = not_allowed(model, situation)
-    if refusal is not None:
-        raise refusal

@@ -15,9 +15,9 @@ from msgspec import Meta
 
 from gwd.api import clock
 from gwd.api.clock import ClockRecord
-from gwd.api.endpoint_health import EndpointHealthRecord, RestRecord, endpoint_records
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
+from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
 from gwd.settings import Settings
 from gwd.store import Connection
@@ -65,7 +65,7 @@ async def look(call: Call) -> Answer:
     """
     node = call.node
     people = await node.store.read(_people)
-    endpoints = await endpoint_records(node, call.now_us)
+    endpoints = await node.state.endpoint_records(call.now_us)
     checks = [
         sqlite_version(apsw.sqlite_lib_version()),
         ledger(node.status.quarantine),

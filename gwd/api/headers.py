@@ -8,8 +8,8 @@ import msgspec
 from gwd.catalog.lifecycle import Lifecycle
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import GatewayError, MethodNotAllowed
+from gwd.core.target import Target
 from gwd.keys.rate_limit import Admitted, Refused
-from gwd.pipeline.plan.routing import Planned
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
@@ -40,7 +40,7 @@ def base(request_id: str) -> dict[str, str]:
 
 
 def inference(
-    request_id: str, generation_id: str, rate: Rate | None, served: Planned | None, *, now_us: int
+    request_id: str, generation_id: str, rate: Rate | None, served: Target | None, *, now_us: int
 ) -> dict[str, str]:
     """The spec's six headers, as far as they are known."""
     headers = {
@@ -53,8 +53,8 @@ def inference(
         headers["x-ratelimit-remaining"] = str(rate.remaining)
         headers["x-ratelimit-reset"] = str(now_us // US_PER_S + rate.reset_s)
     if served is not None:
-        headers["x-gw-provider"] = _latin(served.target.vendor)
-        headers["x-gw-model"] = served.target.model
+        headers["x-gw-provider"] = _latin(served.vendor)
+        headers["x-gw-model"] = served.model
     return headers
 
 

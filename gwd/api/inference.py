@@ -204,7 +204,7 @@ def error_response(
 async def _lifecycle(node: Node, head: Head, now_us: int) -> dict[str, str]:
     if head.served is None:
         return {}
-    model = (await node.state.catalog()).models.get(head.served.target.model)
+    model = (await node.state.catalog()).models.get(head.served.model)
     if model is None or model.life.deprecated_at_us is None:
         return {}
     return response_headers.lifecycle(model.life, node.base_url, now_us)

@@ -32,8 +32,8 @@ from gwd.core.clock import US_PER_S, iso, iso_or_none
 from gwd.core.cost import Price
 from gwd.core.errors import InvalidValue, ModelNotFound, Unauthenticated
 from gwd.core.request import EFFORTS
+from gwd.health.record import can_serve
 from gwd.keys.models import allows
-from gwd.pipeline.plan.routing import can_serve
 
 MAX_LIMIT: Final = 1_000
 RECORD_BYTES: Final = 1_500

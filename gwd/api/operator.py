@@ -7,7 +7,6 @@ import msgspec
 from gwd import __version__, ledger, spend
 from gwd.activity import service as activity
 from gwd.api import clock
-from gwd.api.endpoint_health import endpoint_records
 from gwd.api.management import Answer, Call, one
 from gwd.api.operator_record import (
     CredentialProblem,
@@ -42,7 +41,7 @@ async def status(call: Call) -> Answer:
     glance = await node.store.read(_glance, call)
     traffic = glance.traffic
     error_rate = round(traffic.errors / traffic.requests, 6) if traffic.requests else None
-    endpoints = await endpoint_records(node, call.now_us)
+    endpoints = await node.state.endpoint_records(call.now_us)
     return one(
         StatusRecord(
             version=__version__,

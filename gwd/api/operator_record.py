@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from gwd.api.clock import ClockRecord
-from gwd.api.endpoint_health import EndpointHealthRecord
 from gwd.core.fields import Count, Id, Milliseconds, Moment, Slug, Usd
+from gwd.health.record import EndpointHealthRecord
 from gwd.ledger import BalanceRecord
 
 

@@ -5,16 +5,15 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from gwd.api.endpoint_health import usable
 from gwd.api.management import Answer, Call, one
 from gwd.catalog import providers
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
+from gwd.catalog.targets import target_of
 from gwd.core.cost import Price
 from gwd.core.errors import Conflict, Fault, UpstreamFailed
 from gwd.core.fields import Id, Milliseconds, Slug
 from gwd.core.request import Embed, Generate, Message, Request, TextPart
 from gwd.core.target import Target
-from gwd.pipeline.plan.routing import credential_of, target_of
 
 LIMIT_S: Final = 30.0
 OUTPUT_TOKENS: Final = 16  # the least that every vendor takes
@@ -76,7 +75,7 @@ def _target(catalog: Catalog, call: Call) -> tuple[Target, bool]:
         )
     price, model, endpoint = min(found, key=_dearness)
     keys = call.node.state.vendor_keys.get(slug, ())
-    ready = usable(keys, call.now_us)
+    ready = [key for key in keys if key.is_usable(call.now_us)]
     if not ready:
         problem = next((key.problem for key in keys if key.problem is not None), None)
         raise Conflict(
@@ -84,7 +83,7 @@ def _target(catalog: Catalog, call: Call) -> tuple[Target, bool]:
             + (f": {problem}" if problem else "; add one with POST /catalog/credentials"),
             metadata={"reason": "no_credential", "provider": slug},
         )
-    return target_of(model, endpoint, credential_of(ready[0]), price), model.is_embedding
+    return target_of(model, endpoint, ready[0].credential, price), model.is_embedding
 
 
 def _dearness(found: tuple[Price, Model, Endpoint]) -> tuple[int, str]:

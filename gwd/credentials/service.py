@@ -12,6 +12,7 @@ from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
 from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput
+from gwd.core.target import Credential
 from gwd.credentials import references
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
@@ -90,6 +91,18 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
     allowed_user_ids: tuple[str, ...] | None
     updated_at_us: int
     in_trouble: bool = False
+
+    def is_usable(self, now_us: int) -> bool:
+        """Whether it could be opened and its prepaid credit has not ended."""
+        return self.secret is not None and (
+            self.expires_at_us is None or self.expires_at_us > now_us
+        )
+
+    @property
+    def credential(self) -> Credential:
+        """What a call carries of it; only a key that could be opened has one."""
+        assert self.secret is not None
+        return Credential(id=self.id, secret=self.secret)
 
     def __repr__(self) -> str:
         return f"VendorKey(id={self.id!r}, provider={self.provider!r})"

@@ -278,7 +278,7 @@ class Generation:
         await self._client.close(self._outcome, books, body, primary=self._targets[0])
         self._remember()
         if not in_time:
-            self._client.end(Head(served=self._outcome.trying, error=self._outcome.error))
+            self._client.end(Head(served=self._outcome.target, error=self._outcome.error))
             await closing.settle_later()
 
     async def _settle(self, closing: Closing) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from gwd.pipeline.plan.rests import Rests
+from gwd.health.rests import Rests
 from tests.faults.clients import CLIENTS, Client
 from tests.support.node import Gateway, open_gateway
 

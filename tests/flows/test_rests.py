@@ -325,7 +325,7 @@ async def test_what_rests_why_and_until_when_is_shown(
     assert (endpoint["rests"], endpoint["p50_tokens_per_second"]) == ([], None)
     assert (check["state"], available) == ("ok", 1)
 
-    with caplog.at_level(logging.INFO, logger="gwd.pipeline.plan.health"):
+    with caplog.at_level(logging.INFO, logger="gwd.health.health"):
         gateway.vendor.script.next(_error(503, "too busy"), _error(503, "too busy"), model=A)
         await gateway.chat()
         await gateway.chat()
@@ -340,7 +340,7 @@ async def test_what_rests_why_and_until_when_is_shown(
     assert "demo/chat" in line
     assert "overloaded (status 503): too busy" in line
 
-    with caplog.at_level(logging.INFO, logger="gwd.pipeline.plan.health"):
+    with caplog.at_level(logging.INFO, logger="gwd.health.health"):
         assert (await gateway.chat()).status_code == 200
     assert "serves again" in caplog.records[-1].getMessage()
     assert (await seen())[0]["rests"] == []

@@ -3,7 +3,7 @@
 import msgspec
 
 from gwd.core.errors import GatewayError
-from gwd.pipeline.plan.routing import Planned
+from gwd.core.target import Target
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -12,6 +12,6 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     `served` is the target that serves or is being tried; None when routing chose none.
     """
 
-    served: Planned | None
+    served: Target | None
     body: bytes | None = None
     error: GatewayError | None = None

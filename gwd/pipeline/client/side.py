@@ -112,10 +112,10 @@ class ClientSide:
         error = outcome.error
         show(books.settled.receipt, error, outcome)
         if error is not None and not self.head.done():
-            self._answer(Head(served=outcome.serving or outcome.trying, error=error))
+            self._answer(Head(served=outcome.target, error=error))
             return
         if not self._request.stream:
-            self._answer(Head(served=outcome.serving, body=body))
+            self._answer(Head(served=outcome.target, body=body))
             return
         if self._renderer is None:
             shown = outcome.trying or primary
@@ -158,7 +158,7 @@ class ClientSide:
 
     def _commit(self, planned: Planned) -> None:
         self._end_timer()
-        self._answer(Head(served=planned))
+        self._answer(Head(served=planned.target))
         self._timer = asyncio.get_running_loop().call_later(KEEPALIVE_S, self._keep_alive)
 
     def _keep_alive(self) -> None:

@@ -11,6 +11,8 @@ from gwd.core.errors import Fault
 from gwd.core.request import Request
 from gwd.core.sse import SseSplitter
 from gwd.core.target import UpstreamCall
+from gwd.health.health import Health
+from gwd.health.rests import opens_again_s
 from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.incoming import (
     SLICE_BYTES,
@@ -24,8 +26,6 @@ from gwd.pipeline.dispatch.incoming import (
 )
 from gwd.pipeline.dispatch.outcome import FailedAttempt, Received
 from gwd.pipeline.dispatch.secrecy import body_without_secrets, without_secrets
-from gwd.pipeline.plan.health import Health
-from gwd.pipeline.plan.rests import opens_again_s
 from gwd.pipeline.plan.routing import Planned
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.unpacking import unpacked

@@ -15,6 +15,7 @@ from gwd.core.errors import Fault, GatewayError, InvalidRequest
 from gwd.core.events import Failed
 from gwd.core.request import Request
 from gwd.core.target import Target, UpstreamCall
+from gwd.health.health import Health
 from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Means, undecodable
 from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.failures import final_error, in_band_error
@@ -24,7 +25,6 @@ from gwd.pipeline.dispatch.outcome import FailedAttempt, Outcome, Received
 from gwd.pipeline.dispatch.sale import build
 from gwd.pipeline.dispatch.secrecy import body_without_secrets, without_secrets
 from gwd.pipeline.dispatch.unseen import prepared
-from gwd.pipeline.plan.health import Health
 from gwd.pipeline.plan.routing import Planned
 from gwd.pricing.hold import Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply

@@ -7,6 +7,7 @@ import msgspec
 from gwd.core.errors import Fault, GatewayError
 from gwd.core.events import Finished
 from gwd.core.extras import Given
+from gwd.core.target import Target
 from gwd.core.usage import Usage
 from gwd.pipeline.plan.routing import Planned
 from gwd.pricing.hold import Demand
@@ -83,6 +84,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     error: GatewayError | None = None
     client_left: bool = False
     reached_client: bool = False
+
+    @property
+    def target(self) -> Target | None:
+        """Where the answer comes from, or the last attempt went."""
+        planned = self.serving or self.trying
+        return None if planned is None else planned.target
 
     def broken_off(self, error: GatewayError) -> "Outcome":
         """Whatever the vendor said, the client does not get it whole."""

@@ -9,10 +9,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from gwd.catalog.snapshot import Endpoint, Model
-from gwd.core.cost import Price
+from gwd.catalog.snapshot import Endpoint
+from gwd.catalog.targets import target_of
 from gwd.core.errors import GatewayError
-from gwd.core.extras import Sold
 from gwd.core.request import Request
 from gwd.core.target import Credential, Target
 from gwd.credentials.service import VendorKey
@@ -24,7 +23,6 @@ from gwd.pipeline.plan.eligibility import (
     needs_of,
     none_left,
 )
-from gwd.pipeline.plan.health import Health
 from gwd.pipeline.plan.resolution import Rejected, Wanted, resolve
 from gwd.pipeline.plan.situation import Situation, Sort
 from gwd.pricing import hold as holds
@@ -32,7 +30,6 @@ from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
 
 MAX_TARGETS: Final = 24
-_NOTHING_SOLD: Final = Sold()
 _NOBODY: Final = Credential(id="", secret="")
 
 
@@ -159,9 +156,7 @@ def _targets(
     sort = _sort_of(entry, request, situation)
     found = [
         _Found(
-            _planned(
-                entry, e, credential_of(key), len(usable), bool(order), sort, demand, situation
-            ),
+            _planned(entry, e, key.credential, len(usable), bool(order), sort, demand, situation),
             until_s,
         )
         for e in _ordered(usable, order, sort, situation)
@@ -223,7 +218,7 @@ def _usable_keys(
     """
     usable: list[tuple[VendorKey, float | None]] = []
     keys = situation.vendor_keys.get(endpoint.provider, ())
-    readable = [key for key in keys if is_usable(key, situation.now_us)]
+    readable = [key for key in keys if key.is_usable(situation.now_us)]
     if not readable:
         excluded.keyless.add(endpoint.provider)
     for key in readable:
@@ -243,24 +238,6 @@ def _usable_keys(
             )
         )
     return usable
-
-
-def is_usable(key: VendorKey, now_us: int) -> bool:
-    """Whether the key could be opened and its prepaid credit has not ended."""
-    return key.secret is not None and (key.expires_at_us is None or key.expires_at_us > now_us)
-
-
-def can_serve(
-    endpoint: Endpoint, keys: Sequence[VendorKey], health: Health, *, now_us: int, now_s: float
-) -> bool:
-    """Whether a request could be sent there now: it is live, has a price, and a key that is not closed."""
-    if not endpoint.is_live or endpoint.price_at(now_us) is None:
-        return False
-    for key in keys:
-        rest = health.rest(endpoint.id, key.id, now_s)
-        if is_usable(key, now_us) and not (rest is not None and rest.is_closed):
-            return True
-    return False
 
 
 def _ordered(
@@ -335,39 +312,4 @@ def _planned(
         strategy="ordered" if is_ordered else situation.organization.settings.routing_strategy,
         sort=sort,
         eligible=eligible,
-    )
-
-
-def credential_of(key: VendorKey) -> Credential:
-    assert key.secret is not None
-    return Credential(id=key.id, secret=key.secret)
-
-
-def target_of(
-    model: Model,
-    endpoint: Endpoint,
-    credential: Credential,
-    price: Price,
-    sold: Sold = _NOTHING_SOLD,
-) -> Target:
-    return Target(
-        endpoint_id=endpoint.id,
-        model=model.id,
-        vendor=model.vendor,
-        provider=endpoint.provider,
-        provider_name=endpoint.provider_name,
-        tag=endpoint.tag,
-        format=endpoint.format,
-        base_url=endpoint.base_url,
-        headers=endpoint.headers,
-        upstream_model=endpoint.upstream_model,
-        context_length=endpoint.context_length,
-        max_completion_tokens=endpoint.max_completion_tokens,
-        default_max_tokens=model.default_max_tokens,
-        supported_parameters=endpoint.supported_parameters,
-        flags=endpoint.flags,
-        price=price,
-        credential=credential,
-        sold=sold,
-        input_modalities=frozenset(model.input_modalities),
     )

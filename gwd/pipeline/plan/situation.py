@@ -8,8 +8,8 @@ import msgspec
 
 from gwd.catalog.snapshot import Catalog
 from gwd.credentials.service import VendorKey
+from gwd.health.health import Health
 from gwd.orgs.settings import OrganizationState
-from gwd.pipeline.plan.health import Health
 
 Sort = Literal["price", "throughput", "latency"]
 

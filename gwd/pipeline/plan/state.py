@@ -8,15 +8,17 @@ import random
 from collections.abc import Mapping
 
 from gwd.catalog import snapshot
-from gwd.catalog.snapshot import Catalog
+from gwd.catalog.snapshot import Catalog, Model
 from gwd.core.clock import Clock
 from gwd.core.vendor_format import VendorFormat
 from gwd.credentials import service as credentials
 from gwd.credentials.service import VendorKey
 from gwd.credentials.vault import Vault
+from gwd.health.health import Health
+from gwd.health.record import EndpointHealthRecord, endpoint_records
 from gwd.orgs.settings import OrganizationState
 from gwd.orgs.settings import settings as organization_state
-from gwd.pipeline.plan.health import Health
+from gwd.pipeline.plan.resolution import not_allowed, not_found
 from gwd.pipeline.plan.situation import Situation
 from gwd.store import Connection, Store
 
@@ -104,6 +106,29 @@ class PlanningState:
     async def catalog(self) -> Catalog:
         """The catalog for reading endpoints such as GET /models."""
         return self._catalog or await self.load()
+
+    async def model(
+        self, name: str, organization_id: str, allowed_models: tuple[str, ...] | None
+    ) -> Model:
+        """The model of a name, for a caller that only asks of it. Raises ModelNotFound, ModelNotAllowed."""
+        situation = await self.situation(organization_id, allowed_models)
+        model = situation.catalog.resolve(name.partition(":")[0], situation.now_us)
+        if model is None:
+            raise not_found(name, situation.catalog)
+        refusal = not_allowed(model, situation)
+        if refusal is not None:
+            raise refusal
+        return model
+
+    async def endpoint_records(self, now_us: int) -> list[EndpointHealthRecord]:
+        """How every endpoint stands now."""
+        return endpoint_records(
+            await self.catalog(),
+            self._vendor_keys,
+            self.health,
+            now_us=now_us,
+            now_s=self._clock.monotonic_s(),
+        )
 
     @property
     def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:

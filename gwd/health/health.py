@@ -17,8 +17,8 @@ from gwd.core.clock import US_PER_S, Clock, SystemClock, iso
 from gwd.core.counters import Counters
 from gwd.core.errors import Fault
 from gwd.core.target import Target
-from gwd.pipeline.plan.credential_trouble import CredentialTrouble
-from gwd.pipeline.plan.rests import Rest, Rests
+from gwd.health.credential_trouble import CredentialTrouble
+from gwd.health.rests import Rest, Rests
 
 OUTAGE_WINDOW_S: Final = 30.0
 OUTAGE_SAMPLES: Final = 3

@@ -1,21 +1,21 @@
 """How each endpoint stands now, for the operator: the state of routing as records."""
 
+from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from gwd.api.node import Node
-from gwd.catalog.snapshot import Endpoint
+from gwd.catalog.snapshot import Catalog, Endpoint
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import FaultReason
 from gwd.core.fields import Count, Id, Milliseconds, Moment, Slug
 from gwd.credentials.service import VendorKey
-from gwd.pipeline.plan.health import Health
-from gwd.pipeline.plan.rests import Rest
-from gwd.pipeline.plan.routing import is_usable
+from gwd.health.health import Health
+from gwd.health.rests import Rest
 
+Keys = Mapping[str, tuple[VendorKey, ...]]
 State = Literal["healthy", "cooling_down", "outage", "disabled", "no_price", "no_credential"]
 
 
@@ -68,11 +68,10 @@ class EndpointHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-async def endpoint_records(node: Node, now_us: int) -> list[EndpointHealthRecord]:
-    """All endpoints by model: healthy, or why they are not tried or tried last."""
-    catalog = await node.state.catalog()
-    keys, health = node.state.vendor_keys, node.state.health
-    now_s = node.clock.monotonic_s()
+def endpoint_records(
+    catalog: Catalog, keys: Keys, health: Health, *, now_us: int, now_s: float
+) -> list[EndpointHealthRecord]:
+    """All endpoints by model: healthy, or why they are not tried or tried last. `keys` are those of each provider."""
     return [
         _record(endpoint, keys.get(endpoint.provider, ()), health, now_us, now_s)
         for model in catalog.models.values()
@@ -80,9 +79,17 @@ async def endpoint_records(node: Node, now_us: int) -> list[EndpointHealthRecord
     ]
 
 
-def usable(keys: tuple[VendorKey, ...], now_us: int) -> list[VendorKey]:
-    """Keys that could be opened and whose prepaid credit has not ended."""
-    return [key for key in keys if is_usable(key, now_us)]
+def can_serve(
+    endpoint: Endpoint, keys: Sequence[VendorKey], health: Health, *, now_us: int, now_s: float
+) -> bool:
+    """Whether a request could be sent there now: it is live, has a price, and a key that is not closed."""
+    if not endpoint.is_live or endpoint.price_at(now_us) is None:
+        return False
+    for key in keys:
+        rest = health.rest(endpoint.id, key.id, now_s)
+        if key.is_usable(now_us) and not (rest is not None and rest.is_closed):
+            return True
+    return False
 
 
 def _record(
@@ -91,7 +98,7 @@ def _record(
     attempts, failures = health.attempts(endpoint.id, now_s)
     ttft_s = health.median_ttft_s(endpoint.id, now_s)
     speed = health.median_throughput(endpoint.id, now_s)
-    ready = usable(keys, now_us)
+    ready = [key for key in keys if key.is_usable(now_us)]
     rests = [
         (key.id, rest)
         for key in ready

@@ -2,10 +2,14 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test lint format kill cases odd schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill cases odd schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
+
+# The same with a table of the folders and files that cost most processor time; PLACE names a part.
+slow:
+	$(PYTHON) -m pytest --cost $(PLACE)
 
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:

@@ -55,3 +55,11 @@ def _suffix() -> str:
         first, *rest = (digits[start : start + SUFFIX_LENGTH] for start in starts)
         _suffixes.extend(rest)
         return first
+
+
+def _begin_anew() -> None:
+    _suffixes.clear()
+    _local.__dict__.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)  # what was minted ahead belongs to the parent

@@ -15,7 +15,6 @@ READY_S = float(os.environ.get("KILL_READY_S", "2"))
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 async def test_nothing_acknowledged_is_lost_or_doubled_however_often_it_is_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import uvloop
 from sanic.touchup.service import TouchUp
@@ -28,11 +28,10 @@ from sanic.touchup.service import TouchUp
 from tests.cases.caserunner.ports import free_port
 from tests.support.quick import be_quick
 
-Program = Literal["gwd", "gwctl"]
-
 PROJECT = Path(__file__).resolve().parents[2]
 NOTHING = Path(os.devnull)
 COMMAND_LIMIT_S = 120
+PROGRAMS = {"gwd": "gwd.__main__:main", "gwctl": "gwctl.app:main"}
 _PR_SET_PDEATHSIG = 1
 
 _context = multiprocessing.get_context("forkserver")
@@ -50,11 +49,14 @@ multiprocessing.spawn.get_preparation_data = _without_main
 
 
 class WarmProcess:
-    """A running command, with what tests need of a `Popen`."""
+    """A running command, with what tests need of a `Popen`.
+
+    `program` is one of PROGRAMS, or a function of the project as `module:name`.
+    """
 
     def __init__(
         self,
-        program: Program,
+        program: str,
         words: list[str],
         environment: Mapping[str, str],
         *,
@@ -86,8 +88,15 @@ class WarmProcess:
             raise subprocess.TimeoutExpired("gwd", timeout or 0)
         return code
 
+    def processor_s(self) -> float:
+        """The processor time that it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        if self.returncode is None:
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -108,7 +117,7 @@ class WarmProcess:
 
 
 def run(
-    program: Program,
+    program: str,
     words: list[str],
     environment: Mapping[str, str],
     *,
@@ -134,7 +143,7 @@ def run(
 
 
 def _run(
-    program: Program,
+    program: str,
     words: list[str],
     environment: dict[str, str],
     files: tuple[str, str, str],
@@ -156,7 +165,8 @@ def _run(
     sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = [program, *words]
-    sys.exit(_mains[program]())
+    module, _, name = PROGRAMS.get(program, program).partition(":")
+    sys.exit(getattr(importlib.import_module(module), name)())
 
 
 def _die_with_the_tests() -> None:
@@ -168,7 +178,7 @@ def _die_with_the_tests() -> None:
 
 def _import_all(package: str) -> None:
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-        if not module.name.endswith("__main__"):
+        if module.name != "gwctl.__main__":  # that one runs when it is imported
             importlib.import_module(module.name)
 
 
@@ -192,15 +202,10 @@ def _rehearse() -> None:
     TouchUp.run = classmethod(lambda cls, app: None)  # type: ignore[method-assign, assignment]
 
 
-_mains: dict[str, Any] = {}
 if multiprocessing.current_process().name == "MainProcess" and "pytest" not in sys.modules:
     be_quick()
     for _package in ("gwd", "gwctl"):
         _import_all(_package)
-    _mains = {
-        "gwd": importlib.import_module("gwd.__main__").main,
-        "gwctl": importlib.import_module("gwctl.app").main,
-    }
     _rehearse()
     gc.collect()
     gc.freeze()  # a fork that looks for garbage would copy every page it looks at

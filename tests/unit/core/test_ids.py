@@ -1,5 +1,6 @@
 """Identifiers are unbiased random base62 behind a prefix."""
 
+import os
 from collections import Counter
 
 from gwd.core import ids
@@ -42,3 +43,21 @@ def test_every_digit_of_a_run_is_about_equally_likely():
     )
     # 1,097 are expected of each; nine standard deviations either way.
     assert all(800 < counts[digit] < 1_400 for digit in ids.BASE62)
+
+
+def test_a_fork_mints_ids_of_its_own():
+    """Suffixes are minted ahead; those that are there belong to the parent."""
+    ids.mint("")
+    ids.mint_in_runs("")
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writing, "".join((ids.mint(""), ids.mint_in_runs(""))).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    told = os.read(reading, 1_000).decode()
+    os.close(reading)
+    os.close(writing)
+    assert len(told) == 2 * ids.SUFFIX_LENGTH
+    assert told[: ids.SUFFIX_LENGTH] not in {ids.mint("") for _ in range(200)}
+    assert told[ids.SUFFIX_LENGTH :][: ids.RUN_DIGITS] != ids.mint_in_runs("")[: ids.RUN_DIGITS]

@@ -26,7 +26,7 @@ from gwd.orgs import members
 from gwd.orgs.rights import rank
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.spend import total_nano
-from gwd.store import Connection
+from gwd.store import Connection, cached
 from gwd.store.connection import Row
 
 DEFAULT_RATE_LIMIT: Final = 600
@@ -178,9 +178,11 @@ def strict_limit_exceeded(
     )
 
 
+@cached("key")
 def state(connection: Connection, key_id: str) -> KeyState | None:
     """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
-    return connection.recall(("key", key_id), _find, key_id)
+    row = connection.row(_BY_ID, (key_id,))
+    return None if row is None else _state(row)
 
 
 def name_of(connection: Connection, key_id: str) -> str | None:
@@ -204,11 +206,6 @@ def limit_spend_nano(connection: Connection, key: KeyState, *, at_us: int) -> in
         at_us=at_us,
         include_byok=key.include_byok_in_limit,
     )
-
-
-def _find(connection: Connection, key_id: str) -> KeyState | None:
-    row = connection.row(_BY_ID, (key_id,))
-    return None if row is None else _state(row)
 
 
 def _require_live(key: KeyState, *, disabled: bool, now_us: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from gwd.budgets.status import Budget, BudgetStatus, budget_of, spent, status_at
+from gwd.budgets.status import Budget, BudgetRow, BudgetStatus, budget_of, spent, status_at
 from gwd.core.clock import iso
 from gwd.core.errors import BudgetExceeded
 from gwd.core.money import usd_json, usd_text
@@ -18,8 +18,8 @@ from gwd.store import Connection, cached
 
 _SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
 _APPLICABLE: Final = (
-    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
-    " alert_thresholds, created_at, updated_at FROM budget WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
+    f"SELECT {', '.join(BudgetRow._fields)} FROM budget"  # noqa: S608 - the names of its columns
+    " WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
 )
 
 

@@ -211,7 +211,8 @@ def settings(connection: Connection, organization_id: str) -> OrganizationState:
     )
     if row is None:
         raise NotFound("No such organization.")
-    return OrganizationState(_decoder.decode(row[0]), row[1], bool(row[2]))
+    stored, its_revision, suspended = row
+    return OrganizationState(_decoder.decode(stored), its_revision, bool(suspended))
 
 
 def is_deleted(connection: Connection, organization_id: str) -> bool:

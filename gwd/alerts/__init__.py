@@ -6,6 +6,7 @@ Does not own: where the thresholds stand (keys, spend, ledger), other causes of 
 how a delivery travels.
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark lets each cause speak
 once; an alert never changes afterwards.
+Queries: peewee; the marks, which settlement asks for, in plain SQL.
 Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold.
 """
 

@@ -6,6 +6,7 @@ whether a workspace or key exists (its caller resolves the scope).
 Invariants: one budget per scope object, interval and kind; limits of one scope and kind strictly fall from lifetime
 over monthly and weekly to daily; a hard budget refuses when spent ≥ limit, never by an estimate; a budget younger than
 its period counts from the period's start; a key's budget follows its family through rotations.
+Queries: peewee; what admission and settlement ask (`admission`) in plain SQL with named rows.
 Speaks to: spend, ledger (its time), store, core.
 """
 

@@ -7,19 +7,19 @@ from typing import Final
 
 import msgspec
 
-from gwd.budgets.status import Budget, BudgetStatus, budget_of, spent, status_at
+from gwd.budgets.status import Budget, BudgetRow, BudgetStatus, budget_of, spent, status_at
 from gwd.core.clock import iso
 from gwd.core.errors import BudgetExceeded
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import WINDOWS, period_end_us
 from gwd.ledger import ledger_time_us
 from gwd.spend.thresholds import Crossing, crossing
-from gwd.store.connection import Connection
+from gwd.store import Connection, cached
 
 _SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
 _APPLICABLE: Final = (
-    "SELECT id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, include_byok,"
-    " alert_thresholds, created_at, updated_at FROM budget WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
+    f"SELECT {', '.join(BudgetRow._fields)} FROM budget"  # noqa: S608 - the names of its columns
+    " WHERE spend_id IN (?1, ?2, ?3) AND organization_id = ?1"
 )
 
 
@@ -100,14 +100,8 @@ def applicable(
     return [status_at(connection, budget, at_us) for budget in sorted(found, key=_precedence)]
 
 
+@cached("budgets")
 def _applicable(
-    connection: Connection, organization_id: str, workspace_id: str | None, family_id: str
-) -> tuple[Budget, ...]:
-    scopes = (organization_id, workspace_id, family_id)
-    return connection.recall(("budgets", *scopes), _find, *scopes)
-
-
-def _find(
     connection: Connection, organization_id: str, workspace_id: str | None, family_id: str
 ) -> tuple[Budget, ...]:
     rows = connection.rows(_APPLICABLE, (organization_id, workspace_id, family_id))

@@ -1,6 +1,6 @@
 """A budget and where it stands: spend of the current period, reset, forecast."""
 
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -49,21 +49,39 @@ class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.budget.limit_nano - self.spent_nano)
 
 
-def budget_of(row: Row) -> Budget:
+class BudgetRow(NamedTuple):
+    """The columns of a budget as they are stored, in the order of the table."""
+
+    id: str
+    organization_id: str
+    scope: Scope
+    scope_id: str
+    spend_id: str
+    interval: Window
+    kind: Kind
+    limit_nano: int
+    include_byok: int
+    alert_thresholds: str
+    created_at: int
+    updated_at: int
+
+
+def budget_of(columns: Row) -> Budget:
     """A budget from its columns, in the order of the table."""
+    row = BudgetRow._make(columns)
     return Budget(
-        id=row[0],
-        organization_id=row[1],
-        scope=row[2],
-        scope_id=row[3],
-        spend_id=row[4],
-        interval=row[5],
-        kind=row[6],
-        limit_nano=row[7],
-        include_byok=bool(row[8]),
-        alert_thresholds=_thresholds.decode(row[9]),
-        created_at_us=row[10],
-        updated_at_us=row[11],
+        id=row.id,
+        organization_id=row.organization_id,
+        scope=row.scope,
+        scope_id=row.scope_id,
+        spend_id=row.spend_id,
+        interval=row.interval,
+        kind=row.kind,
+        limit_nano=row.limit_nano,
+        include_byok=bool(row.include_byok),
+        alert_thresholds=_thresholds.decode(row.alert_thresholds),
+        created_at_us=row.created_at,
+        updated_at_us=row.updated_at,
     )
 
 

@@ -12,7 +12,7 @@ from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTa
 from gwd.core.cost import Price
 from gwd.core.target import Flags
 from gwd.core.vendor_format import VendorFormat
-from gwd.store import Connection
+from gwd.store import Connection, cached
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,12 +128,9 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         return self.models[name] if name else None
 
 
+@cached("catalog revision")
 def revision(connection: Connection) -> int:
     """The catalog's revision, compared inside every admission."""
-    return connection.recall("catalog revision", _revision)
-
-
-def _revision(connection: Connection) -> int:
     row = connection.row("SELECT value FROM revision WHERE name = 'catalog'")
     assert row is not None
     return int(row[0])

@@ -227,12 +227,12 @@ def collect(events: Sequence[Event]) -> Completion:
 
 
 def _part(opened: PartStarted, text: str, ended: PartEnded) -> AnswerPart:
-    # A vendor's proof on text or on a call has no field of its own there: it travels in the extras.
+    # A vendor's signature on text or on a call has no field of its own there: it travels in the extras.
     signature = ended.signature
-    proof = {"signature": signature, "format": opened.format} if signature else None
+    signed = {"signature": signature, "format": opened.format} if signature else None
     match opened.kind:
         case "text":
-            return TextPart(text=text, extras={"item": opened.item} if opened.item else proof)
+            return TextPart(text=text, extras={"item": opened.item} if opened.item else signed)
         case "refusal":
             return RefusalPart(text=text)
         case "tool_call":
@@ -240,7 +240,7 @@ def _part(opened: PartStarted, text: str, ended: PartEnded) -> AnswerPart:
                 call_id=opened.call_id or "",
                 name=opened.name or "",
                 arguments=text or "{}",
-                extras={**(opened.extras or {}), **_late_content(ended), **(proof or {})} or None,
+                extras={**(opened.extras or {}), **_late_content(ended), **(signed or {})} or None,
             )
         case "reasoning":
             return ReasoningPart(

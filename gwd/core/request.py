@@ -82,8 +82,8 @@ class ToolResultPart(
 class ReasoningPart(msgspec.Struct, frozen=True, kw_only=True, tag="reasoning", omit_defaults=True):
     """Reasoning of an earlier turn or of this answer.
 
-    `signature` is the vendor's opaque proof (Anthropic signature, OpenAI encrypted content); `redacted` is the data
-    of a block whose text the vendor hides; `format` names the family that made it and may read it back;
+    `signature` is what the vendor wants back unread (Anthropic signature, OpenAI encrypted content); `redacted` is the
+    data of a block whose text the vendor hides; `format` names the family that made it and may read it back;
     `summary` tells a summary from the raw text; `item_id` is the vendor's name for the item.
     """
 

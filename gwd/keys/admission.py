@@ -5,7 +5,7 @@ a key that was disabled, has expired, or reached its limit stops at the very nex
 """
 
 import hmac
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -26,15 +26,39 @@ from gwd.orgs import members
 from gwd.orgs.rights import rank
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.spend import total_nano
-from gwd.store import Connection
-from gwd.store.connection import Row
+from gwd.store import Connection, cached
 
 DEFAULT_RATE_LIMIT: Final = 600
 
+
+class _Live(NamedTuple):
+    """The columns of a live key as they are stored."""
+
+    id: str
+    organization_id: str
+    workspace_id: str | None
+    family_id: str
+    kind: KeyKind
+    role: Role | None
+    user_id: str | None
+    name: str
+    hash: str
+    digest: bytes
+    disabled: int
+    limit_nano: int | None
+    limit_reset: Window | None
+    include_byok_in_limit: int
+    strict: int
+    in_flight_cap: int | None
+    rate_limit_per_minute: int | None
+    allowed_models: str | None
+    alert_thresholds: str
+    expires_at: int | None
+    workspace_deleted: int
+
+
 _LIVE: Final = (
-    "SELECT id, organization_id, workspace_id, family_id, kind, role, user_id, name, hash, digest, disabled,"
-    " limit_nano, limit_reset, include_byok_in_limit, strict, in_flight_cap, rate_limit_per_minute,"
-    " allowed_models, alert_thresholds, expires_at,"
+    f"SELECT {', '.join(_Live._fields[:-1])},"  # noqa: S608 - the names of the columns above
     " EXISTS (SELECT 1 FROM workspace WHERE id = api_key.workspace_id AND deleted_at IS NOT NULL)"
     " FROM api_key WHERE deleted_at IS NULL AND "
 )
@@ -85,9 +109,9 @@ def find_by_digest(
 ) -> KeyRow | None:
     """The live key with this digest. A key of a member has at most the member's present role."""
     row = connection.row(_BY_DIGEST, (digest,))
-    if row is None or not hmac.compare_digest(row[9], digest):
+    if row is None or not hmac.compare_digest((live := _Live._make(row)).digest, digest):
         return None
-    key = _state(row)
+    key = _state(live)
     try:
         organization = settings(connection, key.organization_id)
     except NotFound:  # the organization was deleted, and its keys with it
@@ -178,9 +202,11 @@ def strict_limit_exceeded(
     )
 
 
+@cached("key")
 def state(connection: Connection, key_id: str) -> KeyState | None:
     """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
-    return connection.recall(("key", key_id), _find, key_id)
+    row = connection.row(_BY_ID, (key_id,))
+    return None if row is None else _state(_Live._make(row))
 
 
 def name_of(connection: Connection, key_id: str) -> str | None:
@@ -204,11 +230,6 @@ def limit_spend_nano(connection: Connection, key: KeyState, *, at_us: int) -> in
         at_us=at_us,
         include_byok=key.include_byok_in_limit,
     )
-
-
-def _find(connection: Connection, key_id: str) -> KeyState | None:
-    row = connection.row(_BY_ID, (key_id,))
-    return None if row is None else _state(row)
 
 
 def _require_live(key: KeyState, *, disabled: bool, now_us: int) -> None:
@@ -264,27 +285,26 @@ def _limit_metadata(
     }
 
 
-def _state(row: Row) -> KeyState:
-    limit_reset, allowed_models = row[12], row[17]
+def _state(row: _Live) -> KeyState:
     return KeyState(
-        id=row[0],
-        organization_id=row[1],
-        workspace_id=row[2],
-        family_id=row[3],
-        kind=row[4],
-        role=row[5],
-        user_id=row[6],
-        name=row[7],
-        hash=row[8],
-        disabled=bool(row[10]),
-        limit_nano=row[11],
-        limit_window="lifetime" if limit_reset is None else limit_reset,
-        include_byok_in_limit=bool(row[13]),
-        strict=bool(row[14]),
-        in_flight_cap=row[15],
-        rate_limit_per_minute=row[16],
-        allowed_models=None if allowed_models is None else _names.decode(allowed_models),
-        alert_thresholds=_numbers.decode(row[18]),
-        expires_at_us=row[19],
-        workspace_deleted=bool(row[20]),
+        id=row.id,
+        organization_id=row.organization_id,
+        workspace_id=row.workspace_id,
+        family_id=row.family_id,
+        kind=row.kind,
+        role=row.role,
+        user_id=row.user_id,
+        name=row.name,
+        hash=row.hash,
+        disabled=bool(row.disabled),
+        limit_nano=row.limit_nano,
+        limit_window="lifetime" if row.limit_reset is None else row.limit_reset,
+        include_byok_in_limit=bool(row.include_byok_in_limit),
+        strict=bool(row.strict),
+        in_flight_cap=row.in_flight_cap,
+        rate_limit_per_minute=row.rate_limit_per_minute,
+        allowed_models=None if row.allowed_models is None else _names.decode(row.allowed_models),
+        alert_thresholds=_numbers.decode(row.alert_thresholds),
+        expires_at_us=row.expires_at,
+        workspace_deleted=bool(row.workspace_deleted),
     )

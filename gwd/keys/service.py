@@ -22,7 +22,7 @@ from gwd.keys.tables import KeyTable
 from gwd.orgs import members, workspaces
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
 from gwd.orgs.rights import Right, allowed, rank, require, require_grant
-from gwd.store import Connection, walk
+from gwd.store import Connection, cached, walk
 
 
 class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,12 +244,18 @@ def count_live(
     )
 
 
+@cached("used")
+def _second_of_use(connection: Connection, key_id: str) -> int | None:
+    row = connection.row("SELECT last_used_at FROM api_key WHERE id = ?", (key_id,))
+    return None if row is None or row[0] is None else int(row[0]) // US_PER_S
+
+
 def mark_used(connection: Connection, key_id: str, *, now_us: int) -> None:
     """Remember when a key was last used, to the second. Plain SQL: settlement calls it."""
-    name, second = ("used", key_id), now_us // US_PER_S
-    if connection.known(name) == second:
+    second = now_us // US_PER_S
+    if _second_of_use.known(connection, key_id) == second:
         return
-    connection.note(name, second)
+    _second_of_use.note(connection, second, key_id)
     connection.execute(
         "UPDATE api_key SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
         (now_us, key_id, now_us),

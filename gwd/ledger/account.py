@@ -1,6 +1,6 @@
 """An account and its lots as they stand in the database, and the one way to take credit out of lots.
 
-Both are facts that the writer may remember (`gwd.store.connection`): whoever changes them says so here.
+The writer remembers both (`gwd.store.cached`): whoever changes them says so here.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import msgspec
 
 from gwd.core.errors import NotFound
 from gwd.ledger.burn import Lot, Part
-from gwd.store.connection import Connection
+from gwd.store import Connection, cached
 
 _ACCOUNT: Final = (
     "SELECT funding_nano, pool_nano, held_nano, spent_nano, expired_nano, debt_nano,"
@@ -43,6 +43,11 @@ class StoredAccount(NamedTuple):
     last_at_us: int
     next_expiry_at_us: int | None
 
+    @property
+    def balances(self) -> tuple[int, int, int, int, int]:
+        """The five accounts, which sum to nothing."""
+        return self[:5]
+
     def time_us(self, now_us: int) -> int:
         """The time of an entry written now: it never goes back, so a closed day or month can never change."""
         return max(now_us, self.last_at_us)
@@ -53,25 +58,25 @@ def due_by_us(now_us: int, due_us: int | None) -> int:
     return now_us if due_us is None else min(due_us, now_us)
 
 
+@cached("account")
 def stored(connection: Connection, organization_id: str) -> StoredAccount:
     """The account as it stands. Raises NotFound when the organization has none."""
-    return connection.recall(("account", organization_id), _find, organization_id)
-
-
-def note(connection: Connection, organization_id: str, changed: StoredAccount) -> None:
-    """The account has just been written like this."""
-    connection.note(("account", organization_id), changed)
+    row = connection.row(_ACCOUNT, (organization_id,))
+    if row is None:
+        raise NotFound("no such organization")
+    return StoredAccount(*row)
 
 
 def forget(connection: Connection, organization_id: str) -> None:
     """The account or its lots have just been written in another way."""
-    connection.forget(("account", organization_id))
-    connection.forget(("lots", organization_id))
+    stored.forget(connection, organization_id)
+    lots_with_credit.forget(connection, organization_id)
 
 
+@cached("lots")
 def lots_with_credit(connection: Connection, organization_id: str) -> list[Lot]:
     """The lots that still hold credit."""
-    return connection.recall(("lots", organization_id), _find_lots, organization_id)
+    return [Lot(*row) for row in connection.rows(_LOTS, (organization_id,))]
 
 
 def take(
@@ -87,15 +92,4 @@ def take(
             left[lot.id] = msgspec.structs.replace(lot, remaining_nano=rest_nano)
         else:
             del left[lot.id]
-    connection.note(("lots", organization_id), list(left.values()))
-
-
-def _find(connection: Connection, organization_id: str) -> StoredAccount:
-    row = connection.row(_ACCOUNT, (organization_id,))
-    if row is None:
-        raise NotFound("no such organization")
-    return StoredAccount(*row)
-
-
-def _find_lots(connection: Connection, organization_id: str) -> list[Lot]:
-    return [Lot(*row) for row in connection.rows(_LOTS, (organization_id,))]
+    lots_with_credit.note(connection, list(left.values()), organization_id)

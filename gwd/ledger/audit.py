@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from gwd.core.fields import Count
 from gwd.ledger import holds
+from gwd.ledger.account import StoredAccount
 from gwd.ledger.replay import Difference, Replay
 from gwd.store.connection import Connection, Row
 
@@ -169,22 +170,23 @@ class _Books:
         if row is None:
             self._wrong("I2", "the organization has no account")
             return
-        replay = self.replay
-        for (name, nano), cached in zip(replay.balances.items(), row[:5], strict=True):
+        replay, account = self.replay, StoredAccount._make(row)
+        for (name, nano), cached in zip(replay.balances.items(), account.balances, strict=True):
             if nano != cached:
                 self._wrong("I2", f"{name} is cached as {cached}, its entries give {nano}")
-        if sum(row[:5]) != 0:
-            self._wrong("I1", f"the accounts sum to {sum(row[:5])}, not to 0")
-        if row[5] != replay.debt_nano:
-            self._wrong("I4", f"debt is cached as {row[5]}, the entries give {replay.debt_nano}")
-        if (row[6], row[7]) != (replay.seq, replay.hash):
+        if (total := sum(account.balances)) != 0:
+            self._wrong("I1", f"the accounts sum to {total}, not to 0")
+        debt_nano = account.debt_nano
+        if debt_nano != replay.debt_nano:
+            self._wrong("I4", f"debt is cached as {debt_nano}, the entries give {replay.debt_nano}")
+        if (account.last_seq, account.last_hash) != (replay.seq, replay.hash):
             self._wrong(
                 "I16",
-                f"the account names entry {row[6]} as its last, the entries end at {replay.seq}",
+                f"the account names entry {account.last_seq} as its last, the entries end at {replay.seq}",
             )
-        if replay.seq and row[8] != replay.at_us:
+        if replay.seq and account.last_at_us != replay.at_us:
             self._wrong("I12", "the account's last ledger time is not that of its last entry")
-        self._check_next_expiry(row[9])
+        self._check_next_expiry(account.next_expiry_at_us)
 
     def _check_next_expiry(self, cached_us: int | None) -> None:
         row = self._connection.row(

@@ -4,7 +4,7 @@ Read in chunks, so that a long history takes no more memory than a short one.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from gwd.ledger.replay import Replay
 from gwd.store.connection import Connection, Row
@@ -39,6 +39,58 @@ _STRAY_HOLDS: Final = """
     LEFT JOIN entry AS e ON e.organization_id = r.organization_id AND e.seq = r.opened_seq
     WHERE (?1 IS NULL OR r.organization_id = ?1)
         AND (e.type IS NOT 'reservation' OR e.generation_id IS NOT r.generation_id)"""
+
+
+class _HoldRow(NamedTuple):
+    """A reservation of the ledger (`entry_…`), its row (`held_…`), the entry that ended it, and its record's key."""
+
+    seq: int
+    name: str
+    entry_nano: int
+    entry_key: str | None
+    entry_workspace: str | None
+    entry_at: int
+    organization_id: str | None
+    held_nano: int
+    held_key: str | None
+    held_workspace: str | None
+    held_at: int
+    state: str
+    boot_id: str
+    opened_seq: int
+    ended_seq: int | None
+    closed_at: int | None
+    end_type: str | None
+    end_name: str | None
+    end_at: int | None
+    recorded_for: str | None
+    held_for: str | None
+
+
+class _RecordRow(NamedTuple):
+    """A generation's record, its reservation, the entry that ended it (`end_…`), and its charges in the ledger."""
+
+    rowid: int
+    name: str
+    status: str
+    total_nano: int
+    fee_nano: int
+    insured: int
+    byok: int
+    parts_nano: int
+    settled_at: int | None
+    key_id: str | None
+    workspace_id: str | None
+    is_held: str | None
+    is_own: int | None
+    end: str | None
+    end_at: int | None
+    end_key: str | None
+    end_workspace: str | None
+    charged_nano: int
+    pieces: int
+
+
 _ENDED: Final = {
     "succeeded": ("settlement",),
     "incomplete": ("settlement",),
@@ -52,75 +104,72 @@ def check_holds(
     connection: Connection, replay: Replay, wrong: Wrong, *, boot_id: str | None
 ) -> None:
     """Each reservation of the ledger has its row, which says what its entries say."""
-    for row in _walk(connection, _HOLDS, replay.organization_id):
-        if row[6] != replay.organization_id:
-            wrong("I3", f"{row[1]} is reserved in the ledger alone")
+    for row in map(_HoldRow._make, _walk(connection, _HOLDS, replay.organization_id)):
+        if row.organization_id != replay.organization_id:
+            wrong("I3", f"{row.name} is reserved in the ledger alone")
             continue
         _check_hold(row, wrong)
-        _check_state(row, wrong, is_open=row[1] in replay.open, boot_id=boot_id)
+        _check_state(row, wrong, is_open=row.name in replay.open, boot_id=boot_id)
 
 
-def _check_hold(row: Row, wrong: Wrong) -> None:
-    name, entry, held, opened_seq = row[1], row[2:6], row[7:11], row[13]
-    if held[0] != entry[0]:
-        wrong("I3", f"{name} holds {held[0]}, its entry another amount")
-    if held[1:3] != entry[1:3]:
-        wrong("I17", f"{name} is held for another key or workspace than its entry says")
-    if held[3] != entry[3]:
-        wrong("I12", f"{name} was not reserved at the time of its entry")
-    if opened_seq != row[0]:
-        wrong("I5", f"{name} names entry {opened_seq} as its reservation, not {row[0]}")
+def _check_hold(row: _HoldRow, wrong: Wrong) -> None:
+    if row.held_nano != row.entry_nano:
+        wrong("I3", f"{row.name} holds {row.held_nano}, its entry another amount")
+    if (row.held_key, row.held_workspace) != (row.entry_key, row.entry_workspace):
+        wrong("I17", f"{row.name} is held for another key or workspace than its entry says")
+    if row.held_at != row.entry_at:
+        wrong("I12", f"{row.name} was not reserved at the time of its entry")
+    if row.opened_seq != row.seq:
+        wrong("I5", f"{row.name} names entry {row.opened_seq} as its reservation, not {row.seq}")
 
 
-def _check_state(row: Row, wrong: Wrong, *, is_open: bool, boot_id: str | None) -> None:
-    name, state, held_by = row[1], row[11], row[12]
-    ended_seq, closed_at, end_type, end_name, end_at, recorded_for, held_for = row[14:]
-    if (state == "open") != is_open:
-        wrong("I5", f"{name} is {state}, its entries say otherwise")
+def _check_state(row: _HoldRow, wrong: Wrong, *, is_open: bool, boot_id: str | None) -> None:
+    name = row.name
+    if (row.state == "open") != is_open:
+        wrong("I5", f"{name} is {row.state}, its entries say otherwise")
     elif is_open:
-        if boot_id is not None and held_by != boot_id:
+        if boot_id is not None and row.boot_id != boot_id:
             wrong("I18", f"{name} is held by a run of the daemon that is over")
-    elif end_type not in ("settlement", "release") or end_name != name:
-        wrong("I5", f"{name} names entry {ended_seq} as its end, which is none of it")
-    elif closed_at != end_at:
+    elif row.end_type not in ("settlement", "release") or row.end_name != name:
+        wrong("I5", f"{name} names entry {row.ended_seq} as its end, which is none of it")
+    elif row.closed_at != row.end_at:
         wrong("I12", f"{name} did not end at the time of its entry")
-    if not is_open and recorded_for is None:
+    if not is_open and row.recorded_for is None:
         wrong("I17", f"{name} held credit and has no record")
-    elif recorded_for is not None and recorded_for != held_for:
+    elif row.recorded_for is not None and row.recorded_for != row.held_for:
         wrong("I17", f"{name} is held for another key than its record says")
 
 
 def check_records(connection: Connection, replay: Replay, wrong: Wrong) -> None:
     """Each generation cost what its parts say and the ledger charged, and ended as its status says."""
     charges = 0
-    for row in _walk(connection, _RECORDS, replay.organization_id):
-        (_, name, status, total_nano, fee_nano, insured, byok, parts_nano) = row[:8]
-        is_held, is_own, charged_nano, pieces = row[11], row[12], row[17], row[18]
-        charges += pieces
-        owed_nano = 0 if insured or status == "failed" else fee_nano if byok else parts_nano
+    for row in map(_RecordRow._make, _walk(connection, _RECORDS, replay.organization_id)):
+        name, total_nano, charged_nano = row.name, row.total_nano, row.charged_nano
+        charges += row.pieces
+        own_nano = row.fee_nano if row.byok else row.parts_nano
+        owed_nano = 0 if row.insured or row.status == "failed" else own_nano
         if total_nano != owed_nano:
             wrong("I11", f"the parts of {name} add up to {owed_nano}, not {total_nano}")
         if total_nano != charged_nano:
             wrong("I17", f"{name} cost {total_nano}, the ledger charged {charged_nano}")
-        if is_held and not is_own:
+        if row.is_held and not row.is_own:
             wrong("I17", f"{name} is recorded for another organization than held credit for it")
-        if is_held and status == "refused":
+        if row.is_held and row.status == "refused":
             wrong("I17", f"{name} was refused, but holds or held credit")
         _check_end(row, wrong)
     if charges != replay.charges:
         wrong("I17", f"records explain {charges} charges, the ledger has {replay.charges}")
 
 
-def _check_end(row: Row, wrong: Wrong) -> None:
-    name, status, settled_at, payer = row[1], row[2], row[8], row[9:11]
-    end, end_at = row[13], row[14]
-    if status in _ENDED and end not in _ENDED[status]:
+def _check_end(row: _RecordRow, wrong: Wrong) -> None:
+    name, status = row.name, row.status
+    if status in _ENDED and row.end not in _ENDED[status]:
         wrong("I17", f"{name} {status} without a {_ENDED[status][0]}")
-    if end is None:
+    if row.end is None:
         return
-    if settled_at != end_at:
+    if row.settled_at != row.end_at:
         wrong("I12", f"{name} is not recorded at the time of its last entry")
-    if payer != row[15:17]:
+    if (row.key_id, row.workspace_id) != (row.end_key, row.end_workspace):
         wrong("I17", f"{name} is recorded for another key or workspace than paid for it")
 
 

@@ -83,17 +83,15 @@ class Replay:
                 self._step(row)
 
     def _step(self, row: Row) -> None:
-        (_, seq, _, kind, origin, target, amount_nano, bucket, lot_id, generation_id) = row[:10]
-        balance_after_nano, created_at, stored_hash, seal = row[15:]
+        (_, seq, _, kind, origin, target, amount_nano, bucket, lot_id, generation_id, *rest) = row
+        (_, _, reference, note, actor, balance_after_nano, created_at, stored_hash, seal) = rest
         if seq != self.seq + 1:
             self._wrong("I16", f"entry {seq} follows entry {self.seq}")
         self.hash = link(self.hash, row[:17], seal)
         if self.hash != stored_hash:
             self._wrong("I16", f"entry {seq} does not have the hash of its content")
             self.hash = stored_hash
-        self._check_time(
-            seq, kind, created_at, sets_back=bool(row[13] and row[14]) and amount_nano == 0
-        )
+        self._check_time(seq, kind, created_at, sets_back=bool(note and actor) and amount_nano == 0)
         self.seq, self.at_us = seq, created_at
         back = kind in BOTH_WAYS and origin == "pool"
         if ROUTES.get(kind) != ((target, origin) if back else (origin, target)):
@@ -116,7 +114,7 @@ class Replay:
                 self._restore(seq, lot_id, bucket, amount_nano)
             case _ if kind != "clock":
                 self._hold(seq, kind, generation_id, amount_nano)
-        self._refer(seq, kind, row[12])
+        self._refer(seq, kind, reference)
         if self.balances["pool"] != balance_after_nano:
             self._wrong(
                 "I2",

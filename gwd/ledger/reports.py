@@ -185,4 +185,7 @@ def _seqs(connection: Connection, organization_id: str, generation_id: str) -> t
         " WHERE generation_id = ? AND organization_id = ?",
         (generation_id, organization_id),
     )
-    return (0, 0, 0) if row is None else (row[0], row[1], row[2])
+    if row is None:
+        return (0, 0, 0)
+    opened_seq, ended_seq, last_seq = row
+    return opened_seq, ended_seq, last_seq

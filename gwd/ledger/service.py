@@ -5,7 +5,7 @@ UNIQUE index `one_end` decides, whatever the code above it remembers.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,8 @@ from gwd.ledger.account import LedgerBroken
 from gwd.ledger.book import Book
 from gwd.ledger.burn import Lot, burn
 from gwd.ledger.credit import expire
-from gwd.store.connection import Connection, Row, keeps_facts
+from gwd.store import Connection, cached, keeps_facts
+from gwd.store.connection import Row
 
 
 class NewReservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +100,16 @@ _ALL_OPEN: Final = (
 )
 
 
+class Held(NamedTuple):
+    """What a reservation says of its generation."""
+
+    organization_id: str
+    workspace_id: str | None
+    key_id: str
+    amount_nano: int
+    state: str
+
+
 def reserve(
     connection: Connection, hold: NewReservation, *, now_us: int, due_us: int | None = None
 ) -> int | None:
@@ -122,10 +133,8 @@ def reserve(
     )
     if not book.save_if_free(connection, hold.amount_nano):
         return None
-    connection.note(
-        ("hold", hold.generation_id),
-        (hold.organization_id, hold.workspace_id, hold.key_id, hold.amount_nano, "open"),
-    )
+    held = Held(hold.organization_id, hold.workspace_id, hold.key_id, hold.amount_nano, "open")
+    _held.note(connection, held, hold.generation_id)
     connection.execute(
         _HOLD,
         (
@@ -160,10 +169,10 @@ def settle(
     Raises GenerationNotFound when it never held anything.
     """
     assert cost_nano >= 0
-    row = connection.known(("hold", generation_id)) or connection.row(_HELD, (generation_id,))
-    if row is None:
+    held = _held.known(connection, generation_id) or _held.find(connection, generation_id)
+    if held is None:
         raise GenerationNotFound(f"generation {generation_id} holds no credit")
-    organization_id, workspace_id, key_id, hold_nano, state = row
+    organization_id, workspace_id, key_id, hold_nano, state = held
     if state != "open":
         return _ended(connection, generation_id, organization_id, hold_nano)
     book = Book(connection, organization_id, now_us)
@@ -200,10 +209,10 @@ def release(
 
     A generation that was settled or released before keeps its first result.
     """
-    row = connection.known(("hold", generation_id)) or connection.row(_HELD, (generation_id,))
-    if row is None:
+    held = _held.known(connection, generation_id) or _held.find(connection, generation_id)
+    if held is None:
         return None
-    organization_id, workspace_id, key_id, hold_nano, state = row
+    organization_id, workspace_id, key_id, hold_nano, state = held
     if state != "open":
         return _ended(connection, generation_id, organization_id, hold_nano)
     book = Book(connection, organization_id, now_us)
@@ -322,6 +331,12 @@ def _lots_that_add_up(connection: Connection, book: Book) -> list[Lot]:
     return lots
 
 
+@cached("hold")
+def _held(connection: Connection, generation_id: str) -> Held | None:
+    row = connection.row(_HELD, (generation_id,))
+    return None if row is None else Held(*row)
+
+
 def _close(connection: Connection, book: Book, generation_id: str) -> None:
     if book.balances["held"] < 0:
         raise LedgerBroken(f"{book.organization_id} would hold less than nothing")
@@ -329,7 +344,7 @@ def _close(connection: Connection, book: Book, generation_id: str) -> None:
     seqs = (book.first_seq, book.last_seq)
     if connection.execute(_CLOSE, (book.at_us, *seqs, generation_id)) != 1:
         raise LedgerBroken(f"the hold of {generation_id} ended under its own transaction")
-    connection.forget(("hold", generation_id))
+    _held.forget(connection, generation_id)
 
 
 def _ended(

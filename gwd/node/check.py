@@ -142,7 +142,9 @@ def _file(connection: Connection) -> Finding:
 
 def _references(connection: Connection) -> Finding:
     rows = connection.rows("PRAGMA foreign_key_check")[:MAX_DAMAGE_LINES]
-    wrong = tuple(f"a row of {row[0]} points to a missing row of {row[2]}" for row in rows)
+    wrong = tuple(
+        f"a row of {name} points to a missing row of {missing}" for name, _, missing, _ in rows
+    )
     return Finding(name="references", detail="foreign_key_check", wrong=wrong)
 
 

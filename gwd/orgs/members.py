@@ -12,7 +12,7 @@ from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint
 from gwd.orgs import checks
 from gwd.orgs.rights import rank, require_grant
-from gwd.orgs.tables import MemberRow
+from gwd.orgs.tables import MemberRow, WorkspaceMemberRow
 from gwd.store import Connection
 
 MemberRole = Literal["member", "billing", "admin", "owner"]
@@ -162,7 +162,7 @@ def remove(
     if member.role == "owner":
         _require_other_owner(connection, organization_id, user_id, "removed")
     connection.run(MemberRow.update(removed_at=now_us).where(MemberRow.id == user_id))
-    connection.execute("DELETE FROM workspace_member WHERE user_id = ?", (user_id,))
+    connection.run(WorkspaceMemberRow.delete().where(WorkspaceMemberRow.user_id == user_id))
     return member
 
 

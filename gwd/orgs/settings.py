@@ -13,7 +13,7 @@ from gwd.core.inputs import NumberInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
 from gwd.orgs import checks
 from gwd.orgs.rights import require
-from gwd.store import Connection
+from gwd.store import Connection, cached
 
 DEFAULT_LOW_BALANCE_NANO: Final = 10_000_000_000
 DEFAULT_FEE_BPS: Final = 500
@@ -202,9 +202,17 @@ _decoder: Final = msgspec.json.Decoder(Settings)
 _encoder: Final = msgspec.json.Encoder()
 
 
+@cached("settings")
 def settings(connection: Connection, organization_id: str) -> OrganizationState:
     """The organization's settings, revision and suspension. Raises NotFound."""
-    return connection.recall(("settings", organization_id), _find, organization_id)
+    row = connection.row(
+        "SELECT settings, revision, suspended FROM organization WHERE id = ? AND deleted_at IS NULL",
+        (organization_id,),
+    )
+    if row is None:
+        raise NotFound("No such organization.")
+    stored, its_revision, suspended = row
+    return OrganizationState(_decoder.decode(stored), its_revision, bool(suspended))
 
 
 def is_deleted(connection: Connection, organization_id: str) -> bool:
@@ -216,22 +224,9 @@ def is_deleted(connection: Connection, organization_id: str) -> bool:
     return False
 
 
-def _find(connection: Connection, organization_id: str) -> OrganizationState:
-    row = connection.row(
-        "SELECT settings, revision, suspended FROM organization WHERE id = ? AND deleted_at IS NULL",
-        (organization_id,),
-    )
-    if row is None:
-        raise NotFound("No such organization.")
-    return OrganizationState(_decoder.decode(row[0]), row[1], bool(row[2]))
-
-
+@cached("organization revision")
 def revision(connection: Connection, organization_id: str) -> int:
     """The revision to compare a snapshot with, inside the admission transaction; -1 if there is no organization."""
-    return connection.recall(("organization revision", organization_id), _revision, organization_id)
-
-
-def _revision(connection: Connection, organization_id: str) -> int:
     row = connection.row("SELECT revision FROM organization WHERE id = ?", (organization_id,))
     return -1 if row is None else int(row[0])
 

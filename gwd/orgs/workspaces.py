@@ -292,20 +292,19 @@ def remove_members(
     return [
         user_id
         for user_id in user_ids
-        if connection.execute(
-            "DELETE FROM workspace_member WHERE workspace_id = ? AND user_id = ?",
-            (workspace.id, user_id),
-        )
+        if connection.run(WorkspaceMemberRow.delete().where(_is_in(workspace.id, user_id)))
     ]
 
 
 def has_member(connection: Connection, workspace_id: str, user_id: str) -> bool:
     """Whether a member has been added to a workspace."""
-    row = connection.row(
-        "SELECT 1 FROM workspace_member WHERE workspace_id = ? AND user_id = ?",
-        (workspace_id, user_id),
+    return connection.count(WorkspaceMemberRow.select().where(_is_in(workspace_id, user_id))) > 0
+
+
+def _is_in(workspace_id: str, user_id: str) -> Any:
+    return (WorkspaceMemberRow.workspace_id == workspace_id) & (
+        WorkspaceMemberRow.user_id == user_id
     )
-    return row is not None
 
 
 def require_within(actor: Caller, workspace_id: str) -> None:

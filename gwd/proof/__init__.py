@@ -4,6 +4,7 @@ Owns: the recomputing of every charge from its usage and its price, the comparis
 vouches for, of the schema with what the migrations make, and the signed head that is kept elsewhere.
 Does not own: the ledger's own invariants (ledger), the chain of audit lines (audit).
 Invariants: it reads and never writes; its memory does not grow with the history, its time only linearly.
+Queries: plain SQL, in chunks.
 Speaks to: ledger, audit, activity, catalog, pricing, credentials (the key ring) and the store.
 """
 

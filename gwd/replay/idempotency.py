@@ -52,14 +52,17 @@ def begin(connection: Connection, wanted: Claim, *, now_us: int) -> FirstReply |
         "SELECT fingerprint, status, body, created_at FROM idempotency WHERE scope = ? AND name = ?",
         (wanted.scope, wanted.name),
     )
-    if row is None or row[3] <= now_us - LIFE_US:
+    if row is None:
         return None
-    if not hmac.compare_digest(row[0], wanted.fingerprint):
+    fingerprint, status, body, created_at = row
+    if created_at <= now_us - LIFE_US:
+        return None
+    if not hmac.compare_digest(fingerprint, wanted.fingerprint):
         raise IdempotencyConflict(
             "This Idempotency-Key was used for another request within 24 hours; choose a new one.",
             param="Idempotency-Key",
         )
-    return FirstReply(status=row[1], body=row[2])
+    return FirstReply(status=status, body=body)
 
 
 def finish(connection: Connection, done: Claim, *, status: int, body: bytes, now_us: int) -> None:

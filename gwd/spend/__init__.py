@@ -5,6 +5,7 @@ requests on the owner's own keys.
 Does not own: limits, budgets, who a scope belongs to.
 Invariants: a counter is the sum of the charges of its scope and day (the ledger's audit recomputes it); counters only
 grow; a rotated key and its successors count as one family.
+Queries: plain SQL: settlement adds, admission sums.
 Speaks to: store and core only.
 """
 

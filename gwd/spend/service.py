@@ -6,7 +6,7 @@ from typing import Final
 
 from gwd.core.clock import US_PER_DAY
 from gwd.core.periods import WINDOWS, Window, day_of, first_day
-from gwd.store.connection import Connection
+from gwd.store import Connection, cached
 
 LIFETIME_DAY: Final = 0
 
@@ -45,7 +45,7 @@ def add(
     firsts = {window: first_day(window, at_us) for window in WINDOWS}
     connection.execute(_adding(len(spend_ids)), (day, charged_nano, byok_nano, *spend_ids))
     for spend_id in spend_ids:
-        sums: Sums = connection.recall(("spend", spend_id), _no_sums)
+        sums = _sums(connection, spend_id)
         for (window, first), (charged_before, byok_before) in sums.items():
             if first == firsts[window]:
                 sums[window, first] = (charged_before + charged_nano, byok_before + byok_nano)
@@ -85,13 +85,15 @@ def between_nano(
 
 def _pair(connection: Connection, spend_id: str, window: Window, at_us: int) -> tuple[int, int]:
     period = (window, first_day(window, at_us))
-    sums: Sums = connection.recall(("spend", spend_id), _no_sums)
+    sums = _sums(connection, spend_id)
     if period not in sums:
         sums[period] = _find(connection, spend_id, *period)
     return sums[period]
 
 
-def _no_sums(_: Connection) -> Sums:
+@cached("spend")
+def _sums(_: Connection, spend_id: str) -> Sums:
+    """The sums of a scope that were asked for: none at first; each is found when it is first wanted."""
     return {}
 
 

@@ -7,7 +7,8 @@ what the writer remembers is what the file says.
 Speaks to: nobody above core.
 """
 
-from gwd.store.connection import Connection, keeps_facts
+from gwd.store.cached import cached, keeps_facts
+from gwd.store.connection import Connection
 from gwd.store.database import Store
 
-__all__ = ["Connection", "Store", "keeps_facts"]
+__all__ = ["Connection", "Store", "cached", "keeps_facts"]

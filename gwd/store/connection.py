@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Final, Literal
 
 import apsw
 from playhouse.apsw_ext import APSWDatabase  # type: ignore[import-untyped]
@@ -17,9 +17,6 @@ CACHE_KIB: Final = 8_000
 Value = int | str | bytes | float | None
 Row = tuple[Any, ...]
 Facts = dict[Hashable, Any]
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +46,7 @@ class OldSqliteError(RuntimeError):
 class Connection:
     """What a room function is given. It runs inside its caller's transaction and never commits.
 
-    The writer's connection may remember facts: values found before, exactly as they stand in the database now. Only
-    functions that `keeps_facts` marks see them, and they note every change they make to one; any other function finds
-    everything anew, and the store forgets all facts after it.
+    `facts` is what the writer remembers for functions that keep it true (`gwd.store.cached`); None everywhere else.
 
     `tolerated` counts the failures that were left out of their transactions.
     """
@@ -61,37 +56,6 @@ class Connection:
         self.facts: Facts | None = None
         self.tolerated = 0
         self._orm = _Orm(raw)
-
-    def recall(
-        self,
-        name: Hashable,
-        find: Callable[Concatenate["Connection", P], T],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """The fact of this name; `find(connection, …)` gives it where it is not known. What it raises is not kept."""
-        facts = self.facts
-        if facts is None:
-            return find(self, *args, **kwargs)
-        if name in facts:
-            return facts[name]  # type: ignore[no-any-return]
-        value = facts[name] = find(self, *args, **kwargs)
-        return value
-
-    def known(self, name: Hashable) -> Any:
-        """The fact of this name, or None where it is not known."""
-        return None if self.facts is None else self.facts.get(name)
-
-    def note(self, name: Hashable, value: Any) -> None:
-        """A fact has just become `value` in the database."""
-        if self.facts is not None:
-            self.facts[name] = value
-
-    def forget(self, name: Hashable) -> None:
-        """A fact has changed in the database."""
-        if self.facts is not None:
-            self.facts.pop(name, None)
 
     def execute(self, sql: str, parameters: tuple[Value, ...] = ()) -> int:
         """Run one statement that returns no rows; gives back how many rows it changed."""
@@ -185,12 +149,6 @@ def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
     else:
         raw.execute("PRAGMA query_only=ON")
     return Connection(raw)
-
-
-def keeps_facts(fn: Callable[P, T]) -> Callable[P, T]:
-    """Mark a writer function that notes or forgets every fact it changes (`Connection.facts`)."""
-    fn.keeps_facts = True  # type: ignore[attr-defined]
-    return fn
 
 
 @contextmanager

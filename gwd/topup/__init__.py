@@ -7,6 +7,7 @@ Invariants: one attempt at a time per organization; an attempt's id is the purch
 whatever is repeated; what succeeded or is pending in a month never exceeds the monthly cap, and one that it stops is
 told once, as the last attempt and as an alert; after a failed attempt nothing is tried for an hour unless the settings
 change; an organization that was deleted is never asked for money.
+Queries: plain SQL: settlement asks, and an attempt is claimed in one statement.
 Speaks to: ledger, orgs, store, core.
 """
 

@@ -10,7 +10,7 @@ from gwd.core.ids import mint
 from gwd.core.money import usd_text
 from gwd.core.periods import period_end_us, period_start_us
 from gwd.orgs.settings import is_deleted
-from gwd.store.connection import Connection
+from gwd.store import Connection, cached
 from gwd.topup.decision import COOLDOWN_US, has_room, next_try_us
 
 LEASE_US: Final = 180_000_000  # longer than all that one run claims may take
@@ -106,7 +106,7 @@ def due(
 
     An organization without automatic top-up costs the writer one look into its memory.
     """
-    if not connection.recall(("topup enabled", organization_id), _is_enabled, organization_id):
+    if not _is_enabled(connection, organization_id):
         return None
     row = connection.row(_SETTINGS, (organization_id, now_us - COOLDOWN_US))
     if row is None:
@@ -156,6 +156,7 @@ def note_capped(connection: Connection, capped: CappedTopUp, *, now_us: int) -> 
     connection.execute(_REMEMBER, (now_us, "stopped", capped.reason, capped.organization_id))
 
 
+@cached("topup enabled")
 def _is_enabled(connection: Connection, organization_id: str) -> bool:
     return connection.row(_ENABLED, (organization_id,)) is not None
 

@@ -109,16 +109,18 @@ def get(connection: Connection, organization_id: str) -> TopUp:
     row = connection.row(_GET, (organization_id,))
     if row is None:
         return TopUp()
+    enabled, threshold_nano, amount_nano, monthly_cap_nano, hook_url, sealed_secret, *last = row
+    last_attempt_at_us, last_attempt_status, last_attempt_error = last
     return TopUp(
-        enabled=bool(row[0]),
-        threshold_nano=row[1],
-        amount_nano=row[2],
-        monthly_cap_nano=row[3],
-        hook_url=row[4],
-        sealed_secret=row[5],
-        last_attempt_at_us=row[6],
-        last_attempt_status=row[7],
-        last_attempt_error=row[8],
+        enabled=bool(enabled),
+        threshold_nano=threshold_nano,
+        amount_nano=amount_nano,
+        monthly_cap_nano=monthly_cap_nano,
+        hook_url=hook_url,
+        sealed_secret=sealed_secret,
+        last_attempt_at_us=last_attempt_at_us,
+        last_attempt_status=last_attempt_status,
+        last_attempt_error=last_attempt_error,
     )
 
 

@@ -130,7 +130,7 @@ class Adapter(Protocol):
         ...
 
     def without_signatures(self, request: Request) -> Request:
-        """The request for the one retry after the vendor refused a proof of earlier reasoning: without any."""
+        """The request for the one retry after the vendor refused a signature of earlier reasoning: without any."""
         ...
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:

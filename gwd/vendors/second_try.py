@@ -11,7 +11,7 @@ from typing import Final
 
 from gwd.core.errors import FaultDetail
 
-_PROOF: Final = re.compile(
+_SIGNATURE: Final = re.compile(
     r"encrypted[ _-]?(?:content|reasoning|thinking)|signature|thinking|thought|redacted"
     r"|\breasoning[ _](?:item|block|detail|content)|of type 'reasoning'|item with id 'rs_"
 )
@@ -37,4 +37,4 @@ def detail_of(status: int | None, codes: str, message: str) -> FaultDetail | Non
     if _FIELD.search(message):
         is_missing = _MISSING.search(message) and not _REFUSED.search(message)
         return "reasoning_missing" if is_missing else "reasoning_refused"
-    return "invalid_signature" if _PROOF.search(f"{codes} {message}") else None
+    return "invalid_signature" if _SIGNATURE.search(f"{codes} {message}") else None

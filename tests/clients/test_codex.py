@@ -197,7 +197,7 @@ async def test_replayed_reasoning_is_accepted_by_its_vendor(gateway: Gateway, mo
 
 
 async def test_reasoning_of_one_vendor_never_reaches_another(gateway: Gateway):
-    """A session that moves to another model keeps its text and drops its proofs."""
+    """A session that moves to another model keeps its text and drops its signatures."""
     gateway.vendor.script.next(
         Behaviour(calls=(PlannedCall(name="shell", arguments='{"command":["ls"]}'),))
     )

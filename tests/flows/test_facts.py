@@ -13,7 +13,7 @@ from gwd import ledger
 from gwd.core.clock import SystemClock
 from gwd.core.errors import StorageUnavailable
 from gwd.ledger import account
-from gwd.store import Connection, Store, keeps_facts
+from gwd.store import Connection, Store, cached, keeps_facts
 from gwd.store.connection import open_connection
 from gwd.store.migrations import migrate
 from tests.flows.disk import Disk
@@ -40,7 +40,8 @@ def _begin(connection: Connection) -> None:
     connection.execute("INSERT INTO node_fact VALUES ('tested', x'01')")
 
 
-def _find(connection: Connection) -> bytes:
+@cached("fact")
+def fact(connection: Connection) -> bytes:
     row = connection.row("SELECT value FROM node_fact WHERE name = 'tested'")
     assert row is not None
     return bytes(row[0])
@@ -48,18 +49,18 @@ def _find(connection: Connection) -> bytes:
 
 @keeps_facts
 def recalled(connection: Connection) -> bytes:
-    return connection.recall("tested", _find)
+    return fact(connection)
 
 
 @keeps_facts
 def is_known(connection: Connection) -> bool:
-    return connection.known("tested") is not None
+    return fact.known(connection) is not None
 
 
 @keeps_facts
 def changed_and_noted(connection: Connection) -> None:
     connection.execute("UPDATE node_fact SET value = x'03' WHERE name = 'tested'")
-    connection.note("tested", b"\x03")
+    fact.note(connection, b"\x03")
 
 
 @keeps_facts
@@ -69,9 +70,9 @@ def changed_and_broken(connection: Connection) -> None:
 
 
 def found_before_and_after_a_change(connection: Connection) -> tuple[bytes, bytes]:
-    before = connection.recall("tested", _find)
+    before = fact(connection)
     connection.execute("UPDATE node_fact SET value = x'04' WHERE name = 'tested'")
-    return before, connection.recall("tested", _find)
+    return before, fact(connection)
 
 
 async def test_a_fact_is_found_once(store: Store) -> None:
@@ -131,7 +132,7 @@ async def test_a_batch_that_the_disk_refuses_leaves_no_fact(disk: Disk, store: S
 
 @keeps_facts
 def _remember_account(connection: Connection) -> tuple[int, bool]:
-    known = connection.known(("account", ORGANIZATION)) is not None
+    known = account.stored.known(connection, ORGANIZATION) is not None
     return account.stored(connection, ORGANIZATION).pool_nano, known
 
 
@@ -144,8 +145,9 @@ def test_a_reader_remembers_nothing(tmp_path: Path) -> None:
     path = str(tmp_path / "gwd.db")
     migrate(path, SystemClock())
     reader = open_connection(path, "reader")
-    assert reader.recall("tested", lambda _: 1) == 1
-    assert reader.known("tested") is None
+    reader_finds = cached("found by a reader")(lambda connection: connection is reader)
+    assert reader_finds(reader)
+    assert reader_finds.known(reader) is None
     reader.raw.close()
 
 

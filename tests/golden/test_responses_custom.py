@@ -1,4 +1,4 @@
-"""Custom tools, namespaces and sealed proofs: what goes in one way comes out the other."""
+"""Custom tools, namespaces and sealed signatures: what goes in one way comes out the other."""
 
 import msgspec
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gwd.dialects.responses.custom_input import CustomInput
 from gwd.dialects.responses.namespaces import MAX_NAME, Namespaces
-from gwd.dialects.responses.sealing import Proof, seal, unseal
+from gwd.dialects.responses.sealing import Sealed, seal, unseal
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
 
@@ -94,22 +94,22 @@ def test_a_plain_name_is_never_shadowed_by_a_joined_one():
 
 
 @pytest.mark.parametrize(
-    "proof",
+    "sealed",
     [
-        Proof("openai-responses-v1", signature="gAAAAB"),
-        Proof("anthropic-claude-v1", signature="Sig:with:colons=="),
-        Proof("anthropic-claude-v1", redacted="hidden"),
-        Proof("google-gemini-v1", signature="thought"),
+        Sealed("openai-responses-v1", signature="gAAAAB"),
+        Sealed("anthropic-claude-v1", signature="Sig:with:colons=="),
+        Sealed("anthropic-claude-v1", redacted="hidden"),
+        Sealed("google-gemini-v1", signature="thought"),
     ],
 )
-def test_a_proof_comes_back_to_its_own_family(proof: Proof):
-    assert unseal(seal(proof)) == proof
+def test_a_signature_comes_back_to_its_own_family(sealed: Sealed):
+    assert unseal(seal(sealed)) == sealed
 
 
 def test_openai_content_is_not_touched():
-    assert seal(Proof("openai-responses-v1", signature="gAAAAB")) == "gAAAAB"
+    assert seal(Sealed("openai-responses-v1", signature="gAAAAB")) == "gAAAAB"
 
 
 @pytest.mark.parametrize("text", [None, "", "gw1:", "gw1:x", "gw1:x:y:z"])
 def test_a_broken_seal_proves_nothing(text: str | None):
-    assert unseal(text) == Proof("unknown")
+    assert unseal(text) == Sealed("unknown")

@@ -174,7 +174,7 @@ def events_from(parts: Sequence[tuple[str, list[str]]]) -> Iterator[Event]:
                 yield PartStarted(index, "text" if kind == "text" else "refusal")
             case "summary" | "raw" | "signed":
                 form = "anthropic-claude-v1" if kind == "signed" else "unknown"
-                signature = "proof" if kind == "signed" else None
+                signature = "signature" if kind == "signed" else None
                 yield PartStarted(index, "reasoning", format=form, summary=kind == "summary")
             case _:
                 yield PartStarted(index, "tool_call", call_id=f"call_{index}", name=kind)
@@ -310,7 +310,7 @@ def test_excluded_reasoning_leaves_no_item():
         Started(),
         PartStarted(0, "reasoning"),
         PartDelta(0, "secret"),
-        PartEnded(0, "proof"),
+        PartEnded(0, "signature"),
         PartStarted(1, "text"),
         PartDelta(1, "ok"),
         PartEnded(1),

@@ -1,29 +1,11 @@
 """What the writer remembers must be what the file says, at any moment."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from gwd.budgets import admission as budgets
-from gwd.catalog import snapshot
 from gwd.core.periods import first_day
-from gwd.keys import admission as keys
-from gwd.ledger import account
-from gwd.ledger import service as ledger
-from gwd.orgs import settings
 from gwd.spend import service as spend
 from gwd.store import Connection, keeps_facts
-from gwd.topup import attempts
-
-FINDERS: Final[dict[str, Callable[..., Any]]] = {
-    "account": account._find,
-    "hold": lambda connection, name: connection.row(ledger._HELD, (name,)),
-    "lots": account._find_lots,
-    "key": keys._find,
-    "budgets": budgets._find,
-    "settings": settings._find,
-    "organization revision": settings._revision,
-    "topup enabled": attempts._is_enabled,
-}
+from gwd.store.cached import FINDERS
 
 
 @keeps_facts
@@ -35,17 +17,14 @@ def untrue_facts(connection: Connection) -> list[str]:
     assert last_us is not None
     found: Any
     for name, value in connection.facts.items():
-        if name == "catalog revision":
-            found = snapshot._revision(connection)
+        assert isinstance(name, tuple), name
+        if name[0] == "used":
+            continue
+        if name[0] == "spend":
+            # Nobody asks for the sum of a period that is over.
+            found, value = _sums(connection, name[1], value, last_us[0])
         else:
-            assert isinstance(name, tuple), name
-            if name[0] == "used":
-                continue
-            if name[0] == "spend":
-                # Nobody asks for the sum of a period that is over.
-                found, value = _sums(connection, name[1], value, last_us[0])
-            else:
-                found = FINDERS[name[0]](connection, *name[1:])
+            found = FINDERS[name[0]].find(connection, *name[1:])
         if in_order(found) != in_order(value):
             untrue.append(f"{name}: remembered {value}, found {found}")
     return untrue

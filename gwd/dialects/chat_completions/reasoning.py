@@ -16,7 +16,7 @@ Detail = dict[str, Any]
 def reasoning_parts(wire: MessageWire, *, skip_ids: Collection[str]) -> Iterator[ReasoningPart]:
     """The reasoning an assistant message replays. Details win over the plain text, which repeats them.
 
-    An encrypted detail that follows a summary of the same item is that item's proof, not a part of its own.
+    An encrypted detail that follows a summary of the same item is that item's signature, not a part of its own.
     `skip_ids` are the details that belong to tool calls.
     """
     open_part: ReasoningPart | None = None
@@ -41,7 +41,7 @@ def reasoning_parts(wire: MessageWire, *, skip_ids: Collection[str]) -> Iterator
 def tool_signatures(
     details: Sequence[ReasoningDetailWire] | None, call_ids: Collection[str]
 ) -> dict[str, ReasoningDetailWire]:
-    """Proofs that a vendor put on tool calls: encrypted details whose id is a call's id."""
+    """Signatures that a vendor put on tool calls: encrypted details whose id is a call's id."""
     return {
         detail.id: detail
         for detail in details or ()
@@ -60,7 +60,7 @@ def text_detail(part: ReasoningPart, *, index: int, text: str) -> Detail:
 
 
 def closing_detail(part: ReasoningPart, *, index: int, signature: str) -> Detail:
-    """The proof that ends a piece of reasoning: in place for signed text, a detail of its own elsewhere."""
+    """The signature that ends a piece of reasoning: in place for signed text, a detail of its own elsewhere."""
     if has_own_detail(part):
         return encrypted_detail(
             signature, part_format=part.format, item_id=part.item_id, index=index
@@ -69,7 +69,7 @@ def closing_detail(part: ReasoningPart, *, index: int, signature: str) -> Detail
 
 
 def has_own_detail(part: ReasoningPart) -> bool:
-    """Whether the proof of this reasoning is shown beside it; Anthropic's signature belongs to the text itself."""
+    """Whether the signature of this reasoning is shown beside it; Anthropic's signature belongs to the text itself."""
     return part.summary or part.format not in (ANTHROPIC, "unknown")
 
 

@@ -203,13 +203,13 @@ class ChatRenderer:
             case "reasoning":
                 return self._close_reasoning(event)
             case "tool_call":
-                return self._close_call(event, part) + self._call_proof(event, part)
+                return self._close_call(event, part) + self._call_signature(event, part)
             case "text" | "refusal":
                 frames = b""
                 if event.extras and "annotations" in event.extras:
                     delta = {"content": "", "annotations": event.extras["annotations"]}
                     frames = self._chunk(delta)
-                return frames + self._call_proof(event, part)
+                return frames + self._call_signature(event, part)
         assert_never(part.kind)
 
     def _close_reasoning(self, event: PartEnded) -> bytes:
@@ -237,8 +237,8 @@ class ChatRenderer:
         self._calls += 1
         return frames
 
-    def _call_proof(self, event: PartEnded, part: PartStarted) -> bytes:
-        """A vendor's proof on a call or on text, shown beside it under the call's id."""
+    def _call_signature(self, event: PartEnded, part: PartStarted) -> bytes:
+        """A vendor's signature on a call or on text, shown beside it under the call's id."""
         if event.signature is None or not self._shows_reasoning:
             return b""
         detail = reasoning.encrypted_detail(

@@ -63,7 +63,7 @@ def _message(request: Request, completion: Completion) -> Json:
         match part:
             case TextPart():
                 texts.append(part.text)
-                _add_proof(part, None, details)
+                _add_signature(part, None, details)
             case RefusalPart():
                 refusals.append(part.text)
             case ReasoningPart():
@@ -71,7 +71,7 @@ def _message(request: Request, completion: Completion) -> Json:
                 _add_details(part, details)
             case ToolCallPart():
                 calls.append(_call(part, custom_tools))
-                _add_proof(part, part.call_id, details)
+                _add_signature(part, part.call_id, details)
             case _:
                 assert_never(part)
     if completion.finished.reason == "content_filter" and completion.finished.explanation:
@@ -108,16 +108,16 @@ def _add_details(part: ReasoningPart, details: list[reasoning.Detail]) -> None:
     if part.signature is None:
         return
     if reasoning.has_own_detail(part) or not part.text:
-        proof = reasoning.closing_detail(part, index=len(details), signature=part.signature)
-        details.append(proof)
+        closing = reasoning.closing_detail(part, index=len(details), signature=part.signature)
+        details.append(closing)
     else:
         details[-1]["signature"] = part.signature
 
 
-def _add_proof(
+def _add_signature(
     part: TextPart | ToolCallPart, call_id: str | None, details: list[reasoning.Detail]
 ) -> None:
-    """A vendor's proof on a call or on text (core.events.collect keeps it in the extras)."""
+    """A vendor's signature on a call or on text (core.events.collect keeps it in the extras)."""
     extras = part.extras or {}
     if "signature" in extras:
         details.append(

@@ -97,7 +97,7 @@ class ReasoningDetailWire(msgspec.Struct, frozen=True):
     text: Annotated[str | None, Meta(description="Reasoning in the open.")] = None
     summary: Annotated[str | None, Meta(description="A summary of reasoning.")] = None
     data: Annotated[str | None, Meta(description="Sealed reasoning.")] = None
-    signature: Annotated[str | None, Meta(description="The vendor's proof of it.")] = None
+    signature: Annotated[str | None, Meta(description="The vendor's signature of it.")] = None
     format: Annotated[str | None, Meta(description="Whose reasoning it is.")] = None
     id: Annotated[str | None, Meta(description="The item it belongs to.")] = None
 

@@ -1,7 +1,7 @@
 """Whose reasoning a thinking block holds, told by its signature so that any client carries it back unharmed.
 
 The messages format has one kind of thinking block, signed by one vendor. Reasoning that another vendor made is shown
-in the same block; its own proof (encrypted content, thought signature) travels as the signature, behind a mark that
+in the same block; its own signature (encrypted content, thought signature) travels there too, behind a mark that
 names its format. The vendor's own signatures are base64 and never hold a colon, so the mark cannot be mistaken.
 """
 
@@ -16,7 +16,7 @@ _MARK: Final = "gw1"
 def signature_for(
     signature: str | None, *, format_: str, summary: bool, item_id: str | None
 ) -> str:
-    """The signature to show a messages client; empty where the reasoning carries no proof."""
+    """The signature to show a messages client; empty where the reasoning carries none."""
     if not signature or format_ == OWN_FORMAT:
         return signature or ""
     return ":".join((_MARK, format_, "s" if summary else "t", item_id or "", signature))
@@ -29,10 +29,10 @@ def reasoning_from(text: str, signature: str | None) -> ReasoningPart:
     pieces = signature.split(":", 4)
     if len(pieces) != 5 or pieces[0] != _MARK:
         return ReasoningPart(text=text, signature=signature, format=OWN_FORMAT)
-    _, format_, kind, item_id, proof = pieces
+    _, format_, kind, item_id, own = pieces
     return ReasoningPart(
         text=text,
-        signature=proof,
+        signature=own,
         format=format_,
         summary=kind == "s",
         item_id=item_id or None,

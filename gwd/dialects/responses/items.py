@@ -203,17 +203,17 @@ def _kind(path: str, item: dict[str, Any]) -> str:
 
 
 def _reasoning(item: ReasoningItem) -> ReasoningPart:
-    proof = unseal(item.encrypted_content)
+    sealed = unseal(item.encrypted_content)
     raw = "".join(entry.text for entry in item.content or ())
     summary = "\n\n".join(entry.text for entry in item.summary or ())
     return ReasoningPart(
         text=raw or summary,
-        signature=proof.signature,
-        redacted=proof.redacted,
-        format=proof.format,
+        signature=sealed.signature,
+        redacted=sealed.redacted,
+        format=sealed.format,
         summary=not raw and bool(summary),
         # OpenAI binds its encrypted content to the id of the item that held it.
-        item_id=item.id if proof.format == OPENAI_FORMAT else None,
+        item_id=item.id if sealed.format == OPENAI_FORMAT else None,
     )
 
 

@@ -4,11 +4,11 @@ from typing import Any, Literal, Protocol
 
 from gwd.core.events import PartEnded, PartStarted
 from gwd.dialects.responses.event_writer import EventWriter, delta_head
-from gwd.dialects.responses.sealing import OPENAI_FORMAT, UNKNOWN_FORMAT, Proof, seal
+from gwd.dialects.responses.sealing import OPENAI_FORMAT, UNKNOWN_FORMAT, Sealed, seal
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
-# Agents replay summaries but drop raw reasoning; text whose proof covers it has to come back whole.
+# Agents replay summaries but drop raw reasoning; text whose signature covers it has to come back whole.
 _SHOWN_AS_SUMMARY = ("anthropic-claude-v1",)
 
 
@@ -156,7 +156,7 @@ class OwnOutput:
 
 
 class ReasoningOutput:
-    """A reasoning item: a summary, or the raw text where the vendor shows it; its proof is sealed at the end."""
+    """A reasoning item: a summary, or the raw text where the vendor shows it; its signature is sealed at the end."""
 
     def __init__(
         self, writer: EventWriter, item_id: str, output_index: int, part: PartStarted
@@ -191,7 +191,9 @@ class ReasoningOutput:
 
     def end(self, ended: PartEnded) -> None:
         self.part_is_open = False
-        self._sealed = seal(Proof(self._format, signature=ended.signature, redacted=self._redacted))
+        self._sealed = seal(
+            Sealed(self._format, signature=ended.signature, redacted=self._redacted)
+        )
         if not self._texts:
             return
         text = "".join(self._texts)

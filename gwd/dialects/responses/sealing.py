@@ -1,6 +1,6 @@
-"""Opaque proofs of reasoning inside `encrypted_content`, the one field that every client of this dialect replays.
+"""Opaque signatures of reasoning inside `encrypted_content`, the one field that every client of this dialect replays.
 
-A client drops unknown fields when it sends an item back, so the family that made a proof has to travel inside the
+A client drops unknown fields when it sends an item back, so the family that made a signature has to travel inside the
 text. OpenAI's own encrypted content stays as it is.
 """
 
@@ -13,7 +13,7 @@ UNKNOWN_FORMAT: Final = "unknown"
 _PREFIX: Final = "gw1:"
 
 
-class Proof(msgspec.Struct, frozen=True):
+class Sealed(msgspec.Struct, frozen=True):
     """A signature or the data of a redacted block, and the family that may read it back."""
 
     format: str
@@ -21,31 +21,31 @@ class Proof(msgspec.Struct, frozen=True):
     redacted: str | None = None
 
 
-def seal(proof: Proof) -> str | None:
-    """The `encrypted_content` of a reasoning item; None when there is nothing to prove."""
-    if proof.redacted is not None:
-        return _tagged(proof.format, "r", proof.redacted)
-    if not proof.signature:
+def seal(sealed: Sealed) -> str | None:
+    """The `encrypted_content` of a reasoning item; None when there is nothing to carry."""
+    if sealed.redacted is not None:
+        return _tagged(sealed.format, "r", sealed.redacted)
+    if not sealed.signature:
         return None
-    if proof.format == OPENAI_FORMAT:
-        return proof.signature
-    return _tagged(proof.format, "s", proof.signature)
+    if sealed.format == OPENAI_FORMAT:
+        return sealed.signature
+    return _tagged(sealed.format, "s", sealed.signature)
 
 
-def unseal(encrypted_content: str | None) -> Proof:
+def unseal(encrypted_content: str | None) -> Sealed:
     """What a client sent back."""
     if not encrypted_content:
-        return Proof(UNKNOWN_FORMAT)
+        return Sealed(UNKNOWN_FORMAT)
     if not encrypted_content.startswith(_PREFIX):
-        return Proof(OPENAI_FORMAT, signature=encrypted_content)
+        return Sealed(OPENAI_FORMAT, signature=encrypted_content)
     fields = encrypted_content.removeprefix(_PREFIX).split(":", 2)
     match fields:
         case [format_name, "s", text]:
-            return Proof(format_name, signature=text)
+            return Sealed(format_name, signature=text)
         case [format_name, "r", text]:
-            return Proof(format_name, redacted=text)
+            return Sealed(format_name, redacted=text)
         case _:
-            return Proof(UNKNOWN_FORMAT)
+            return Sealed(UNKNOWN_FORMAT)
 
 
 def _tagged(format_name: str, kind: Literal["s", "r"], text: str) -> str:

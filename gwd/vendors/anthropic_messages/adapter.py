@@ -13,7 +13,7 @@ from gwd.vendors.anthropic_messages.decode import MessagesDecoder, decode
 from gwd.vendors.anthropic_messages.format import FORMAT, SIGNATURE_FORMAT
 from gwd.vendors.base import Adapter, Signatures, StreamDecoder
 from gwd.vendors.faults import fault_of
-from gwd.vendors.proofs import without_proofs
+from gwd.vendors.signatures import without_signatures
 
 
 class AnthropicMessages:
@@ -35,7 +35,7 @@ class AnthropicMessages:
         return MessagesDecoder(request, target)
 
     def without_signatures(self, request: Request) -> Request:
-        return without_proofs(request, SIGNATURE_FORMAT)
+        return without_signatures(request, SIGNATURE_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

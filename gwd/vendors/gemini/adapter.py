@@ -14,7 +14,7 @@ from gwd.vendors.gemini.build import build
 from gwd.vendors.gemini.content import Contents
 from gwd.vendors.gemini.decode import GeminiDecoder, decode
 from gwd.vendors.gemini.format import FORMAT, SIGNATURE_FORMAT
-from gwd.vendors.proofs import without_proofs
+from gwd.vendors.signatures import without_signatures
 
 
 class Gemini:
@@ -38,7 +38,7 @@ class Gemini:
         return GeminiDecoder(request)
 
     def without_signatures(self, request: Request) -> Request:
-        return without_proofs(request, SIGNATURE_FORMAT)
+        return without_signatures(request, SIGNATURE_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

@@ -201,7 +201,7 @@ class GeminiDecoder:
             self._text("reasoning" if part.thought else "text", part.text, events)
             self._signature = signature
         elif signature is not None:
-            self._proof(signature, events)
+            self._bare_signature(signature, events)
 
     def _text(self, kind: PartKind, text: str, events: list[Event]) -> None:
         """Text continues the open part of its kind, unless a signature has sealed that."""
@@ -211,7 +211,7 @@ class GeminiDecoder:
         self._said = self._said or kind == "text"
         events.append(PartDelta(self._index, text))
 
-    def _proof(self, signature: str, events: list[Event]) -> None:
+    def _bare_signature(self, signature: str, events: list[Event]) -> None:
         """A signature without content: of the open part, or of a thought that was not shown."""
         if self._open is None or self._signature is not None:
             self._end(events)

@@ -11,7 +11,7 @@ import msgspec
 
 from gwd.core.request import Generate, Message, Part, ReasoningPart, Request, ToolCallPart
 from gwd.vendors.gemini.format import SIGNATURE_FORMAT
-from gwd.vendors.proofs import signature_of
+from gwd.vendors.signatures import signature_of
 
 
 def remember(parts: Iterable[Part]) -> dict[str, bytes]:
@@ -74,8 +74,8 @@ def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
     if blob is None or not blob.isascii() or blob[:1] in (b"{", b"["):
         return message
     # As reasoning in front of the call: that part means nothing to any other format.
-    proof = ReasoningPart(text="", signature=blob.decode("ascii"), format=SIGNATURE_FORMAT)
+    carrier = ReasoningPart(text="", signature=blob.decode("ascii"), format=SIGNATURE_FORMAT)
     parts: list[Part] = []
     for part in message.parts:
-        parts += [proof, part] if part is call else [part]
+        parts += [carrier, part] if part is call else [part]
     return msgspec.structs.replace(message, parts=tuple(parts))

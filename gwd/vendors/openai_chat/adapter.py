@@ -13,8 +13,8 @@ from gwd.vendors.openai_chat import signatures
 from gwd.vendors.openai_chat.build import build
 from gwd.vendors.openai_chat.content import ContentBuilder
 from gwd.vendors.openai_chat.decode import ChatStreamDecoder, decode
+from gwd.vendors.openai_chat.foreign_signatures import without_signatures
 from gwd.vendors.openai_chat.format import FORMAT
-from gwd.vendors.openai_chat.proofs import without_proofs
 
 
 class OpenaiChat:
@@ -36,7 +36,7 @@ class OpenaiChat:
         return ChatStreamDecoder(request, target)
 
     def without_signatures(self, request: Request) -> Request:
-        return without_proofs(request)
+        return without_signatures(request)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

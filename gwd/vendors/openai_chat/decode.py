@@ -231,7 +231,7 @@ class ChatStreamDecoder:
                 self._assembly.text("text", part["text"])
 
     def _reasoning_details(self, details: object) -> bool:
-        """Reasoning in details, which name its origin and carry its proof. False if they hold nothing to show."""
+        """Reasoning in details, which name its origin and carry its signature. False if they hold nothing to show."""
         taken = False
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):

@@ -13,7 +13,7 @@ from gwd.vendors.openai_responses.build import build
 from gwd.vendors.openai_responses.content import Contents
 from gwd.vendors.openai_responses.decode import ResponsesStreamDecoder, decode
 from gwd.vendors.openai_responses.format import FORMAT, SIGNATURE_FORMAT
-from gwd.vendors.proofs import without_proofs
+from gwd.vendors.signatures import without_signatures
 
 
 class OpenaiResponses:
@@ -35,7 +35,7 @@ class OpenaiResponses:
         return ResponsesStreamDecoder(request, target)
 
     def without_signatures(self, request: Request) -> Request:
-        return without_proofs(request, SIGNATURE_FORMAT)
+        return without_signatures(request, SIGNATURE_FORMAT)
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
         return fault_of(status, headers, body)

@@ -164,16 +164,16 @@ def _add_text(turn: list[Item], part: TextPart | RefusalPart) -> None:
 
 
 def _add_reasoning(turn: list[Item], part: ReasoningPart) -> None:
-    proof = part.signature or part.redacted
+    sealed = part.signature or part.redacted
     if part.format != SIGNATURE_FORMAT:
         return
     summary = [{"type": "summary_text", "text": part.text}] if part.text else []
     last = turn[-1] if turn else None
     if last is not None and last["type"] == "reasoning" and _is_same(last, part.item_id):
         last["summary"] += summary
-        last["encrypted_content"] = proof or last["encrypted_content"]
+        last["encrypted_content"] = sealed or last["encrypted_content"]
         return
-    item: Item = {"type": "reasoning", "summary": summary, "encrypted_content": proof}
+    item: Item = {"type": "reasoning", "summary": summary, "encrypted_content": sealed}
     if part.item_id:
         item["id"] = part.item_id
     turn.append(item)

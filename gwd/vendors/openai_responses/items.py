@@ -165,16 +165,16 @@ class Items:
         self._parts.feed(slot, '"}' if slot.length else '{"input":""}')
 
     def _finish_reasoning(self, item: Item, fields: dict[str, Any]) -> None:
-        proof = _text(fields.get("encrypted_content"))
+        sealed = _text(fields.get("encrypted_content"))
         summary = _texts(fields.get("summary"))
         raw = _texts(fields.get("content"))
         slot = item.slots.get(0)
         if slot is None:
-            if not (proof or summary or raw):
+            if not (sealed or summary or raw):
                 return
             slot = self._open_reasoning(item, is_summary=bool(summary) or not raw)
             self._parts.feed(slot, summary or raw)
-        slot.signature = proof
+        slot.signature = sealed
 
     def _open_reasoning(self, item: Item, *, is_summary: bool) -> Slot:
         opening = PartStarted(

@@ -7,7 +7,7 @@ import pytest
 from gwd import ledger
 from gwd.core.clock import US_PER_DAY
 from gwd.core.errors import InvalidValue
-from gwd.ledger import LedgerFilter
+from gwd.ledger import LedgerFilter, account
 from gwd.ledger.book import Book
 from gwd.management.mend import mend_time
 from gwd.store.connection import Connection
@@ -220,7 +220,7 @@ def test_nothing_else_sets_the_time_back(
 def test_credit_does_not_expire_by_a_ledger_that_is_ahead(connection: Connection) -> None:
     add(connection, USD, kind="granted", expires_at_us=AHEAD_US + US_PER_DAY, now_us=NOW_US)
     connection.execute("UPDATE account SET last_at = ?", (AHEAD_US + 2 * US_PER_DAY,))
-    connection.forget(("account", ORGANIZATION))
+    account.stored.forget(connection, ORGANIZATION)
     assert free(connection) == 10 * USD
     assert ledger.expire(connection, ORGANIZATION, now_us=NOW_US) == ()
     by_us = AHEAD_US + US_PER_DAY

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gwd.store import keeps_facts
+from gwd.store import cached, keeps_facts
 from gwd.store.connection import Connection
 from tests.support.store import connection, open_store
 
@@ -59,18 +59,20 @@ def test_a_transaction_that_is_gone_is_not_tolerated(connection: Connection) -> 
 
 
 async def test_what_was_remembered_within_is_forgotten_with_it(tmp_path: Path) -> None:
+    kept = cached("kept")(lambda _: 0)
+
     @keeps_facts
     def remembers(connection: Connection) -> None:
         def breaks() -> None:
-            connection.note("kept", 2)
+            kept.note(connection, 2)
             broken(connection)
 
-        connection.note("kept", 1)
+        kept.note(connection, 1)
         connection.apart("it", breaks)
 
     @keeps_facts
     def recalls(connection: Connection) -> tuple[object, list[str]]:
-        return connection.known("kept"), names(connection)
+        return kept.known(connection), names(connection)
 
     async with open_store(tmp_path) as store:
         await store.write(remembers)

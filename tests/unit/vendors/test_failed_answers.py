@@ -316,7 +316,7 @@ def test_a_text_that_holds_much_is_read_quickly_and_in_part():
     assert time.process_time() - began_s < 4.0
 
 
-WITH, WITHOUT, PROOF = "reasoning_missing", "reasoning_refused", "invalid_signature"
+WITH, WITHOUT, SIGNATURE = "reasoning_missing", "reasoning_refused", "invalid_signature"
 REFUSALS = [
     ("property 'reasoning_content' is unsupported", WITHOUT),
     ("messages.1.reasoning_content: Extra inputs are not permitted", WITHOUT),
@@ -328,12 +328,15 @@ REFUSALS = [
     ("Missing `reasoning_content` field in the assistant message at message index 1.", WITH),
     ("messages.2.reasoning_content: Field required", WITH),
     ("assistant messages must include reasoning_content", WITH),
-    ("reasoning `encrypted_content` was not issued to this caller", PROOF),
-    ("Encrypted content is bound to another organization", PROOF),
-    ("This signature has expired", PROOF),
-    ("thinking blocks of another model cannot be used", PROOF),
-    ("Bad thought_signature", PROOF),
-    ("Item 'rs_1' of type 'reasoning' was provided without its required following item.", PROOF),
+    ("reasoning `encrypted_content` was not issued to this caller", SIGNATURE),
+    ("Encrypted content is bound to another organization", SIGNATURE),
+    ("This signature has expired", SIGNATURE),
+    ("thinking blocks of another model cannot be used", SIGNATURE),
+    ("Bad thought_signature", SIGNATURE),
+    (
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        SIGNATURE,
+    ),
     ("max_tokens must be positive", None),
     ("the reason is unknown", None),
 ]

@@ -1,4 +1,4 @@
-"""The one retry after a refused proof goes out without any: whatever the vendor's form of it (api.md 5.9)."""
+"""The one retry after a refused signature goes out without any: whatever the vendor's form of it."""
 
 from typing import Any
 
@@ -40,42 +40,49 @@ def _detail(kind: str, format_: str, **fields: Any) -> dict[str, Any]:
             ANTHROPIC,
             {
                 "reasoning_details": [
-                    _detail("text", "anthropic-claude-v1", text="T", signature="PROOF1"),
-                    _detail("encrypted", "anthropic-claude-v1", data="PROOF2"),
+                    _detail("text", "anthropic-claude-v1", text="T", signature="SIGNATURE1"),
+                    _detail("encrypted", "anthropic-claude-v1", data="SIGNATURE2"),
                 ]
             },
         ),
         (
             GEMINI,
-            {"reasoning_details": [_detail("encrypted", "google-gemini-v1", data="PROOF", id="t")]},
+            {
+                "reasoning_details": [
+                    _detail("encrypted", "google-gemini-v1", data="SIGNATURE", id="t")
+                ]
+            },
         ),
-        (GEMINI, {"reasoning_details": [_detail("encrypted", "google-gemini-v1", data="PROOF")]}),
+        (
+            GEMINI,
+            {"reasoning_details": [_detail("encrypted", "google-gemini-v1", data="SIGNATURE")]},
+        ),
         (
             RESPONSES,
             {
                 "reasoning_details": [
-                    _detail("encrypted", "openai-responses-v1", data="PROOF", id="rs_1")
+                    _detail("encrypted", "openai-responses-v1", data="SIGNATURE", id="rs_1")
                 ]
             },
         ),
-        (CHAT, {"reasoning_opaque": "PROOF"}),
-        (CHAT, {"extra_content": {"google": {"thought_signature": "PROOF"}}}),
+        (CHAT, {"reasoning_opaque": "SIGNATURE"}),
+        (CHAT, {"extra_content": {"google": {"thought_signature": "SIGNATURE"}}}),
     ],
     ids=lambda value: value.format.name if hasattr(value, "format") else "",
 )
-def test_no_proof_is_left(adapter: Adapter, turn: dict[str, Any]):
+def test_no_signature_is_left(adapter: Adapter, turn: dict[str, Any]):
     target = golden.target(adapter.format.name)
     asked = _asked(turn, reasoning={"effort": "low"}, max_tokens=5000)
-    assert b"PROOF" in adapter.build(asked, target).body
+    assert b"SIGNATURE" in adapter.build(asked, target).body
     body = adapter.build(adapter.without_signatures(asked), target).body
-    assert b"PROOF" not in body
+    assert b"SIGNATURE" not in body
     assert b"look" in body
     for kind in (b'"thinking"', b"redacted_thinking", b'encrypted_content"'):
         assert b'"type":' + kind not in body.replace(b'"thinking":{"type":"disabled"}', b"")
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.format.name)
-def test_a_request_without_proofs_stays_as_it_is(adapter: Adapter):
+def test_a_request_without_signatures_stays_as_it_is(adapter: Adapter):
     target = golden.target(adapter.format.name)
     asked = _asked({"reasoning_content": "hm", "custom": 1}, max_tokens=5000)
     same = adapter.build(adapter.without_signatures(asked), target)

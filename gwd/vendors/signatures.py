@@ -1,4 +1,4 @@
-"""Reasoning of earlier turns that goes back with a vendor's proof: how to leave it out (api.md 5.9)."""
+"""Reasoning of earlier turns that goes back with a vendor's signature: how to leave it out."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ def signature_of(part: TextPart | ToolCallPart, format_: str) -> str | None:
     return signature if is_own else None
 
 
-def without_proofs(request: Request, format_: str) -> Request:
+def without_signatures(request: Request, format_: str) -> Request:
     """The request without any reasoning or signature of this format."""
     body = request.body
     if not isinstance(body, Generate):

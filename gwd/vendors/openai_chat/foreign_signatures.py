@@ -1,4 +1,4 @@
-"""Proofs of earlier reasoning that clients and servers of this format keep beside a message or a call.
+"""Signatures of earlier reasoning that clients and servers of this format keep beside a message or a call.
 
 They are no part of the format: each has the name that some server gave it, and goes through as a field we do not know.
 """
@@ -12,7 +12,7 @@ from gwd.core.request import Extras, Generate, Message, Part, Request, TextPart,
 _NAMES: Final = frozenset(("extra_content", "reasoning_opaque"))
 
 
-def without_proofs(request: Request) -> Request:
+def without_signatures(request: Request) -> Request:
     """The request without any of them."""
     body = request.body
     if not isinstance(body, Generate):

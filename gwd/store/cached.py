@@ -1,0 +1,97 @@
+"""What the writer remembers between its functions, and the one way to remember anything there.
+
+    @cached("account")
+    def stored(connection: Connection, organization_id: str) -> StoredAccount:
+        ...  # finds it in the database
+
+    stored(connection, organization_id)                  # found once, then remembered
+    stored.note(connection, changed, organization_id)    # it has just been written like this
+    stored.forget(connection, organization_id)           # it has just been written in another way
+
+    @keeps_facts
+    def admit(connection: Connection, ...) -> ...        # notes or forgets every change it makes to any of them
+
+Only functions marked with `keeps_facts` see what is remembered: for every other function, and for readers, a finder
+goes to the database, and the writer forgets everything after it. So a function that knows nothing of this page is
+right, and one that is marked has to be looked over: whatever it writes, directly or through others, must be noted or
+forgotten. A value is remembered under the finder's name and arguments; only its own room may change it in place.
+Nothing else that outlives a function may keep what was read: a transaction that is rolled back would leave it wrong.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, TypeVarTuple, cast
+
+from gwd.store.connection import Connection
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Key = TypeVarTuple("Key")
+
+
+class Cached(Protocol[*Key, T]):
+    """A finder whose answers the writer remembers."""
+
+    find: Callable[[Connection, *Key], T]
+    """Always asks the database."""
+
+    def __call__(self, connection: Connection, *key: *Key) -> T:
+        """What is remembered, or else found. What the finder raises is not kept."""
+        ...
+
+    def known(self, connection: Connection, *key: *Key) -> T | None:
+        """What is remembered, or None; the database is not asked."""
+        ...
+
+    def note(self, connection: Connection, value: T, *key: *Key) -> None:
+        """It has just become `value` in the database."""
+        ...
+
+    def forget(self, connection: Connection, *key: *Key) -> None:
+        """It has changed in the database."""
+        ...
+
+
+FINDERS: Final[dict[str, Any]] = {}
+"""Every finder by its name, so that a test can hold what is remembered against the file."""
+
+
+def cached(name: str) -> Callable[[Callable[[Connection, *Key], T]], Cached[*Key, T]]:
+    """Let the writer remember what a finder gives. `name` is the finder's alone."""
+
+    def made(find: Callable[[Connection, *Key], T]) -> Cached[*Key, T]:
+        # Plain functions, not an object with __call__: every admission goes through several of them.
+        @functools.wraps(find)
+        def finder(connection: Connection, *key: *Key) -> T:
+            facts = connection.facts
+            if facts is None:
+                return find(connection, *key)
+            place = (name, *key)
+            if place in facts:
+                return facts[place]  # type: ignore[no-any-return]
+            value = facts[place] = find(connection, *key)
+            return value
+
+        def known(connection: Connection, *key: *Key) -> T | None:
+            return None if connection.facts is None else connection.facts.get((name, *key))
+
+        def note(connection: Connection, value: T, *key: *Key) -> None:
+            if connection.facts is not None:
+                connection.facts[name, *key] = value
+
+        def forget(connection: Connection, *key: *Key) -> None:
+            if connection.facts is not None:
+                connection.facts.pop((name, *key), None)
+
+        assert name not in FINDERS, f"two finders are called {name!r}"
+        FINDERS[name] = whole = cast("Any", finder)
+        whole.find, whole.known, whole.note, whole.forget = find, known, note, forget
+        return cast("Cached[*Key, T]", finder)
+
+    return made
+
+
+def keeps_facts(fn: Callable[P, T]) -> Callable[P, T]:
+    """Mark a writer function that notes or forgets every change it makes to what finders remember."""
+    fn.keeps_facts = True  # type: ignore[attr-defined]
+    return fn

@@ -63,10 +63,8 @@ _SECTIONS = (
         "Models",
         (
             ("model", "model", "the catalog: models, prices, lifecycle"),
-            ("prices", "prices", "compare and apply the shipped price book"),
             ("provider", "provider", "upstream services and their credentials"),
             ("endpoint", "endpoint", "models served by providers: health, draining"),
-            ("byok", "byok", "provider keys of your own"),
         ),
     ),
     (
@@ -74,8 +72,7 @@ _SECTIONS = (
         (
             ("activity", "activity", "requests, served and refused"),
             ("audit", "audit", "who changed what"),
-            ("webhook", "webhook+listen", "where alerts go, and their deliveries"),
-            ("alert", "alert", "alerts raised, and their settings"),
+            ("alert", "alert", "alerts raised"),
         ),
     ),
     (
@@ -100,7 +97,6 @@ class GwctlRoot(Root):
     sections = _SECTIONS
     plurals = {f"{name}s": name for _, rows in _SECTIONS for name, _, _ in rows} | {
         "activities": "activity",
-        "price": "prices",
     }
 
 

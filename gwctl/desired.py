@@ -12,7 +12,6 @@ from typing import Any
 from gwctl import numbers, when
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS, SCOPES
-from gwctl.commands.webhook import DESTINATIONS, name_of
 from gwctl.commands.workspace import WORKSPACES
 from gwctl.errors import CommandError, usage
 from gwctl.files import read_standard_input, read_text
@@ -111,7 +110,6 @@ _WORKSPACE = (
     "slug name description default_provider_sort default_text_model include_byok_in_budgets"
 )
 _BUDGET = "scope interval kind limit include_byok alert_thresholds"
-_WEBHOOK = "name url type events enabled"
 
 KINDS: tuple[Kind, ...] = (
     Kind(
@@ -193,17 +191,6 @@ KINDS: tuple[Kind, ...] = (
         ),
         fixed=frozenset({"scope", "interval", "kind"}),
     ),
-    Kind(
-        "webhooks",
-        DESTINATIONS,
-        frozenset(_WEBHOOK.split()),
-        ("url",),
-        same=_by("name"),
-        name=lambda entry: str(entry.get("name") or entry.get("url")),
-        fixed=frozenset({"type"}),
-        managed=lambda record: record.get("type", "webhook") == "webhook",
-        defaults={"type": "webhook", "enabled": True},
-    ),
 )
 
 
@@ -262,8 +249,6 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
     if kind.table == "budgets":
         read.setdefault("kind", "hard")
         _check_scope(read["scope"], at)
-    if kind.table == "webhooks":
-        read.setdefault("name", name_of(str(read["url"])))
     return read
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gwctl.commands.budget import SCOPES
 from gwctl.desired import KINDS, Entry, Kind
-from gwctl.errors import NOT_FOUND, CommandError, usage
+from gwctl.errors import usage
 from gwctl.plan import Names, in_file_shape, managed
 from gwctl.session import Session
 from gwctl.tables import Record
@@ -30,30 +30,16 @@ def entries(session: Session, only: Sequence[str]) -> dict[str, list[Entry]]:
     for kind in KINDS:
         if only and kind.table not in only:
             continue
-        rows = _rows(session, kind)
-        if rows is not None:
-            shapes = [
-                in_file_shape(kind, row, names)
-                for row in rows
-                if _has_owner(session, kind, row, names)
-            ]
-            result[kind.table] = [
-                _trimmed(shape)
-                for shape in sorted(_one_of_each(session, kind, shapes), key=_place(kind))
-            ]
+        shapes = [
+            in_file_shape(kind, row, names)
+            for row in managed(session, kind)
+            if _has_owner(session, kind, row, names)
+        ]
+        result[kind.table] = [
+            _trimmed(shape)
+            for shape in sorted(_one_of_each(session, kind, shapes), key=_place(kind))
+        ]
     return result
-
-
-def _rows(session: Session, kind: Kind) -> list[Record] | None:
-    """The records of one table; None where the gateway has no such list."""
-    try:
-        return managed(session, kind)
-    except CommandError as error:
-        if error.exit_code != NOT_FOUND:
-            raise
-        path = kind.resource.path
-        session.out.note(f"note: this gateway has no {path}; [[{kind.table}]] is left out")
-        return None
 
 
 def _has_owner(session: Session, kind: Kind, record: Record, names: Names) -> bool:

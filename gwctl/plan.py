@@ -104,8 +104,6 @@ def _wire(kind: Kind, entry: Entry, names: Names) -> dict[str, Any]:
         body["scope"] = scope
         if name:
             body["scope_id"] = names.id(scope, name)
-    if kind.table == "webhooks":
-        body.setdefault("type", "webhook")
     return body
 
 

@@ -5,6 +5,24 @@ from pathlib import Path
 
 from gwctl.errors import usage
 from gwctl.files import read_standard_input, read_text
+from gwctl.values import flag, opt
+
+SECRET_STDIN = flag("--secret-stdin", "Read the key from stdin.")
+SECRET_FILE = opt("--secret-file", "FILE", "Read the key from a file.")
+KEY_REF = opt("--key-ref", "REF", "env:NAME or file:PATH; read by the daemon, never stored by it.")
+
+
+def secret_fields(
+    what: str, *, stdin: bool, file: Path | None, key_ref: str | None
+) -> dict[str, str]:
+    """`key` or `key_ref` of a body, from exactly one source."""
+    if key_ref is not None:
+        if stdin or file is not None:
+            raise usage("--key-ref and a secret exclude each other", do="give one of them")
+        if not key_ref.startswith(("env:", "file:")):
+            raise usage(f"--key-ref {key_ref!r} is no reference", do="env:NAME or file:PATH")
+        return {"key_ref": key_ref}
+    return {"key": read_secret(what, stdin=stdin, file=file)}
 
 
 def read_secret(what: str, *, stdin: bool = False, file: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Adding up generation records as /analytics/query would, for a gateway that lacks it."""
+"""Adding up generation records, by model, key, user, app or session, and by day."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -6,18 +6,18 @@ from typing import Any
 
 from gwctl.text import decimal
 
-# Where a generation record keeps what analytics calls by another name.
+# Where a generation record keeps what the rows call by another name.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "api_key": ("key_name", "key_id"),
-    "user": ("external_user", "user"),
-    "app": ("app", "title", "http_referer"),
+    "user": ("external_user",),
+    "app": ("title", "http_referer"),
 }
 
 
 def fold(
     generations: Sequence[Mapping[str, Any]], dimensions: Sequence[str], *, daily: bool
 ) -> list[dict[str, Any]]:
-    """One row per combination of dimensions (and day), refusals left out as analytics does."""
+    """One row per combination of dimensions (and day), refusals left out."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for record in generations:
         if record.get("status") == "refused":

@@ -167,14 +167,7 @@ def set_(
     where = scope_of(session, target)
     kind = "soft" if soft else "hard"
     rows, _ = fetch(session, BUDGETS.path, {**where, "kind": kind}, everything=True)
-    # The query may be wider than asked for on an older gateway, so the rows are matched again.
-    before = {
-        row["interval"]: row
-        for row in rows
-        if row.get("kind") == kind
-        and row.get("scope") == where["scope"]
-        and (where["scope_id"] is None or row.get("scope_id") == where["scope_id"])
-    }
+    before = {row["interval"]: row for row in rows}
     _check_order(limits, {name: row["limit"] for name, row in before.items()})
     more = {"include_byok": include_byok, "alert_thresholds": [] if percents is CLEAR else percents}
     for interval in _order(limits, before):

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from gwctl import plan, shipped
 from gwctl.catalog import CREDENTIALS, PROVIDERS
 from gwctl.changes import CALL_OUT_S, report, send
-from gwctl.commands.byok import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.desired import Entry
 from gwctl.errors import usage
 from gwctl.records import address, data, fetch, find
+from gwctl.secret_input import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.text import counted

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from gwctl import text, when
 from gwctl.commands.ledger import tell_days
-from gwctl.errors import NOT_FOUND, CommandError, usage
-from gwctl.records import data, fetch
+from gwctl.errors import usage
+from gwctl.records import fetch
 from gwctl.session import Session
 from gwctl.tables import Column, Record, exact
 from gwctl.tree import Noun
@@ -52,7 +52,8 @@ def summary(
     chosen = one_of("--by", by, tuple(DIMENSIONS))
     dimension = DIMENSIONS[chosen]
     span = _range(session, last, start, end)
-    rows = query(session, span, [dimension])
+    generations = _generations(session, span)
+    rows = fold(generations, [dimension], daily=False)
     rows.sort(key=lambda row: text.decimal(row.get("cost")) or Decimal(0), reverse=True)
     columns = [
         Column(chosen.upper(), lambda row: row.get(dimension) or "(none)", name=True),
@@ -63,7 +64,7 @@ def summary(
     ]
     if plot:
         days = _days(span)
-        daily = query(session, span, [dimension], granularity="day")
+        daily = fold(generations, [dimension], daily=True)
         for row in rows:
             row["cost_per_day"] = _series(daily, dimension, row.get(dimension), days)
         columns.append(Column(f"LAST {len(days)} DAYS", "cost_per_day", "spark"))
@@ -94,7 +95,7 @@ def export(
     if not 1 <= len(chosen) <= 3:
         raise usage("--by takes one to three words", do="for example --by model,key")
     dimensions = [DIMENSIONS[word] for word in chosen]
-    rows = query(session, _range(session, last, start, end), dimensions, granularity="day")
+    rows = fold(_generations(session, _range(session, last, start, end)), dimensions, daily=True)
     rows.sort(key=lambda row: [str(row.get(name)) for name in ("date__day", *dimensions)])
     if session.out.shape.machine:
         if csv_:
@@ -122,37 +123,10 @@ def comma_separated(rows: list[Any], names: list[str]) -> str:
     return out.getvalue()
 
 
-def query(
-    session: Session,
-    span: dict[str, str],
-    dimensions: list[str],
-    *,
-    granularity: str | None = None,
-) -> list[dict[str, Any]]:
-    """Rows of /analytics/query; a gateway without it gets its generations added up here."""
-    wanted: dict[str, Any] = {
-        "range": span,
-        "metrics": list(METRICS),
-        "dimensions": dimensions,
-        "limit": 10_000,
-    }
-    if granularity:
-        wanted["granularity"] = granularity
-    try:
-        reply = data(session.api.post("/analytics/query", wanted))
-    except CommandError as error:
-        if error.exit_code != NOT_FOUND:
-            raise
-        session.out.note("note: no analytics here; adding up the activity log instead")
-        rows, _ = fetch(session, "/generations", span, everything=True)
-        return fold(rows, dimensions, daily=granularity == "day")
-    if isinstance(reply, dict):
-        if (reply.get("metadata") or {}).get("truncated"):
-            session.out.note(
-                "note: too many rows, the gateway cut the list; ask for a shorter time"
-            )
-        reply = reply.get("data") or []
-    return [dict(row) for row in reply]
+def _generations(session: Session, span: dict[str, str]) -> list[Record]:
+    """The requests of that time, whatever became of them."""
+    rows, _ = fetch(session, "/generations", span, everything=True)
+    return rows
 
 
 def _range(session: Session, last: str, start: str | None, end: str | None) -> dict[str, str]:

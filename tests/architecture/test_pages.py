@@ -13,12 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from gwctl.session import COMMON_HELP
-from gwd.api.route import LiveRoute, OpenRoute, Route
-from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.core.errors import GatewayError
 from tools.pages import commands
 from tools.pages.__main__ import stale
-from tools.pages.commands_page import NOT_ANSWERED
 from tools.pages.errors import classes, codes
 
 ROOT = Path(__file__).parents[2]
@@ -215,20 +212,6 @@ def test_every_place_that_contributing_names_exists():
     assert [place for place in fixed if not (ROOT / place).exists()] == []
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake (\w+)", text)) <= targets
-
-
-def test_commands_that_are_said_not_to_be_answered_are_not():
-    """Once a route is served, its commands come off the list."""
-    table: tuple[Route | LiveRoute | OpenRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
-    served = {route.path for route in table}
-    found = [
-        (command, path)
-        for command, start in NOT_ANSWERED.items()
-        for path in served
-        if path.startswith(start)
-    ]
-    assert found == []
-    assert all(any(path.startswith(name) for path in COMMANDS) for name in NOT_ANSWERED)
 
 
 def test_contributing_names_every_file_that_a_field_of_a_key_touches():

@@ -63,11 +63,6 @@ limit = 250.00
 scope = "key:ci"
 interval = "daily"
 limit = 5
-
-[[webhooks]]
-name = "ops"
-url = "https://hooks.example.com/gw"
-events = ["budget_threshold"]
 """
 
 
@@ -88,7 +83,6 @@ def node(gateway: FakeGateway) -> FakeGateway:
     gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
     gateway.collection("/keys", prefix="key_", secret="key")
     gateway.collection("/budgets", prefix="bud_")
-    gateway.collection("/notifications/destinations", prefix="dst_", secret="signing_secret")
     return gateway
 
 
@@ -97,8 +91,8 @@ def test_apply_twice_changes_nothing_the_second_time(
 ) -> None:
     code, out, err = run("apply", "-f", str(file))
     assert (code, err) == (0, "")
-    assert "9 changes made" in out
-    assert out.count(SECRET) == 2  # the key's secret and the webhook's, once each
+    assert "8 changes made" in out
+    assert out.count(SECRET) == 1
     first = len(node.writes())
     code, out, _ = run("apply", "-f", str(file))
     assert code == 0
@@ -320,18 +314,14 @@ def test_every_shipped_vendor_is_complete() -> None:
         assert {entry["model"] for entry in tables["endpoints"]} <= models
 
 
-def test_a_table_the_gateway_does_not_have_is_left_out_with_a_note(
+def test_an_export_that_is_not_allowed_whole_writes_nothing(
     run: Run, node: FakeGateway, file: Path
 ) -> None:
     run("apply", "-f", str(file))
-    del node.collections["/notifications/destinations"]
-    code, out, err = run("export")
-    assert code == 0
-    assert "[[webhooks]] is left out" in err
-    assert "webhooks" not in tomllib.loads(out)
-    assert "keys" in tomllib.loads(out)
+    assert "keys" in tomllib.loads(run("export").out)
     node.on("GET", "/catalog/providers", error(403, "insufficient_role", "Operators only."))
-    assert run("export").code == 4
+    code, out, _ = run("export")
+    assert (code, out) == (4, "")
 
 
 def test_of_several_records_of_one_name_export_writes_the_live_one(

@@ -41,13 +41,10 @@ ledger list show verify head
 budget list show set forecast delete
 usage summary export
 model list show add update alias deprecate retire undo-retire
-prices diff apply
 provider list add show test secret disable delete
 endpoint list show add enable disable drain health
-byok list add test rotate delete
 activity list show tail export
-webhook list add show test enable disable rotate-secret delete deliveries redeliver listen
-alert list settings
+alert list
 server check reload
 config list get set use path
 audit list

@@ -19,7 +19,6 @@ from tests.cli.test_help import COMMANDS
         ("endpoint add a/b --provider x", "/catalog/endpoints"),
         ("member invite a@b.example", "/organization/invitations"),
         ("org create Acme", "/organizations"),
-        ("byok add openai --key-ref env:X", "/byok"),
     ],
 )
 def test_what_exists_already_leads_to_commands_that_exist(

@@ -58,9 +58,12 @@ def test_what_only_reads_or_was_never_sent_is_unreachable(
     run: Run, gateway: FakeGateway, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway.on("GET", "/credits", script)
-    gateway.on("POST", "/analytics/query", script)
+    gateway.on("GET", "/generations", script)
+    gateway.on("POST", "/ledger/verify", script)
     assert run("credit", "balance", "--timeout", "0.3").code == UNREACHABLE
     assert run("usage", "summary", "--timeout", "0.3").code == UNREACHABLE
+    if script is not late:  # it has the time that the whole ledger takes
+        assert run("ledger", "verify", "--timeout", "0.3").code == UNREACHABLE
     monkeypatch.setenv("GWCTL_URL", "http://127.0.0.1:9/api/v1")
     assert run(*PURCHASE).code == UNREACHABLE
 

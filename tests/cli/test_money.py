@@ -11,7 +11,7 @@ from gwctl.jsontext import loads
 from gwctl.text import bar, sparkline
 from gwctl.usage_fold import fold
 from tests.cli.conftest import Run
-from tests.cli.gateway import Answer, FakeGateway, Received, error
+from tests.cli.gateway import Answer, FakeGateway
 
 CREDITS = {
     "total_credits": 200,
@@ -195,45 +195,22 @@ def test_bars_and_sparklines_are_scaled() -> None:
     assert sparkline([Decimal(0)]) == "▁"
 
 
-def test_usage_summary_asks_analytics(run: Run, gateway: FakeGateway) -> None:
-    rows = [
-        {"model": "a/b", "requests": 2, "tokens_prompt": 10, "tokens_completion": 5, "cost": 0.1},
-        {"model": "c/d", "requests": 9, "tokens_prompt": 10, "tokens_completion": 5, "cost": 2.5},
-    ]
-    gateway.on("POST", "/analytics/query", {"data": {"data": rows, "metadata": {}}})
-    out = run("usage", "summary", "--by", "model", "--last", "7d").out
-    assert [line.split("\t")[0] for line in out.splitlines()] == ["c/d", "a/b"]
-    body = gateway.sent("POST", "/analytics/query").body
-    assert body["dimensions"] == ["model"]
-    assert body["metrics"] == ["requests", "tokens_prompt", "tokens_completion", "cost"]
+USED: dict[str, Any] = {
+    "model": "a/b", "status": "succeeded", "tokens_prompt": 10, "tokens_completion": 2,
+}  # fmt: skip
 
 
-def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
-    def script(request: Received) -> Answer:
-        row = {"model": "a/b", "requests": 1, "cost": 1}
-        days = [
-            {**row, "date__day": "2026-11-01T00:00:00Z", "cost": 1},
-            {**row, "date__day": "2026-11-03T00:00:00Z", "cost": 4},
-        ]
-        daily = "granularity" in request.body
-        return Answer({"data": {"data": days if daily else [row], "metadata": {}}})
-
-    gateway.on("POST", "/analytics/query", script)
-    words = ["usage", "summary", "--plot", "--from", "2026-11-01", "--to", "2026-11-03T12:00:00Z"]
-    assert run(*words).out == "a/b\t1\t\t\t1\t1,0,4\n"
-
-
-def test_without_analytics_the_activity_is_added_up(run: Run, gateway: FakeGateway) -> None:
-    gateway.on("POST", "/analytics/query", error(404, "not_found", "No."))
-    one = {"model": "a/b", "status": "succeeded", "tokens_prompt": 10, "tokens_completion": 2}
+def test_usage_adds_up_the_activity_without_refusals(run: Run, gateway: FakeGateway) -> None:
     gateway.collection(
         "/generations",
-        {"id": "gen-1", "created_at": "2026-11-01T01:00:00Z", "total_cost": 0.1, **one},
-        {"id": "gen-2", "created_at": "2026-11-02T01:00:00Z", "total_cost": 0.2, **one},
-        {"id": "gen-3", "status": "refused", "model": "a/b", "created_at": "2026-11-02T01:00:00Z"},
-    )
-    out = run("usage", "summary", "--json", "--jq", ".[0]").out
-    assert loads(out) == {
+        {"id": "gen-1", "created_at": "2026-11-01T01:00:00Z", "total_cost": 0.1, **USED},
+        {"id": "gen-2", "created_at": "2026-11-02T01:00:00Z", "total_cost": 0.2, **USED},
+        {"id": "gen-3", "created_at": "2026-11-02T01:00:00Z", **USED, "status": "refused"},
+        {"id": "gen-4", "created_at": "2026-11-02T01:00:00Z", **USED, "model": "c/d", "total_cost": 2},
+    )  # fmt: skip
+    rows = loads(run("usage", "summary", "--json").out)
+    assert [row["model"] for row in rows] == ["c/d", "a/b"]
+    assert rows[1] == {
         "model": "a/b",
         "requests": 2,
         "tokens_prompt": 20,
@@ -242,15 +219,23 @@ def test_without_analytics_the_activity_is_added_up(run: Run, gateway: FakeGatew
     }
 
 
+def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection(
+        "/generations",
+        {**USED, "id": "gen-1", "created_at": "2026-11-01T00:00:00Z", "total_cost": 1},
+        {**USED, "id": "gen-2", "created_at": "2026-11-03T00:00:00Z", "total_cost": 4},
+    )
+    words = ["usage", "summary", "--plot", "--from", "2026-11-01", "--to", "2026-11-03T12:00:00Z"]
+    assert run(*words).out == "a/b\t2\t20\t4\t5\t1,0,4\n"
+
+
 def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) -> None:
-    rows = [
-        {"date__day": "2026-11-01", "model": "a/b", "api_key": "=1+1", "requests": 1, "cost": 0.1}
-    ]
-    gateway.on("POST", "/analytics/query", {"data": {"data": rows, "metadata": {}}})
+    one = {**USED, "id": "gen-1", "created_at": "2026-11-01T00:00:00Z", "total_cost": 0.1}
+    gateway.collection("/generations", {**one, "key_name": "=1+1"})
     table = list(csv.reader(io.StringIO(run("usage", "export", "--csv").out)))
     assert table == [
         ["date", "model", "api_key", "requests", "tokens_prompt", "tokens_completion", "cost"],
-        ["2026-11-01", "a/b", "'=1+1", "1", "", "", "0.1"],
+        ["2026-11-01", "a/b", "'=1+1", "1", "10", "2", "0.1"],
     ]
 
 

@@ -126,9 +126,7 @@ class Node:
     def empty(self) -> None:
         """Nothing is left but what every node is born with."""
         file = self.folder / "empty.toml"
-        file.write_text(
-            "".join(f"{kind.table} = []\n" for kind in KINDS if kind.table != "webhooks")
-        )
+        file.write_text("".join(f"{kind.table} = []\n" for kind in KINDS))
         self.gwctl("apply", "-f", str(file), "--prune", "--yes")
 
     def fill(self, wanted: dict[str, list[dict[str, Any]]]) -> None:

@@ -86,7 +86,7 @@ def test_numbers_of_a_file_follow_the_same_grammar(
 VERBS = {
     "key get ci": "key show", "key ls": "key list", "key rm ci": "key delete", "key revoke ci": "key delete",
     "key view ci": "key show", "member rm a@b": "member remove", "budget ls": "budget list",
-    "model view m": "model show", "webhook rm x": "webhook delete", "key new x": "key create",
+    "model view m": "model show", "endpoint rm x": "endpoint delete", "key new x": "key create",
     "provider create x": "provider add", "key edit x": "key update", "org get": "org show",
 }  # fmt: skip
 
@@ -117,9 +117,8 @@ def test_a_day_is_meant_whole_and_its_zone_is_told(run: Run, gateway: FakeGatewa
         _, _, err = run(noun, "list", "--to", "2026-11-28T12:00:00+01:00")
         assert gateway.sent("GET", path).query["to"] == "2026-11-28T11:00:00Z"
         assert "UTC" not in err
-    gateway.on("POST", "/analytics/query", {"data": {"data": []}})
     run("usage", "summary", "--from", "2026-11-01", "--to", "2026-11-28")
-    assert gateway.sent("POST", "/analytics/query").body["range"]["to"] == "2026-11-29T00:00:00Z"
+    assert gateway.sent("GET", "/generations").query["to"] == "2026-11-29T00:00:00Z"
     assert when.end_of("yesterday") == when.past("today")
 
 

@@ -10,15 +10,6 @@ from tools.pages.commands import Command, Noun, gwctl
 from tools.pages.markdown import page as whole
 from tools.pages.markdown import table
 
-# What gwctl can ask for and this version of the daemon does not answer yet, with the paths that these commands call.
-NOT_ANSWERED = {
-    "gwctl byok": "/byok",
-    "gwctl prices": "/catalog/prices",
-    "gwctl webhook": "/notifications/de",
-    "gwctl alert settings": "/notifications/alerts",
-}
-_NOT_YET = "*This version of gwd does not answer this command yet; it ends with exit code 3.*"
-
 _INTRODUCTION = """\
 `gwctl` speaks HTTP only, to the address in `GWCTL_URL` or a profile, with the management key in `GWCTL_KEY` or the
 profile. `gwctl login` stores both. A noun may be written in the plural, and `-h` works everywhere. The same pages are
@@ -64,8 +55,6 @@ def _noun(noun: Noun) -> Iterator[str]:
 
 def _command(command: Command) -> Iterator[str]:
     yield f"### `{command.path}`"
-    if any(f"{command.path} ".startswith(f"{name} ") for name in NOT_ANSWERED):
-        yield _NOT_YET
     yield f"```\n{command.synopsis}\n```"
     yield "\n\n".join(command.text)
     rows = [

@@ -174,10 +174,11 @@ def _check_proxy(places: _Places, address: str) -> None:
     """An address that may hold a password is not repeated."""
     try:
         parts = urlsplit(address)
-        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_place = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_address = is_place and not (parts.path.strip("/") or parts.query or parts.fragment)
     except ValueError:
         is_address = False
-    if not is_address or parts.path not in ("", "/") or parts.query or parts.fragment:
+    if not is_address:
         raise places.wrong(
             "upstream",
             "proxy",

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from typing import Any
 
 import httpx
 import msgspec
@@ -109,7 +110,7 @@ def test_the_printed_python_lines_answer(shown):
 
 def test_the_simulated_models_answer_in_every_dialect(shown):
     headers = {"x-api-key": shown.key}
-    bodies = {
+    bodies: dict[str, dict[str, Any]] = {
         "messages": {"model": "demo/claude-demo", "max_tokens": 50,
                      "messages": [{"role": "user", "content": "Hi"}]},
         "responses": {"model": "demo/gpt-demo", "input": "Hi"},

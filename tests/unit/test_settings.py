@@ -208,6 +208,7 @@ def test_setting_that_ends_in_file_is_itself(read, tmp_path):
         ('[upstream]\nca_file = "none.pem"\n', {}, "is not a file"),
         ('[upstream]\nproxy = "socks"\n', {}, "[upstream] proxy: 'socks' is no address"),
         ('[upstream]\nproxy = "http://a:99999"\n', {}, "'http://a:99999' is no address"),
+        ('[upstream]\nproxy = "http://[a"\n', {}, "'http://[a' is no address"),
         ('[upstream]\nproxy = "http://a/b"\n', {}, "'http://a/b' is no address"),
         ("", {"GWD_UPSTREAM_PROXY": "http://me:pass@"}, "GWD_UPSTREAM_PROXY: it is no address"),
         ("", {"GWD_UPSTREAM_PROXY": "socks5://me:pass@a"}, "user and password percent-encoded"),

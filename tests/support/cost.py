@@ -5,7 +5,7 @@ What a module's fixture costs is counted where it is first asked for.
 """
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 
 START = "start, collection, reports"
 _tests: Counter[str] = Counter()
-_seconds: Counter[str] = Counter()
+_seconds: defaultdict[str, float] = defaultdict(float)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -37,7 +37,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--cost"):
-        _seconds[START] += _spent_s() - _seconds.total()
+        _seconds[START] += _spent_s() - sum(_seconds.values())
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["cost"] = (dict(_tests), dict(_seconds))
 
@@ -46,21 +46,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node: Any) -> None:
     tests, seconds = getattr(node, "workeroutput", {}).get("cost", ({}, {}))
     _tests.update(tests)
-    _seconds.update(seconds)
+    for group, spent in seconds.items():
+        _seconds[group] += spent
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if not config.getoption("--cost"):
         return
     say = terminalreporter.write_line
-    total = _seconds.total()
+    rows = config.getoption("--cost-rows")
+    total = sum(_seconds.values())
     terminalreporter.section(f"processor time: {total:.1f} s for {_tests.total()} tests")
-    folders: Counter[str] = Counter()
+    folders: defaultdict[str, float] = defaultdict(float)
     for group, seconds in _seconds.items():
         folders["/".join(Path(group).parts[:2]) if group != START else START] += seconds
     for title, counted in (("folder", folders), ("file", _seconds)):
         say(f"{'seconds':>8} {'share':>6} {'tests':>6}  {title}")
-        for group, seconds in counted.most_common(config.getoption("--cost-rows")):
+        for group, seconds in sorted(counted.items(), key=lambda item: -item[1])[:rows]:
             tests = sum(n for name, n in _tests.items() if name.startswith(group))
             say(f"{seconds:8.1f} {seconds / total:6.1%} {tests:6}  {group}")
 

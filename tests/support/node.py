@@ -342,9 +342,9 @@ async def _begun(
         folder = templates.room()
         if folder is None:
             return await _begin(nodes, vendor, begin, credit, clock)
-        known = await _begin(Nodes(folder), vendor, begin, credit, _beginning(clock))
-        templates.keep(name, folder / "node", known)
-    known = templates.copy(name, nodes.folder)
+        first = await _begin(Nodes(folder), vendor, begin, credit, _beginning(clock))
+        templates.keep(name, folder / "node", first)
+    known: _Known = templates.copy(name, nodes.folder)
     _move_vendor(nodes.folder / "gwd.db", known.vendor_url, vendor.url)
     return known
 

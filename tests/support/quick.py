@@ -30,8 +30,10 @@ def be_quick() -> None:
     )
     router.compile = functools.cache(compile)
     parts = functools.cache(sanic_routing.utils.path_to_parts)
-    router.path_to_parts = sanic_routing.route.path_to_parts = parts
-    sanic.mixins.routes.signature = _signature
+    route: Any = sanic_routing.route
+    router.path_to_parts = route.path_to_parts = parts
+    routes: Any = sanic.mixins.routes
+    routes.signature = _signature
 
 
 _signatures: dict[CodeType, inspect.Signature] = {}

@@ -32,6 +32,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 NOTHING = Path(os.devnull)
 COMMAND_LIMIT_S = 120
 PROGRAMS = {"gwd": "gwd.__main__:main", "gwctl": "gwctl.app:main"}
+CLOCK = "WARM_CLOCK"
+"""Names a file in the environment: by how many seconds the wall clock is ahead, read at every look."""
 _PR_SET_PDEATHSIG = 1
 
 _context = multiprocessing.get_context("forkserver")
@@ -154,6 +156,8 @@ def _run(
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
+    if CLOCK in os.environ:
+        _set_clock(Path(os.environ.pop(CLOCK)))
     os.chdir(folder)
     tempfile.tempdir = None  # it is found anew
     for number, file in enumerate(files):
@@ -169,9 +173,22 @@ def _run(
     sys.exit(getattr(importlib.import_module(module), name)())
 
 
+def _set_clock(file: Path) -> None:
+    """Every way in which Python code asks for the time of day; the monotonic clock runs on."""
+    time_ns, localtime, gmtime = time.time_ns, time.localtime, time.gmtime
+
+    def set_ns() -> int:
+        return time_ns() + int(float(file.read_text()) * 1e9)
+
+    time.time_ns = set_ns
+    time.time = lambda: set_ns() / 1e9
+    time.localtime = lambda at_s=None: localtime(time.time() if at_s is None else at_s)
+    time.gmtime = lambda at_s=None: gmtime(time.time() if at_s is None else at_s)
+
+
 def _die_with_the_tests() -> None:
     """Whatever becomes of the tests' process: the one that forks ends with it, and its forks with that one."""
-    server = multiprocessing.forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = multiprocessing.forkserver._forkserver
     os.close(server._forkserver_alive_fd)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -42,7 +42,7 @@ class Options:
 
     `fresh` may name a folder that `gwd init` made and nobody has served: cases without a clock begin with a copy.
     `prepared` has such folders with a catalogue in them.
-    `warm` starts daemons as forks of a process that has imported everything; a clock needs a process of its own.
+    `warm` starts daemons as forks of a process that has imported everything.
     """
 
     project: Path = PROJECT
@@ -59,7 +59,7 @@ class SetupError(Exception):
 
 
 class Clock:
-    """Real time plus an offset that libfaketime reads from a file at every look."""
+    """Real time plus an offset that the daemon reads from a file at every look; libfaketime does it for a process."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -80,7 +80,12 @@ class Clock:
         fresh.write_text(f"{offset_s:+.3f}")
         fresh.replace(self._file)
 
-    def environment(self, folder: Path) -> dict[str, str]:
+    def environment(self, folder: Path, *, warm: bool) -> dict[str, str]:
+        """What makes a process look there; a fork does so by itself."""
+        if warm:
+            from tests.support.warm import CLOCK
+
+            return {CLOCK: str(self._file)}
         (folder / "site").mkdir(exist_ok=True)
         (folder / "site" / "sitecustomize.py").write_text(SITECUSTOMIZE)
         return {
@@ -139,7 +144,7 @@ class Gateway:
 
             prepared = await self._options.prepared.folder(self._fixture, self._options)
         shutil.copytree(prepared or fresh, self._data)
-        if prepared is not None:
+        if prepared is not None and vendors is not None:
             move_vendors(self._data, self._fixture, vendors)
             self.has_catalogue = True
 
@@ -178,7 +183,7 @@ class Gateway:
                 *(b["spent_at"] for b in self._fixture.get("budgets", [])),
             ]
             self.clock.set(min(moments, key=datetime.fromisoformat), before_s=SETUP_BEFORE_NOW_S)
-            own |= self.clock.environment(folder)
+            own |= self.clock.environment(folder, warm=self._options.warm)
         return inherited | own
 
     async def _spawn(
@@ -195,6 +200,12 @@ class Gateway:
         )
 
     async def _init(self) -> dict[str, Any]:
+        if self._options.warm:
+            from tests.support import warm
+
+            words = ["init", "--dir", str(self._data), "--json"]
+            made = await asyncio.to_thread(warm.run, "gwd", words, self._environment)
+            return self._said(made.returncode, made.stdout, made.stderr)
         pipe = asyncio.subprocess.PIPE
         process = await self._spawn("init", "--dir", self._data, "--json", stdout=pipe, stderr=pipe)
         try:
@@ -202,18 +213,20 @@ class Gateway:
         except TimeoutError:
             process.kill()
             raise SetupError(f"gwd init took longer than {INIT_LIMIT_S} s") from None
-        said = load_json_or_none(out.decode("utf-8", "replace"))
-        if process.returncode or not isinstance(said, dict) or "management_key" not in said:
-            raise SetupError(
-                f"gwd init: exit {process.returncode}: {cut((err or out).decode('utf-8', 'replace')[-300:], 300)}"
-            )
+        told, complained = (stream.decode("utf-8", "replace") for stream in (out, err))
+        return self._said(process.returncode, told, complained)
+
+    def _said(self, code: int | None, out: str, err: str) -> dict[str, Any]:
+        said = load_json_or_none(out)
+        if code or not isinstance(said, dict) or "management_key" not in said:
+            raise SetupError(f"gwd init: exit {code}: {cut((err or out)[-300:], 300)}")
         return said
 
     async def _serve(self) -> None:
         host, port = self.address
         command = ["serve", "--config", f"{self._data / 'gwd.toml'}", "--host", host]
         command += ["--port", str(port)]
-        if self._options.warm and self.clock is None:
+        if self._options.warm:
             from tests.support.warm import WarmProcess
 
             self._process = WarmProcess(

@@ -36,6 +36,8 @@ def gateway() -> Iterator[FakeGateway]:
     fake.start()
     yield fake
     fake.stop()
+    if fake.faults:
+        pytest.fail("not as the API is written:\n" + "\n".join(fake.faults), pytrace=False)
 
 
 @pytest.fixture

@@ -133,12 +133,15 @@ def test_what_is_no_amount_or_model_is_refused(run: Run, node: FakeGateway, line
     assert node.writes() == []
 
 
+def _endpoint(tag: str) -> dict[str, Any]:
+    pricing = {"prompt": "1", "completion": "1"}
+    return {"tag": tag, "status": 0, "context_length": 32000, "pricing": pricing}
+
+
 def _explained(
     run: Run, gateway: FakeGateway, *rows: dict[str, Any]
 ) -> tuple[list[list[str]], str]:
-    endpoints = [
-        {"tag": tag, "status": 0, "pricing": {"prompt": "1", "completion": "1"}} for tag in "abc"
-    ]
+    endpoints = [_endpoint(tag) for tag in "abc"]
     gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
     gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
     if rows:
@@ -182,9 +185,7 @@ def test_route_explain_sorts_by_measured_speed_and_puts_last_what_rests(
             "p50_tokens_per_second": speed,
         }
 
-    endpoints = [
-        {"tag": tag, "status": 0, "pricing": {"prompt": "1", "completion": "1"}} for tag in "abcde"
-    ]
+    endpoints = [_endpoint(tag) for tag in "abcde"]
     gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
     gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
     rows = [
@@ -221,7 +222,7 @@ def test_status_says_what_rests_why_and_how_long(run: Run, gateway: FakeGateway)
         },
         {"model": "a/b", "tag": "z", "status": "healthy", "rests": []},
     ]
-    money = {"balance": "1", "available": "1", "reserved": "0"}
+    money = {"balance": 1, "available": 1, "reserved": 0}
     gateway.on(
         "GET",
         "/operator/status",

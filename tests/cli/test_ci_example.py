@@ -26,7 +26,7 @@ def provision(shell: Any, home: Path) -> Provision:
 def test_the_first_run_makes_the_key_and_the_second_changes_nothing(
     provision: Provision, gateway: FakeGateway, home: Path
 ) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     done = provision()
     assert (done.returncode, done.stdout) == (0, "")
     kept = home / "ci.key"
@@ -39,7 +39,7 @@ def test_the_first_run_makes_the_key_and_the_second_changes_nothing(
 
 
 def test_a_changed_policy_is_brought_up_to_date(provision: Provision, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     provision()
     assert provision(LIMIT="80").returncode == 0
     assert gateway.sent("PATCH", "/keys/key_1").body["limit"] == 80
@@ -65,8 +65,8 @@ def test_a_refused_key_ends_with_4_at_once(
 
 
 def test_a_busy_gateway_is_asked_again(provision: Provision, gateway: FakeGateway) -> None:
-    keys = gateway.collection("/keys", prefix="key_", secret="key")
-    refusals = [error(429, "rate_limit_exceeded", "Slow down."), error(429, "x", "Slow down.")]
+    keys = gateway.collection("/keys", prefix="key_")
+    refusals = [error(429, "rate_limit_exceeded", "Slow down.")] * 2
 
     def script(request: Received) -> Answer:
         return refusals.pop() if refusals else keys.answer(request, "")
@@ -83,7 +83,7 @@ def test_a_gateway_that_stays_away_is_7(provision: Provision) -> None:
 def test_without_a_place_for_the_secret_no_key_is_made(
     shell: Any, gateway: FakeGateway, home: Path
 ) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     done = shell("sh", str(SCRIPT), "ci", "nowhere/ci.key", PAUSE="0")
     assert done.returncode == 1
     assert "nowhere/ci.key cannot be written; nothing was done" in done.stderr

@@ -76,12 +76,12 @@ def file(home: Path) -> Path:
 @pytest.fixture
 def node(gateway: FakeGateway) -> FakeGateway:
     """A gateway without a catalog, with one workspace."""
-    gateway.collection("/catalog/providers", identity="slug")
+    gateway.collection("/catalog/providers")
     gateway.collection("/catalog/credentials", prefix="cred_")
     gateway.collection("/catalog/models")
     gateway.collection("/catalog/endpoints", prefix="ep_")
     gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     gateway.collection("/budgets", prefix="bud_")
     return gateway
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ROOT, Run
-from tests.cli.gateway import KEY, Answer, FakeGateway, error
+from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, error
 
 Shell = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,20 +26,31 @@ Shell = Callable[..., subprocess.CompletedProcess[str]]
         (402, "insufficient_credits", 5),
         (403, "insufficient_role", 4),
         (404, "not_found", 3),
-        (409, "already_exists", 1),
+        (409, "idempotency_conflict", 1),
         (429, "rate_limit_exceeded", 6),
         (500, "internal_error", 1),
         (503, "draining", 1),
     ],
 )
 def test_each_kind_of_refusal_has_its_exit_code(
-    run: Run, gateway: FakeGateway, status: int, code: str, exit_code: int
+    run: Run,
+    gateway: FakeGateway,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    code: str,
+    exit_code: int,
 ) -> None:
-    gateway.on("GET", "/keys", error(status, code, "No."))
-    assert run("key", "list").code == exit_code
+    monkeypatch.setenv("GWCTL_INFERENCE_KEY", SECRET)
+    path, words = "/credits/purchases", ("credit", "purchase", "5")
+    if status == 402:
+        path, words = "/embeddings", ("embed", "acme/embed", "text")
+    gateway.on("POST", path, error(status, code, "No."))
+    assert run(*words).code == exit_code
 
 
-def test_an_error_is_three_lines_with_the_request_id(run: Run, gateway: FakeGateway) -> None:
+def test_an_error_is_three_lines_with_the_request_id(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     metadata = {
         "budget_scope": "workspace",
         "budget_interval": "monthly",
@@ -47,8 +58,10 @@ def test_an_error_is_three_lines_with_the_request_id(run: Run, gateway: FakeGate
         "budget_resets_at": "2026-12-01T00:00:00Z",
     }
     message = "The monthly budget of workspace web is used up ($200.00 of $200.00)."
-    gateway.on("GET", "/keys", error(402, "budget_exceeded", message, metadata=metadata))
-    code, out, err = run("key", "list")
+    refused = error(402, "budget_exceeded", message, metadata=metadata)
+    gateway.on("POST", "/embeddings", refused)
+    monkeypatch.setenv("GWCTL_INFERENCE_KEY", SECRET)
+    code, out, err = run("embed", "acme/embed", "text")
     assert (code, out) == (5, "")
     assert err.splitlines() == [
         "error: refused, the monthly budget of workspace web is used up ($200.00 of $200.00)",
@@ -161,7 +174,7 @@ def test_a_pipe_that_closes_ends_gwctl_quietly(shell: Shell, gateway: FakeGatewa
 def test_a_reply_in_another_shape_is_an_error_and_not_a_traceback(
     run: Run, gateway: FakeGateway
 ) -> None:
-    gateway.on("POST", "/keys", {"data": {}})
+    gateway.untrue("POST", "/keys", {"data": {}})
     code, out, err = run("embed", "acme/embed", "text", "--yes")
     assert (code, out) == (1, "")
     assert "not understood" in err
@@ -175,7 +188,7 @@ def test_an_ascii_terminal_gets_no_traceback(shell: Shell, gateway: FakeGateway)
 
 
 def test_debug_shows_the_exchange_with_secrets_masked(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", secret="key")
+    gateway.collection("/keys")
     code, out, err = run("key", "create", "ci", "--debug", "-q")
     assert code == 0
     assert "> POST" in err

@@ -34,10 +34,21 @@ def test_what_exists_already_leads_to_commands_that_exist(
         assert any("--if-absent" in p.opts for p in COMMANDS[" ".join(line.split()[:2])].params)
 
 
-@pytest.mark.parametrize("code", ["conflict", "upstream_error", "upstream_unavailable"])
-def test_what_may_pass_says_what_to_do(run: Run, gateway: FakeGateway, code: str) -> None:
-    gateway.on("GET", "/keys", error(409, code, "Not now."))
-    assert "  do:  " in run("key", "list").err
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(409, "conflict"), (502, "upstream_error"), (503, "upstream_unavailable")],
+)
+def test_what_may_pass_says_what_to_do(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch, status: int, code: str
+) -> None:
+    monkeypatch.setenv("GWCTL_INFERENCE_KEY", SECRET)
+    if status == 409:
+        gateway.collection("/keys", {"id": "key_1", "name": "ci"})
+        gateway.on("PATCH", "/keys/key_1", error(status, code, "Not now."))
+        assert "  do:  " in run("key", "disable", "ci").err
+    else:
+        gateway.on("POST", "/embeddings", error(status, code, "Not now."))
+        assert "  do:  " in run("embed", "acme/embed", "text").err
 
 
 def test_a_record_that_is_no_endpoint_is_not_an_older_gateway(
@@ -83,10 +94,12 @@ def test_every_group_shows_two_examples(run: Run, noun: str) -> None:
 def test_an_unknown_field_is_an_error_that_names_the_known_ones(
     run: Run, gateway: FakeGateway
 ) -> None:
-    gateway.collection("/keys", {"id": "key_1", "name": "ci"}, prefix="key_", secret="key")
+    gateway.collection("/keys", {"id": "key_1", "name": "ci"}, prefix="key_")
     code, out, err = run("key", "list", "--json", "nosuch,id")
     assert (code, out) == (2, "")
-    assert json.loads(err)["hint"] == "fields: id, name"
+    hint = json.loads(err)["hint"]
+    assert hint.startswith("fields: alert_thresholds, ")
+    assert ", id, " in hint
     assert run("key", "list", "--json", "id,name").code == 0
     gateway.collection("/workspaces")
     assert run("key", "list", "--json", "id,pricing.prompt").code == 2
@@ -97,10 +110,11 @@ def test_an_unknown_field_is_an_error_that_names_the_known_ones(
 
 def test_status_shows_every_digit_of_the_balance(run: Run, gateway: FakeGateway) -> None:
     credit = {"balance": 1234.567891234, "available": 5, "reserved": 0.000138}
-    gateway.on("GET", "/operator/status", {"data": {"version": "1"}})
-    gateway.on("GET", "/credits", {"data": credit})
+    holds = {"amount": 0.000138, "requests": 1}
+    gateway.on("GET", "/operator/status", {"data": {"credits": credit, "holds": holds}})
     out = run("status").out
-    assert "balance     $1,234.567891234   available $5.00   holds $0.000138" in out
+    assert "balance     $1,234.567891234   available $5.00   " in out
+    assert "holds $0.000138 in 1 request" in out
 
 
 def test_one_is_one(run: Run, gateway: FakeGateway) -> None:
@@ -111,7 +125,7 @@ def test_one_is_one(run: Run, gateway: FakeGateway) -> None:
 
 
 def _answering(gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     chunk = b'data: {"choices": [{"delta": {"content": "hi"}}], "usage": {"total_tokens": 1}}\n\n'
     gateway.on("POST", "/chat/completions", Answer(raw=chunk))
 

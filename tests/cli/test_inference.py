@@ -111,7 +111,7 @@ def test_json_asks_for_the_whole_answer(run: Run, gateway: FakeGateway) -> None:
 
 
 def test_without_an_inference_key_yes_makes_one_for_an_hour(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", secret="key")
+    gateway.collection("/keys")
     gateway.on("POST", "/chat/completions", stream(delta("ok"), USAGE))
     code, _, err = run("chat", "acme/fast", "hi")
     assert code == 4

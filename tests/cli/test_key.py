@@ -11,7 +11,7 @@ from tests.cli.gateway import SECRET, Answer, FakeGateway, Received
 
 
 def test_a_new_secret_is_shown_once_with_what_it_may_do(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     words = [
         "key",
         "create",
@@ -39,26 +39,26 @@ def test_a_new_secret_is_shown_once_with_what_it_may_do(run: Run, gateway: FakeG
 
 
 def test_quiet_prints_the_new_secret_alone(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     assert run("key", "create", "ci", "-q").out == SECRET + "\n"
 
 
 def test_json_puts_the_new_secret_into_the_record(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     record = json.loads(run("key", "create", "ci", "--json").out)
     assert (record["key"], record["name"]) == (SECRET, "ci")
     assert run("key", "create", "ci2", "--json", "--jq", ".key").out == SECRET + "\n"
 
 
 def test_amounts_reach_the_api_exactly_as_typed(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     run("key", "create", "ci", "--limit", "0.000000001")
     assert loads(gateway.sent("POST", "/keys").text)["limit"].as_tuple().digits == (1,)
     assert '"limit": 0.000000001' in gateway.sent("POST", "/keys").text
 
 
 def test_every_post_carries_an_idempotency_key(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     run("key", "create", "a")
     run("key", "create", "b")
     keys = [r.headers["idempotency-key"] for r in gateway.requests if r.method == "POST"]
@@ -97,7 +97,7 @@ def test_if_absent_leaves_a_live_key_alone_and_prints_no_secret(
 def test_if_absent_makes_a_key_when_the_one_of_that_name_is_dead(
     run: Run, gateway: FakeGateway, gone: dict[str, Any]
 ) -> None:
-    gateway.collection("/keys", {"id": "key_1", "name": "ci", **gone}, secret="key")
+    gateway.collection("/keys", {"id": "key_1", "name": "ci", **gone})
     assert run("key", "create", "ci", "--if-absent", "-q").out == SECRET + "\n"
 
 
@@ -216,7 +216,7 @@ def test_the_state_column_tells_why_a_key_does_not_work(
 
 
 def test_a_workspace_is_named_by_its_slug(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     gateway.collection("/workspaces", {"id": "ws_9", "slug": "web", "name": "Web"})
     run("key", "create", "ci", "--workspace", "web")
     assert gateway.sent("POST", "/keys").body["workspace_id"] == "ws_9"
@@ -228,7 +228,7 @@ def test_a_team_is_one_command_workspace_invitation_and_key(run: Run, gateway: F
         link = "https://gw/accept?token=t0k3n"
         return Answer({"accept_url": link, "data": {"id": "inv_1", **request.body}}, 201)
 
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     gateway.on("POST", "/workspaces", Answer({"data": {"id": "ws_1", "slug": "web"}}, 201))
     gateway.on("POST", "/organization/invitations", invite)
     words = [

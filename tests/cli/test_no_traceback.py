@@ -11,7 +11,7 @@ import pytest
 
 from gwctl.text import mask_keys
 from tests.cli.conftest import ROOT, Run
-from tests.cli.gateway import KEY, FakeGateway
+from tests.cli.gateway import KEY, FakeGateway, error
 
 Shell = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -141,7 +141,7 @@ def test_output_that_cannot_be_written_is_an_error(shell: Shell, gateway: FakeGa
 
 
 def test_closed_streams_are_no_traceback(shell: Shell, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", {"id": "key_1", "name": "ci"}, secret="key")
+    gateway.collection("/keys", {"id": "key_1", "name": "ci"})
     done = shell("sh", "-c", "gwctl key create x >&-")
     assert (done.returncode, "standard output is closed" in done.stderr) == (1, True)
     assert gateway.writes() == []
@@ -176,13 +176,13 @@ def test_bytes_that_are_no_text_are_refused(home: Path, gateway: FakeGateway) ->
 def test_a_number_that_would_fill_the_memory_is_not_written_out(
     run: Run, gateway: FakeGateway
 ) -> None:
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     assert run("key", "create", "x", "--limit", "1e999999999").code in (1, 2)
 
 
 def test_numbers_that_json_lacks_are_texts(run: Run, gateway: FakeGateway) -> None:
     path = "/organization/settings"
     gateway.on("GET", path, {"data": {"retention_days": 90}})
-    gateway.on("PATCH", path, {"data": {"retention_days": 90}})
-    run("org", "settings", "retention_days=NaN")
+    gateway.on("PATCH", path, error(400, "invalid_value", "retention_days must be a number."))
+    assert run("org", "settings", "retention_days=NaN").code == 1
     assert gateway.sent("PATCH", path).body == {"retention_days": "NaN"}

@@ -103,7 +103,8 @@ def test_the_token_is_found_in_any_form_of_link(link: str) -> None:
 def test_model_list_without_a_key_is_the_public_one(
     run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gateway.on("GET", "/models", {"object": "list", "data": [MODEL]})
+    shown = {name: MODEL[name] for name in ("id", "name", "context_length", "pricing")}
+    gateway.on("GET", "/models", {"data": [{**shown, "endpoints_available": 1}]})
     gateway.collection("/catalog/models", MODEL, {**MODEL, "id": "acme/slow"})
     assert len(run("model", "list").out.splitlines()) == 2
     assert len(run("model", "list", "--search", "SLOW").out.splitlines()) == 1
@@ -255,8 +256,12 @@ def test_tail_prints_each_record_once_as_it_ends(gateway: FakeGateway, home: Pat
 def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None:
     root = gateway.url.removesuffix("/api/v1")
     gateway.on("GET", "/healthz", Answer(raw=b"ok"))
-    checks = [{"name": "sqlite", "ok": True, "message": "3.53"}, {"name": "disk", "ok": False}]
-    gateway.on("GET", "/operator/doctor", {"data": {"checks": checks}})
+    checks = [
+        {"name": "sqlite", "state": "ok", "message": "3.53"},
+        {"name": "disk", "state": "failed", "do": "make room"},
+    ]
+    gateway.on("GET", "/operator/doctor", {"data": {"ok": False, "checks": checks}})
+    gateway.on("GET", "/operator/status", {"data": {"version": "0.1.0"}})
     code, out, err = run("doctor")
     assert root
     assert code == 1
@@ -267,9 +272,9 @@ def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None
 
 def test_server_check_tells_whether_requests_are_taken(run: Run, gateway: FakeGateway) -> None:
     gateway.on("GET", "/healthz", Answer(raw=b"ok"))
-    gateway.on("GET", "/readyz", {"status": "ready"})
+    gateway.on("GET", "/readyz", Answer(raw=b"ready"))
     assert run("server", "check").code == 0
-    gateway.on("GET", "/readyz", error(503, "draining", "Draining."))
+    gateway.on("GET", "/readyz", Answer(raw=b"not ready", status=503))
     assert run("server", "check").code == 1
 
 
@@ -277,6 +282,8 @@ def test_a_missing_endpoint_is_explained_by_the_versions_and_by_nothing_else(
     run: Run, gateway: FakeGateway
 ) -> None:
     found: dict[str, str] = {}
+    gateway.lacks("GET", "/audit")
+    gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
     for version in ("", own_version(), "0.0.1"):
         if version:
             gateway.on("GET", "/operator/status", {"data": {"version": version}})
@@ -306,6 +313,7 @@ def test_route_explain_says_who_is_left_out_and_why(run: Run, gateway: FakeGatew
     ]
     gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
     gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
+    gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
     code, out, err = run("route", "explain", "acme/fast:floor", "--tools", "--max-tokens", "2000")
     assert code == 0
     rows = [line.split("\t") for line in out.splitlines()]

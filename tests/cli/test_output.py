@@ -43,8 +43,9 @@ def test_a_plural_noun_is_the_noun(run: Run, gateway: FakeGateway) -> None:
 
 
 def test_json_lists_are_one_array_of_the_apis_records(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/keys", CI, {**CI, "id": "key_2"})
-    assert json.loads(run("key", "list", "--json").out) == [CI, {**CI, "id": "key_2"}]
+    keys = gateway.collection("/keys", CI, {**CI, "id": "key_2"})
+    found = json.loads(run("key", "list", "--json").out)
+    assert found == [keys.whole(CI), keys.whole({**CI, "id": "key_2"})]
 
 
 def test_json_with_fields_picks_them_in_order(run: Run, gateway: FakeGateway) -> None:

@@ -17,7 +17,7 @@ def node(gateway: FakeGateway) -> FakeGateway:
     """A gateway that keeps workspaces, invitations and keys as the real one does."""
     gateway.collection("/workspaces")
     gateway.collection("/organization/members")
-    gateway.collection("/keys", prefix="key_", secret="key")
+    gateway.collection("/keys", prefix="key_")
     invitations = gateway.collection("/organization/invitations", prefix="inv_")
 
     def invite(request: Received) -> Answer:

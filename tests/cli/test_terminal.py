@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gwctl import when
 from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, Received
 from tests.support.warm import WarmProcess
 
@@ -151,7 +152,7 @@ def test_a_secret_is_asked_for_without_echo(
 def test_chat_keeps_an_agreed_key_for_its_hour(
     terminal: Terminal, gateway: FakeGateway, home: Path
 ) -> None:
-    gateway.collection("/keys", secret="key")
+    gateway.collection("/keys")
     chunk = (
         b'data: {"choices": [{"delta": {"content": "hello"}}], "usage": {"total_tokens": 1}}\n\n'
     )
@@ -216,6 +217,7 @@ def test_no_pager_is_opened_where_nobody_can_leave_it(
 def test_errors_are_three_lines_and_red_only_in_colour(
     terminal: Terminal, gateway: FakeGateway
 ) -> None:
+    gateway.collection("/keys")
     assert "\x1b[31merror:" in terminal("key", "show", "key_9")[1]
     lines = terminal("key", "show", "key_9", NO_COLOR="1")[1].splitlines()
     assert [line[:6] for line in lines] == ["error:", "  why:", "  do: "]
@@ -232,8 +234,8 @@ def test_the_end_of_input_at_a_hidden_prompt_is_no_traceback(
 
 def test_what_is_cut_shows_that_it_is(terminal: Terminal, gateway: FakeGateway) -> None:
     row = {"name": "a" * 30, "slug": "b" * 30, "id": "ws_" + "c" * 30, "description": "d" * 60}
-    gateway.collection("/workspaces", row)
-    for columns, cut in ((100, 3), (80, 3), (40, 0)):
+    gateway.collection("/workspaces", {**row, "created_at": when.iso(when.utc_now())})
+    for columns, cut in ((130, 1), (80, 2), (40, 0)):
         _, seen = terminal("workspace", "list", NO_COLOR="1", COLUMNS=str(columns))
         title, line, *note = seen.splitlines()
         assert max(len(title), len(line)) <= columns

@@ -176,7 +176,9 @@ class Collection:
 
     def _list(self, request: Received) -> Answer:
         limit, offset = (int(request.query.get(n, d)) for n, d in (("limit", 50), ("offset", 0)))
-        filters = {n: v for n, v in request.query.items() if n in ("name", "scope", "provider", "kind")}
+        filters = {
+            n: v for n, v in request.query.items() if n in ("name", "scope", "provider", "kind")
+        }
         rows = [r for r in self.rows if all(str(r.get(n)) == v for n, v in filters.items())]
         if "after" in request.query:
             offset = 1 + [str(r.get("id")) for r in rows].index(request.query["after"])

@@ -131,14 +131,14 @@ async def test_a_request_that_was_admitted_when_the_books_broke_calls_no_vendor(
     running, gateway = await started.start()
     assert (await gateway.chat()).status_code == 200
     calls = len(gateway.vendor.calls)
-    real = running.node.line.state.situation
+    real = running.node.line.state.plan_input
 
     async def broken_meanwhile(*args: Any) -> Any:
         with pytest.raises(LedgerBroken):
             await running.store.write(_breaks)
         return await real(*args)
 
-    object.__setattr__(running.node.line.state, "situation", broken_meanwhile)
+    object.__setattr__(running.node.line.state, "plan_input", broken_meanwhile)
     refused = await gateway.chat()
     assert (refused.status_code, error_of(refused)["code"]) == (503, "ledger_quarantined")
     assert len(gateway.vendor.calls) == calls

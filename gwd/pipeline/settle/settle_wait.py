@@ -20,7 +20,7 @@ FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 
 
-class Closing:
+class SettleWait:
     """The settlement of one generation. `otherwise` makes its record if it is given up; None if it never is."""
 
     def __init__(

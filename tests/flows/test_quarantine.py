@@ -9,7 +9,7 @@ import pytest
 
 from gwd import ledger
 from gwd.demo import Behaviour
-from gwd.jobs.nightly import NightlyCheck, verified_apart
+from gwd.jobs.nightly import NightlyCheck, verified_in_a_process
 from gwd.ledger import LedgerBroken, quarantine
 from gwd.wiring import RunningNode
 from tests.flows.clock import MovableClock
@@ -193,7 +193,7 @@ async def test_a_night_without_a_difference_is_remembered_over_a_restart(started
 async def test_a_check_that_breaks_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_bytes(b"not a database")
     with pytest.raises(RuntimeError, match="could not be verified"):
-        await verified_apart(str(tmp_path / "no.db"))
+        await verified_in_a_process(str(tmp_path / "no.db"))
 
 
 def _breaks(_: Any) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from gwd import budgets
 from gwd.activity import service as activity
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.catalog import snapshot
 from gwd.core.errors import GatewayError, InsufficientCredits, TooManyInFlight
 from gwd.core.money import usd_json, usd_text
@@ -23,7 +23,7 @@ from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal
 from gwd.pricing import hold as holds
 from gwd.pricing.hold import Demand
-from gwd.store import Connection, keeps_facts
+from gwd.store import Connection, maintains_cache
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Stale(msgspec.Struct, frozen=True):
 _encoder: Final = msgspec.json.Encoder()
 
 
-@keeps_facts
+@maintains_cache
 def admit(
     connection: Connection,
     planned: Plan | Refusal,
@@ -96,7 +96,7 @@ def admit(
         activity.write(connection, refused_row(identity, error, now_us))
         if isinstance(error, InsufficientCredits):
             # No charge will come that could begin a top-up: credit that expired or was refunded is bought here.
-            crossings.consider_topup(
+            threshold_alerts.consider_topup(
                 connection, identity.organization_id, app_url=app_url, now_us=now_us, due_us=due_us
             )
         return Refused(error=error)

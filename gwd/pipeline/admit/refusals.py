@@ -12,7 +12,7 @@ from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import Forbidden, GatewayError, RateLimited, Unauthenticated
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
-from gwd.store import Connection, Store, keeps_facts
+from gwd.store import Connection, Store, maintains_cache
 
 MAX_WAITING: Final = 10_000
 _REPEATED: Final = (RateLimited, Unauthenticated, Forbidden)
@@ -46,7 +46,7 @@ class RefusalCounter:
             self._store.submit(_write, rows)
 
 
-@keeps_facts
+@maintains_cache
 def _write(connection: Connection, rows: list[GenerationRow]) -> None:
     for row in rows:
         activity.count_refusal(connection, row)

@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow, digest
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.core.cost import Cost
 from gwd.core.extras import Applied
 from gwd.core.usage import Usage
@@ -53,10 +53,10 @@ def settle(
         activity.write(connection, _at(row, settled.at_us))
         keys.mark_used(connection, row.key_id, now_us=settled.at_us)
         if settled.charged_nano or byok_nano:
-            charge = crossings.Charge(
+            charge = threshold_alerts.Charge(
                 row=row, settled=settled, byok_nano=byok_nano, app_url=app_url, now_us=now_us
             )
-            crossings.raise_crossed(connection, charge)
+            threshold_alerts.raise_crossed(connection, charge)
     return settled
 
 

@@ -44,8 +44,8 @@ from gwd.ledger import quarantine
 from gwd.management import mend, setup
 from gwd.outbound import OutboundClient
 from gwd.pipeline.admit.refusals import RefusalCounter
-from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.dispatch import Dispatcher
+from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
@@ -106,7 +106,7 @@ class RunningNode:
         self._ending = asyncio.Event()
         self._lock: InstanceLock | None = None
         self._upstream: Upstream | None = None
-        self._beside = Beside()
+        self._offload = Offload()
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
         self._status = NodeStatus(started_us=self._machine_clock.now_us())
@@ -228,7 +228,7 @@ class RunningNode:
                 health=health,
                 timeouts=timeouts,
                 clock=clock,
-                beside=self._beside,
+                offload=self._offload,
             ),
             clock=clock,
             boot_id=boot_id,
@@ -236,7 +236,7 @@ class RunningNode:
             app_url=settings.server.app_url,
             spawn=self._spawn,
             counters=counters,
-            beside=self._beside,
+            offload=self._offload,
             live={},
             in_quarantine=lambda: status.quarantine is not None,
         )
@@ -365,7 +365,7 @@ class RunningNode:
         # A failed disk settles nothing more: recovery does, and the sooner the better.
         limit_s = LAST_SETTLEMENTS_S if self.failure is None else LAST_WORDS_S
         await _until(lambda: not live, limit_s)
-        await _until(lambda: all(generation.outlet.empty for generation in last), LAST_WORDS_S)
+        await _until(lambda: all(generation.frame_queue.empty for generation in last), LAST_WORDS_S)
         await asyncio.sleep(POLL_S)  # what was taken out is on its way to the sockets
 
     async def _close(self) -> None:
@@ -379,7 +379,7 @@ class RunningNode:
             self.node.state.write_trouble()
         if self._upstream is not None:
             await self._upstream.close()
-        self._beside.close()
+        self._offload.close()
         if hasattr(self, "store"):
             await self.store.close()
         self._ballast.close()

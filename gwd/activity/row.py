@@ -90,7 +90,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
 COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))
 SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM generation"  # noqa: S608
 _BOOLEANS: Final = ("streamed", "usage_estimated", "prompt_above_bound", "insured", "byok")
-_SEALED_FACTS: Final = (
+_SEALED_COLUMNS: Final = (
     *("id", "organization_id", "workspace_id", "key_id", "family_id", "dialect", "requested_model"),
     *("model", "vendor", "provider", "endpoint_id", "status", "finish_reason", "error_code"),
     *("tokens_input", "tokens_cache_read", "tokens_cache_write_5m", "tokens_cache_write_1h"),
@@ -101,18 +101,18 @@ _SEALED_FACTS: Final = (
     *("service_tier", "upstream_id", "forwarded_from", "created_at"),
 )
 _SEALED_FLAGS: Final = ("streamed", "usage_estimated", "insured", "byok")
-SEALED: Final = _SEALED_FACTS + _SEALED_FLAGS
+SEALED: Final = _SEALED_COLUMNS + _SEALED_FLAGS
 """What the ledger vouches for, of a generation that held credit: all that a bill is made of, and whose it is. It leaves
 out what may be forgotten later. Another list or order would break every digest written so far."""
 
-_facts: Final = attrgetter(*_SEALED_FACTS)
+_columns: Final = attrgetter(*_SEALED_COLUMNS)
 _flags: Final = attrgetter(*_SEALED_FLAGS)
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def digest(row: GenerationRow) -> str:
     """The digest of `SEALED`, as the entry that ends the generation's hold keeps it."""
-    return digest_of((*_facts(row), *map(int, _flags(row))))
+    return digest_of((*_columns(row), *map(int, _flags(row))))
 
 
 def digest_of(values: tuple[Any, ...]) -> str:

@@ -10,7 +10,7 @@ from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import GenerationNotFound
 from gwd.ledger import ledger_time_us
-from gwd.store import Connection, keeps_facts
+from gwd.store import Connection, maintains_cache
 
 _INSERT: Final = (
     f"INSERT INTO generation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
@@ -32,7 +32,7 @@ _TTFT_AT: Final = (
 )
 
 
-@keeps_facts
+@maintains_cache
 def write(connection: Connection, row: GenerationRow) -> None:
     """Write a generation once; a second write of the same id changes nothing (recovery may run twice).
 

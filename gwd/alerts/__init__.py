@@ -1,7 +1,7 @@
 """alerts: what happened that people want to hear of, and to whom each alert goes.
 
 Owns: the tables `alert`, `alert_mark`, `alert_setting`, `destination`, `delivery`; which thresholds a charge or a
-change of a limit crossed (`crossings`).
+change of a limit crossed (`threshold_alerts`).
 Does not own: where the thresholds stand (keys, spend, ledger), other causes of alerts (the use cases that raise them),
 how a delivery travels.
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark lets each cause speak
@@ -10,7 +10,7 @@ Queries: peewee; the marks, which settlement asks for, in plain SQL.
 Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold.
 """
 
-from gwd.alerts.marks import Mark, clear, is_told, mark_once
+from gwd.alerts.marks import Mark, clear, is_raised, mark_once
 from gwd.alerts.service import NewAlert, raise_
 
-__all__ = ["Mark", "NewAlert", "clear", "is_told", "mark_once", "raise_"]
+__all__ = ["Mark", "NewAlert", "clear", "is_raised", "mark_once", "raise_"]

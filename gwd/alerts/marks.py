@@ -22,7 +22,7 @@ def mark_once(connection: Connection, mark: Mark, *, now_us: int) -> bool:
     return changed > 0
 
 
-def is_told(connection: Connection, mark: Mark) -> bool:
+def is_raised(connection: Connection, mark: Mark) -> bool:
     """Whether the cause has spoken this loud before."""
     row = connection.row("SELECT value FROM alert_mark WHERE name = ?", (mark.name,))
     return row is not None and row[0] >= mark.value

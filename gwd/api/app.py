@@ -146,7 +146,7 @@ def _add_openapi(app: Sanic[Any, Any], node: Node) -> None:
     """The written shape of the API, built when it is first asked for."""
 
     async def show(_: Request) -> HTTPResponse:
-        return await _public(node.line.beside.run(OPENAPI_BYTES, _written_shape))
+        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape))
 
     for method in READ:
         _add(app, method, "/openapi.json", show)

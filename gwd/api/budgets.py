@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from gwd import budgets
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.api.query import Query, Text, Words
 from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, PatchBudget
@@ -131,7 +131,9 @@ def _changed(connection: Connection, call: Call, budget: Budget, *, status: int 
     standing = budgets.status_of(connection, budget, now_us=call.now_us)
     crossed = budgets.standing_crossing(connection, budget, now_us=call.now_us)
     if crossed is not None:
-        crossings.raise_budget(connection, crossed, app_url=call.node.app_url, now_us=call.now_us)
+        threshold_alerts.raise_budget(
+            connection, crossed, app_url=call.node.app_url, now_us=call.now_us
+        )
     return one(
         budgets.record(standing),
         status=status,

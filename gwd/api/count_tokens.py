@@ -39,7 +39,7 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
             caller.organization_id,
             None if allowed is None else tuple(allowed),
         )
-        tokens = await node.line.beside.run(parsed.body_bytes, estimate_prompt, parsed)
+        tokens = await node.line.offload.run(parsed.body_bytes, estimate_prompt, parsed)
         return HTTPResponse(dialect.count(tokens), 200, headers, JSON)
     except GatewayError as error:
         count_auth_failure(node.counters, error)

@@ -24,7 +24,7 @@ from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Admitted, Refused, unusable_bucket
 from gwd.pipeline import inference as line
-from gwd.pipeline.admit.ticket import Ticket, ticket_for
+from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
 from gwd.replay.items import KeyItems
@@ -48,11 +48,11 @@ async def serve(
     headers = request.headers
     now_us = node.clock.now_us()
     rate: Rate | None = None
-    ticket: Ticket | None = None
+    identity: GenerationIdentity | None = None
     recorded = False
     try:
         row = await node.authenticator.find(headers, address)
-        ticket = _ticket(row.caller, dialect, generation_id, request_id, headers, now_us)
+        identity = _identity(row.caller, dialect, generation_id, request_id, headers, now_us)
         counted, error = _counted(row, node, now_us)
         rate = rate_of(counted)
         if error is not None:
@@ -60,14 +60,14 @@ async def serve(
         require_serving(node)
         if refusal is not None:
             raise refusal
-        generation = await _start(request, node, dialect, row, ticket)
+        generation = await _start(request, node, dialect, row, identity)
         recorded = True  # from here on the line records what happens
         return await _answer(request, node, dialect, generation, rate, request_id)
     except GatewayError as error:
         count_refusal(node, error)
-        if ticket is not None and not recorded and not isinstance(error, StorageUnavailable):
-            node.refusals.refuse(ticket, error, now_us)
-        known = generation_id if ticket is not None else None
+        if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
+            node.refusals.refuse(identity, error, now_us)
+        known = generation_id if identity is not None else None
         return error_response(dialect, error, request_id, known, rate, now_us=now_us)
 
 
@@ -88,22 +88,22 @@ def _counted(
 
 
 async def _start(
-    request: Request, node: Node, dialect: Dialect, row: KeyRow, ticket: Ticket
+    request: Request, node: Node, dialect: Dialect, row: KeyRow, identity: GenerationIdentity
 ) -> Generation:
     if isinstance(dialect, Responses):
         dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
     parsed = await parsed_body(request, node, dialect.parse)
-    complete = ticket_for(
+    complete = identity_of(
         row.caller,
-        generation_id=ticket.generation_id,
+        generation_id=identity.generation_id,
         dialect=dialect.name,
         requested_model=parsed.models[0],
         stream=parsed.stream,
         tags=parsed.tags,
         dropped_tools=parsed.dropped_tools,
-        request_id=ticket.request_id,
-        user_agent=ticket.user_agent,
-        created_us=ticket.created_us,
+        request_id=identity.request_id,
+        user_agent=identity.user_agent,
+        created_us=identity.created_us,
     )
     allowed = row.state.allowed_models
     return line.start(
@@ -115,7 +115,7 @@ async def parsed_body(
     request: Request, node: Node, parse: Callable[[bytes, Mapping[str, str]], T]
 ) -> T:
     """The body, unpacked and parsed; a large one beside the event loop. Raises InvalidRequest and its kin."""
-    beside, max_bytes = node.line.beside, node.settings.limits.request_body_max_bytes
+    offload, max_bytes = node.line.offload, node.settings.limits.request_body_max_bytes
     size = max_bytes if "content-encoding" in request.headers else len(request.body)
 
     def read() -> T:
@@ -123,7 +123,7 @@ async def parsed_body(
         return parse(body, request.headers)
 
     try:
-        return await beside.run(size, read)
+        return await offload.run(size, read)
     except RecursionError:
         raise InvalidRequest("the body is nested too deeply") from None
 
@@ -139,7 +139,7 @@ async def _answer(
     try:
         head = await generation.head
         now_us = node.clock.now_us()
-        generation_id = generation.ticket.generation_id
+        generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called
                 node.counters.refusals[head.error.code] += 1
@@ -158,14 +158,14 @@ async def _answer(
             Answer(None, 200, headers | response_headers.stream(), EVENT_STREAM)
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
-        outlet = generation.outlet
+        frame_queue = generation.frame_queue
         try:
-            while (frames := await outlet.next()) is not None:
+            while (frames := await frame_queue.next()) is not None:
                 await stream.send(frames)
-                outlet.pour = stream.pour
+                frame_queue.try_write = stream.try_write
             await response.eof()
         finally:
-            outlet.pour = None
+            frame_queue.try_write = None
     except asyncio.CancelledError:
         generation.client_left()
         raise
@@ -210,16 +210,16 @@ async def _lifecycle(node: Node, head: Head, now_us: int) -> dict[str, str]:
     return response_headers.lifecycle(model.life, node.base_url, now_us)
 
 
-def _ticket(
+def _identity(
     caller: Caller,
     dialect: Dialect,
     generation_id: str,
     request_id: str,
     headers: Mapping[str, str],
     now_us: int,
-) -> Ticket:
+) -> GenerationIdentity:
     agent = headers.get("user-agent")
-    return ticket_for(
+    return identity_of(
         caller,
         generation_id=generation_id,
         dialect=dialect.name,

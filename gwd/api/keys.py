@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, deleted, one, walked
 from gwd.api.query import Flag, Query, Text
 from gwd.api.shapes import Deleted
@@ -194,7 +194,7 @@ def patch(connection: Connection, call: Call) -> Answer:
         now_us=call.now_us,
     )
     if before is not None:
-        crossings.raise_changed_key(
+        threshold_alerts.raise_changed_key(
             connection, before, app_url=call.node.app_url, now_us=call.now_us
         )
     return one(key_record(connection, call, key), subject=("key", key.id), details=named(body))

@@ -73,7 +73,7 @@ async def list_models(
     now_us = node.clock.now_us()
     may_use = await _limits(node, headers, address)
     size = RECORD_BYTES * (len(catalog.models) + len(catalog.aliases) + len(catalog.families))
-    return await node.line.beside.run(size, _list, catalog, may_use, query, node, now_us)
+    return await node.line.offload.run(size, _list, catalog, may_use, query, node, now_us)
 
 
 def _list(
@@ -150,8 +150,8 @@ async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[
         row = await node.authenticator.find(headers, address)
     except Unauthenticated:
         return []  # the list is public: a foreign or stale key reads it like anybody
-    situation = await node.state.situation(row.caller.organization_id, None)
-    settings = situation.organization.settings
+    plan_input = await node.state.plan_input(row.caller.organization_id, None)
+    settings = plan_input.organization.settings
     if row.caller.kind != "inference" or not settings.is_filtered_model_catalog_enabled:
         return []
     lists = (row.state.allowed_models, settings.allowed_models)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd import ledger, proof
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, one, walked
 from gwd.api.query import Flag, Query, Text, Words
 from gwd.core.clock import TimeError, iso, us_from_iso
@@ -244,7 +244,7 @@ def adjust(connection: Connection, call: Call) -> Answer:
             actor=call.caller.key_id,
         )
         entries = (ledger.add_credit(connection, organization_id, credit, now_us=call.now_us),)
-        crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
+        threshold_alerts.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     details = {"reason": reason, "kind": body.kind, "reference": reference}
     return _booked(organization_id, entries, details, again=bool(first))
 
@@ -283,7 +283,7 @@ def _add(connection: Connection, call: Call, organization_id: str, credit: NewCr
     organizations.get(connection, organization_id)  # nobody could spend what a deleted one is given
     first = ledger.booked(connection, organization_id, credit.type, credit.reference)
     entry = ledger.add_credit(connection, organization_id, credit, now_us=call.now_us)
-    crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
+    threshold_alerts.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     details = {"kind": credit.kind, "reference": credit.reference}
     return _booked(organization_id, (entry,), details, again=bool(first))
 

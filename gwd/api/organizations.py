@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, listed, one
 from gwd.api.shapes import Deleted, One
 from gwd.core.fields import Count, Secret, Usd
@@ -93,7 +93,7 @@ def _patch_settings(connection: Connection, call: Call, organization_id: str) ->
         now_us=call.now_us,
     )
     # A threshold that was lowered may be told about again: the balance stands above it once more.
-    crossings.rearm_low_balance(connection, organization_id, now_us=call.now_us)
+    threshold_alerts.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     return Answer(
         body=One(data=_settings(call, state)),
         subject=("organization", organization_id),

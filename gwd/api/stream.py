@@ -8,8 +8,8 @@ from sanic import HTTPResponse
 class Stream:
     """Writes one answer.
 
-    While the connection takes what it is given, frames go into it from the generation's own task (`pour`): waking the
-    handler for each of them would cost as much as all the rest.
+    While the connection takes what it is given, frames go into it from the generation's own task (`try_write`): waking
+    the handler for each of them would cost as much as all the rest.
     """
 
     def __init__(self, transport: asyncio.Transport, response: HTTPResponse) -> None:
@@ -23,7 +23,7 @@ class Stream:
         await self._response.send(frames)
         self._sending = False
 
-    def pour(self, frames: bytes) -> bool:
+    def try_write(self, frames: bytes) -> bool:
         """Write as the next chunk of a body that `send` has begun; False if anything is still to go before it."""
         transport = self._transport
         if self._sending or transport.is_closing() or transport.get_write_buffer_size():

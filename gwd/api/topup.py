@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd import topup
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, one
 from gwd.api.money import require_self_service
 from gwd.core.errors import InvalidValue
@@ -54,7 +54,7 @@ def patch(connection: Connection, call: Call) -> Answer:
         due_us=call.due_us,
     )
     # Credit that is low already is bought soon; where the cap leaves no room, that is told, and is the last attempt.
-    crossings.consider_topup(
+    threshold_alerts.consider_topup(
         connection,
         call.organization_id,
         app_url=call.node.app_url,

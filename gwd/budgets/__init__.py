@@ -14,7 +14,7 @@ from gwd.budgets.admission import (
     BudgetCrossing,
     applicable,
     check_hard,
-    crossings,
+    crossed,
     standing_crossing,
 )
 from gwd.budgets.record import (
@@ -59,7 +59,7 @@ __all__ = [
     "applicable",
     "check_hard",
     "create",
-    "crossings",
+    "crossed",
     "delete",
     "delete_of_workspace",
     "get",

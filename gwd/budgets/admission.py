@@ -52,7 +52,7 @@ def check_hard(
         raise _exceeded(min(reached, key=_precedence), at_us)
 
 
-def crossings(
+def crossed(
     connection: Connection,
     organization_id: str,
     workspace_id: str | None,

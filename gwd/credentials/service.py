@@ -17,7 +17,7 @@ from gwd.credentials import references
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
-from gwd.store import Connection, keeps_facts
+from gwd.store import Connection, maintains_cache
 
 MAX_SECRET = 4_096
 
@@ -182,7 +182,7 @@ def delete(connection: Connection, credential_id: str) -> None:
     raise_revision(connection)
 
 
-@keeps_facts
+@maintains_cache
 def note_trouble(connection: Connection, news: Mapping[str, tuple[str | None, int]]) -> None:
     """Why and when vendors turned credentials away; no reason where they serve again. Nothing that a cache must see.
 

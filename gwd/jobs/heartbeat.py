@@ -6,7 +6,7 @@ from typing import Final
 from gwd.core.clock import Clock
 from gwd.core.errors import StorageUnavailable
 from gwd.core.vitals import WRITER_SILENCE_S, Vitals
-from gwd.store import Connection, Store, keeps_facts
+from gwd.store import Connection, Store, maintains_cache
 
 BEAT_S: Final = 1.0
 
@@ -36,6 +36,6 @@ class Heartbeat:
         return self._clock.monotonic_s() - self._vitals.writer_seen_s <= WRITER_SILENCE_S
 
 
-@keeps_facts
+@maintains_cache
 def _nothing(_: Connection) -> None:
     """A turn of the writer."""

@@ -45,7 +45,7 @@ class NightlyCheck:
         if night == self._last:
             return
         self._last = night
-        found = await verified_apart(self._store.path)
+        found = await verified_in_a_process(self._store.path)
         if found.ok:
             await self._store.write(_keep, night)
             log.info("the ledger adds up: %d entries", found.checked)
@@ -55,7 +55,7 @@ class NightlyCheck:
         self._quarantine(f"the ledger does not add up: {first.invariant}, {first.message}")
 
 
-async def verified_apart(path: str) -> Verification:
+async def verified_in_a_process(path: str) -> Verification:
     """All books recomputed by a process of its own. Raises RuntimeError when it does not get to its end."""
     program = (sys.executable, "-m", "gwd.proof", path)
     process = await asyncio.create_subprocess_exec(

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from gwd import topup
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.audit import service as audit
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.core.money import usd_json
@@ -79,7 +79,7 @@ def _succeed(connection: Connection, attempt: topup.ClaimedAttempt, *, now_us: i
     if entry is None:
         return
     if not is_deleted(connection, organization_id):
-        crossings.rearm_low_balance(connection, organization_id, now_us=now_us)
+        threshold_alerts.rearm_low_balance(connection, organization_id, now_us=now_us)
         return
     # Deleted while its hook was called: the payment was taken, so the operator has to give it back.
     log.error("a top-up was paid for %s, which was deleted: %s", organization_id, attempt.id)
@@ -106,7 +106,7 @@ def _note_failure(
 ) -> None:
     failed = topup.fail(connection, attempt_id, reason, final=final, now_us=now_us)
     if failed is not None and not is_deleted(connection, failed.organization_id):
-        crossings.report_failed_topup(connection, failed, app_url=app_url, now_us=now_us)
+        threshold_alerts.report_failed_topup(connection, failed, app_url=app_url, now_us=now_us)
 
 
 def _body(attempt: topup.ClaimedAttempt) -> bytes:

@@ -253,9 +253,9 @@ def _second_of_use(connection: Connection, key_id: str) -> int | None:
 def mark_used(connection: Connection, key_id: str, *, now_us: int) -> None:
     """Remember when a key was last used, to the second. Plain SQL: settlement calls it."""
     second = now_us // US_PER_S
-    if _second_of_use.known(connection, key_id) == second:
+    if _second_of_use.peek(connection, key_id) == second:
         return
-    _second_of_use.note(connection, second, key_id)
+    _second_of_use.put(connection, second, key_id)
     connection.execute(
         "UPDATE api_key SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
         (now_us, key_id, now_us),

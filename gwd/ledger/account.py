@@ -67,10 +67,10 @@ def stored(connection: Connection, organization_id: str) -> StoredAccount:
     return StoredAccount(*row)
 
 
-def forget(connection: Connection, organization_id: str) -> None:
+def invalidate(connection: Connection, organization_id: str) -> None:
     """The account or its lots have just been written in another way."""
-    stored.forget(connection, organization_id)
-    lots_with_credit.forget(connection, organization_id)
+    stored.invalidate(connection, organization_id)
+    lots_with_credit.invalidate(connection, organization_id)
 
 
 @cached("lots")
@@ -92,4 +92,4 @@ def take(
             left[lot.id] = msgspec.structs.replace(lot, remaining_nano=rest_nano)
         else:
             del left[lot.id]
-    lots_with_credit.note(connection, list(left.values()), organization_id)
+    lots_with_credit.put(connection, list(left.values()), organization_id)

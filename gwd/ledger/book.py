@@ -215,7 +215,7 @@ class Book:
         guard = (self.organization_id, self._loaded_seq, needed_nano)
         if connection.execute(_SAVE, changed + guard) != 1:
             return False
-        account.stored.note(connection, changed, self.organization_id)
+        account.stored.put(connection, changed, self.organization_id)
         if len(self._rows) == 1:
             connection.execute(_INSERT, self._rows[0])
         else:

@@ -92,7 +92,7 @@ def add_credit(
             book.at_us,
         ),
     )
-    account.forget(connection, organization_id)
+    account.invalidate(connection, organization_id)
     return book.entries()[0]
 
 
@@ -234,7 +234,7 @@ def expire(
         book.save(connection)
     elif next_expiry_at != book.next_expiry_at:
         connection.execute(_SET_EXPIRY, (next_expiry_at, organization_id))
-        account.forget(connection, organization_id)
+        account.invalidate(connection, organization_id)
     return book.entries()
 
 

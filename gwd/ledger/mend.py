@@ -64,7 +64,7 @@ def set_back(connection: Connection, found: Ahead, *, actor: str, why: str, now_
         _restore(connection, book, (lot_id, kind, expires_at_us), lost_nano, actor)
         restored_nano += lost_nano
     book.save(connection)
-    account.forget(connection, name)
+    account.invalidate(connection, name)
     return Mended(
         organization_id=name, from_us=found.last_us, to_us=now_us, restored_nano=restored_nano
     )

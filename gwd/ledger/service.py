@@ -15,7 +15,7 @@ from gwd.ledger.account import LedgerBroken
 from gwd.ledger.book import Book
 from gwd.ledger.burn import Lot, burn
 from gwd.ledger.credit import expire
-from gwd.store import Connection, cached, keeps_facts
+from gwd.store import Connection, cached, maintains_cache
 from gwd.store.connection import Row
 
 
@@ -134,7 +134,7 @@ def reserve(
     if not book.save_if_free(connection, hold.amount_nano):
         return None
     held = Held(hold.organization_id, hold.workspace_id, hold.key_id, hold.amount_nano, "open")
-    _held.note(connection, held, hold.generation_id)
+    _held.put(connection, held, hold.generation_id)
     connection.execute(
         _HOLD,
         (
@@ -169,7 +169,7 @@ def settle(
     Raises GenerationNotFound when it never held anything.
     """
     assert cost_nano >= 0
-    held = _held.known(connection, generation_id) or _held.find(connection, generation_id)
+    held = _held.peek(connection, generation_id) or _held.find(connection, generation_id)
     if held is None:
         raise GenerationNotFound(f"generation {generation_id} holds no credit")
     organization_id, workspace_id, key_id, hold_nano, state = held
@@ -209,7 +209,7 @@ def release(
 
     A generation that was settled or released before keeps its first result.
     """
-    held = _held.known(connection, generation_id) or _held.find(connection, generation_id)
+    held = _held.peek(connection, generation_id) or _held.find(connection, generation_id)
     if held is None:
         return None
     organization_id, workspace_id, key_id, hold_nano, state = held
@@ -237,7 +237,7 @@ def release(
     )
 
 
-@keeps_facts
+@maintains_cache
 def checkpoint(connection: Connection, progress: Iterable[tuple[str, bytes]]) -> None:
     """Keep the progress of running generations, so that a crash can be settled for what was delivered."""
     connection.execute_many(_CHECKPOINT, [(body, name) for name, body in progress])
@@ -344,7 +344,7 @@ def _close(connection: Connection, book: Book, generation_id: str) -> None:
     seqs = (book.first_seq, book.last_seq)
     if connection.execute(_CLOSE, (book.at_us, *seqs, generation_id)) != 1:
         raise LedgerBroken(f"the hold of {generation_id} ended under its own transaction")
-    _held.forget(connection, generation_id)
+    _held.invalidate(connection, generation_id)
 
 
 def _ended(

@@ -2,7 +2,7 @@
 
     1 plan · 2 admit · 3 dispatch · 4 settle · 5 Settled
 
-The handler that serves the client only consumes `head` and `outlet`. A client that leaves stops the upstream call,
+The handler that serves the client only consumes `head` and `frame_queue`. A client that leaves stops the upstream call,
 never the settlement; the generation's exit always settles or releases its hold, once.
 """
 
@@ -20,19 +20,19 @@ from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect
 from gwd.ledger.quarantine import mistake, refusal
 from gwd.pipeline.admit.admission import Admitted, Refused, Stale, admit
-from gwd.pipeline.admit.ticket import Ticket, refused_row
+from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.client.side import ClientSide
-from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.dispatch import Dispatch, Dispatcher
 from gwd.pipeline.dispatch.memory import recalled, remember
+from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
-from gwd.pipeline.settle.books import Books, books_of, explain, given_up_row
-from gwd.pipeline.settle.closing import Closing, given_up, late
 from gwd.pipeline.settle.counting import count_bill, count_end
+from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
 from gwd.pipeline.settle.progress import Meter
+from gwd.pipeline.settle.settle_wait import SettleWait, given_up, late
 from gwd.pipeline.settle.settlement import abandon
 from gwd.pricing.hold import Demand, measure
 from gwd.store import Store
@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     app_url: str
     spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
     counters: Counters
-    beside: Beside
+    offload: Offload
     live: dict[str, "Generation"]
     in_quarantine: Callable[[], bool]
 
@@ -67,35 +67,37 @@ def start(
     line: Line,
     request: Request,
     dialect: Dialect,
-    ticket: Ticket,
+    identity: GenerationIdentity,
     allowed_models: tuple[str, ...] | None,
 ) -> "Generation":
     """Begin a generation; its task runs to its end whatever becomes of the caller."""
-    generation = Generation(line, request, dialect, ticket, allowed_models)
-    line.live[ticket.generation_id] = generation
+    generation = Generation(line, request, dialect, identity, allowed_models)
+    line.live[identity.generation_id] = generation
     generation.task = line.spawn(generation.run())
     return generation
 
 
 class Generation:
-    """One request on its way. `head` resolves once; `outlet` then carries the stream's frames."""
+    """One request on its way. `head` resolves once; `frame_queue` then carries the stream's frames."""
 
     def __init__(
         self,
         line: Line,
         request: Request,
         dialect: Dialect,
-        ticket: Ticket,
+        identity: GenerationIdentity,
         allowed_models: tuple[str, ...] | None,
     ) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.ticket = ticket
-        self._named = {"generation_id": ticket.generation_id}  # in every line of the log
+        self.identity = identity
+        self._named = {"generation_id": identity.generation_id}  # in every line of the log
         self._line = line
         self._request = request
         self._allowed_models = allowed_models
-        self._client = ClientSide(request, dialect, ticket, clock=line.clock, beside=line.beside)
-        self.head, self.outlet = self._client.head, self._client.outlet
+        self._client = ClientSide(
+            request, dialect, identity, clock=line.clock, offload=line.offload
+        )
+        self.head, self.frame_queue = self._client.head, self._client.frame_queue
         self._outcome = Outcome(started_s=line.clock.monotonic_s())
         self._targets: tuple[Planned, ...] = ()
         self._hold_nano = 0
@@ -121,7 +123,7 @@ class Generation:
         line, request = self._line, self._request
         error: GatewayError = Draining("the gateway is stopping; try again")
         try:
-            demand = await line.beside.run(request.body_bytes, measure, request)
+            demand = await line.offload.run(request.body_bytes, measure, request)
             admitted, planned = await self._admit(demand)
             if planned.passed_over:
                 self._outcome = msgspec.structs.replace(
@@ -130,7 +132,7 @@ class Generation:
             if isinstance(admitted, Refused):
                 self._on_record = True
                 error = admitted.error
-                explain(error, planned, self.ticket, request, self._outcome, line.clock)
+                explain(error, planned, self.identity, request, self._outcome, line.clock)
                 return
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
@@ -147,8 +149,8 @@ class Generation:
             if not self._on_record:
                 self._abandon(error)
             self._client.end(Head(served=None, error=error))
-            count_end(line.counters, self._outcome, self.ticket, line.clock)
-            del line.live[self.ticket.generation_id]
+            count_end(line.counters, self._outcome, self.identity, line.clock)
+            del line.live[self.identity.generation_id]
 
     def client_left(self) -> None:
         """Nobody waits for the answer any more: stop the vendor, keep what was produced for the bill."""
@@ -179,14 +181,14 @@ class Generation:
     # --- the steps
 
     async def _admit(self, demand: Demand) -> tuple[Admitted | Refused, Plan | Refusal]:
-        line, ticket = self._line, self.ticket
+        line, identity = self._line, self.identity
         for _ in range(2):
-            situation = await line.state.situation(ticket.organization_id, self._allowed_models)
-            planned = plan(self._request, situation, demand)
+            plan_input = await line.state.plan_input(identity.organization_id, self._allowed_models)
+            planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
                 admit,
                 planned,
-                ticket,
+                identity,
                 boot_id=line.boot_id,
                 in_flight_cap=line.in_flight_cap,
                 app_url=line.app_url,
@@ -195,7 +197,7 @@ class Generation:
             )
             if not isinstance(answer, Stale):
                 return answer, planned
-            line.state.forget(ticket.organization_id)
+            line.state.forget(identity.organization_id)
         raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
 
     async def _recall(self) -> None:
@@ -207,14 +209,14 @@ class Generation:
         if self._signatures:
             self._client.keep_events()
         self._request = await recalled(
-            line.store, self._signatures, request, self.ticket.organization_id, line.clock
+            line.store, self._signatures, request, self.identity.organization_id, line.clock
         )
 
     def _remember(self) -> None:
         """Keep for the next turn what its vendor will want to see again."""
         line, finished = self._line, self._outcome.finished
         if self._signatures and finished is not None and finished.reason == "tool_calls":
-            organization_id = self.ticket.organization_id
+            organization_id = self.identity.organization_id
             remember(line.store, self._signatures, self._client.events, organization_id, line.clock)
 
     async def _make_attempts(self, planned: Plan) -> None:
@@ -258,33 +260,35 @@ class Generation:
 
     async def _finish(self, planned: Plan) -> None:
         """Settle, then say so: cost and receipt travel in the client's last frame."""
-        books = self._books(planned)
+        final_record = self._final_record(planned)
         body = None
         if self._wants_whole():
             # Rendered before it is charged: an answer that cannot be rendered costs nothing.
             try:
-                body = await self._client.whole(self._outcome, books)
+                body = await self._client.whole(self._outcome, final_record)
             except GatewayError as error:
                 self._outcome = self._outcome.broken_off(error)
-                books = self._books(planned)
+                final_record = self._final_record(planned)
             except Exception as broken:
                 log.exception("an answer could not be rendered", extra=self._named)
                 self._outcome = self._outcome.broken_off(mistake(broken))
-                books = self._books(planned)
-        closing = self._closing(books)
+                final_record = self._final_record(planned)
+        settle_wait = self._settle_wait(final_record)
         self._on_record = True
-        in_time = await self._settle(closing)
-        count_bill(self._line.counters, self._outcome, books.bill, planned.demand, self._hold_nano)
-        await self._client.close(self._outcome, books, body, primary=self._targets[0])
+        in_time = await self._settle(settle_wait)
+        count_bill(
+            self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
+        )
+        await self._client.close(self._outcome, final_record, body, primary=self._targets[0])
         self._remember()
         if not in_time:
             self._client.end(Head(served=self._outcome.target, error=self._outcome.error))
-            await closing.settle_later()
+            await settle_wait.settle_later()
 
-    async def _settle(self, closing: Closing) -> bool:
+    async def _settle(self, settle_wait: SettleWait) -> bool:
         """False when it takes longer than the client should wait."""
         try:
-            if await closing.settle(SETTLE_WAIT_S):
+            if await settle_wait.settle(SETTLE_WAIT_S):
                 return True
         except Exception as broken:
             log.exception("a settlement failed", extra=self._named)
@@ -294,9 +298,9 @@ class Generation:
         self._outcome = self._outcome.with_error(late() if self._request.stream else given_up())
         return False
 
-    def _books(self, planned: Plan) -> Books:
-        return books_of(
-            self.ticket,
+    def _final_record(self, planned: Plan) -> FinalRecord:
+        return final_record_of(
+            self.identity,
             self._request,
             self._outcome,
             planned.demand,
@@ -304,18 +308,18 @@ class Generation:
             clock=self._line.clock,
         )
 
-    def _closing(self, books: Books) -> Closing:
+    def _settle_wait(self, final_record: FinalRecord) -> SettleWait:
         """A stream's settlement is waited for at last; a whole answer that was not given is not charged."""
         line = self._line
-        return Closing(
+        return SettleWait(
             line.store,
             line.clock,
             line.app_url,
-            row=books.row,
-            charged=books.bill.charged,
+            row=final_record.row,
+            charged=final_record.bill.charged,
             otherwise=None
             if self._request.stream
-            else lambda: given_up_row(self.ticket, books.row, given_up()),
+            else lambda: given_up_row(self.identity, final_record.row, given_up()),
         )
 
     def _wants_whole(self) -> bool:
@@ -332,7 +336,7 @@ class Generation:
     def _abandon(self, error: GatewayError) -> None:
         """The exit of a line that broke: the writer's queue orders this after the hold, so nothing leaks."""
         line, now_us = self._line, self._line.clock.now_us()
-        row = refused_row(self.ticket, error, now_us)
+        row = refused_row(self.identity, error, now_us)
         line.store.submit(abandon, row, app_url=line.app_url, now_us=now_us)
 
     def _interrupt(self) -> None:

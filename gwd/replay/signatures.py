@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gwd.core.clock import US_PER_DAY
-from gwd.store import Connection, keeps_facts
+from gwd.store import Connection, maintains_cache
 
 LIFE_US: Final = US_PER_DAY
 MAX_BLOB: Final = 256 * 1024
@@ -18,7 +18,7 @@ _SAVE: Final = (
 )
 
 
-@keeps_facts
+@maintains_cache
 def save(
     connection: Connection, organization_id: str, blobs: Mapping[str, bytes], *, now_us: int
 ) -> None:

@@ -7,8 +7,8 @@ what the writer remembers is what the file says.
 Speaks to: nobody above core.
 """
 
-from gwd.store.cached import cached, keeps_facts
+from gwd.store.cached import cached, maintains_cache
 from gwd.store.connection import Connection
 from gwd.store.database import Store
 
-__all__ = ["Connection", "Store", "cached", "keeps_facts"]
+__all__ = ["Connection", "Store", "cached", "maintains_cache"]

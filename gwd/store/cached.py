@@ -5,16 +5,16 @@
         ...  # finds it in the database
 
     stored(connection, organization_id)                  # found once, then remembered
-    stored.note(connection, changed, organization_id)    # it has just been written like this
-    stored.forget(connection, organization_id)           # it has just been written in another way
+    stored.put(connection, changed, organization_id)    # it has just been written like this
+    stored.invalidate(connection, organization_id)           # it has just been written in another way
 
-    @keeps_facts
-    def admit(connection: Connection, ...) -> ...        # notes or forgets every change it makes to any of them
+    @maintains_cache
+    def admit(connection: Connection, ...) -> ...        # puts or invalidates every change it makes to any of them
 
-Only functions marked with `keeps_facts` see what is remembered: for every other function, and for readers, a finder
+Only functions marked with `maintains_cache` see what is remembered: for every other function, and for readers, a finder
 goes to the database, and the writer forgets everything after it. So a function that knows nothing of this page is
-right, and one that is marked has to be looked over: whatever it writes, directly or through others, must be noted or
-forgotten. A value is remembered under the finder's name and arguments; only its own room may change it in place.
+right, and one that is marked has to be looked over: whatever it writes, directly or through others, must be put or
+invalidated. A value is remembered under the finder's name and arguments; only its own room may change it in place.
 Nothing else that outlives a function may keep what was read: a transaction that is rolled back would leave it wrong.
 """
 
@@ -39,15 +39,15 @@ class Cached(Protocol[*Key, T]):
         """What is remembered, or else found. What the finder raises is not kept."""
         ...
 
-    def known(self, connection: Connection, *key: *Key) -> T | None:
+    def peek(self, connection: Connection, *key: *Key) -> T | None:
         """What is remembered, or None; the database is not asked."""
         ...
 
-    def note(self, connection: Connection, value: T, *key: *Key) -> None:
+    def put(self, connection: Connection, value: T, *key: *Key) -> None:
         """It has just become `value` in the database."""
         ...
 
-    def forget(self, connection: Connection, *key: *Key) -> None:
+    def invalidate(self, connection: Connection, *key: *Key) -> None:
         """It has changed in the database."""
         ...
 
@@ -63,35 +63,37 @@ def cached(name: str) -> Callable[[Callable[[Connection, *Key], T]], Cached[*Key
         # Plain functions, not an object with __call__: every admission goes through several of them.
         @functools.wraps(find)
         def finder(connection: Connection, *key: *Key) -> T:
-            facts = connection.facts
-            if facts is None:
+            cached_rows = connection.cached_rows
+            if cached_rows is None:
                 return find(connection, *key)
             place = (name, *key)
-            if place in facts:
-                return facts[place]  # type: ignore[no-any-return]
-            value = facts[place] = find(connection, *key)
+            if place in cached_rows:
+                return cached_rows[place]  # type: ignore[no-any-return]
+            value = cached_rows[place] = find(connection, *key)
             return value
 
-        def known(connection: Connection, *key: *Key) -> T | None:
-            return None if connection.facts is None else connection.facts.get((name, *key))
+        def peek(connection: Connection, *key: *Key) -> T | None:
+            return (
+                None if connection.cached_rows is None else connection.cached_rows.get((name, *key))
+            )
 
-        def note(connection: Connection, value: T, *key: *Key) -> None:
-            if connection.facts is not None:
-                connection.facts[name, *key] = value
+        def put(connection: Connection, value: T, *key: *Key) -> None:
+            if connection.cached_rows is not None:
+                connection.cached_rows[name, *key] = value
 
-        def forget(connection: Connection, *key: *Key) -> None:
-            if connection.facts is not None:
-                connection.facts.pop((name, *key), None)
+        def invalidate(connection: Connection, *key: *Key) -> None:
+            if connection.cached_rows is not None:
+                connection.cached_rows.pop((name, *key), None)
 
         assert name not in FINDERS, f"two finders are called {name!r}"
         FINDERS[name] = whole = cast("Any", finder)
-        whole.find, whole.known, whole.note, whole.forget = find, known, note, forget
+        whole.find, whole.peek, whole.put, whole.invalidate = find, peek, put, invalidate
         return cast("Cached[*Key, T]", finder)
 
     return made
 
 
-def keeps_facts(fn: Callable[P, T]) -> Callable[P, T]:
-    """Mark a writer function that notes or forgets every change it makes to what finders remember."""
-    fn.keeps_facts = True  # type: ignore[attr-defined]
+def maintains_cache(fn: Callable[P, T]) -> Callable[P, T]:
+    """Mark a writer function that puts or invalidates every change it makes to what finders remember."""
+    fn.maintains_cache = True  # type: ignore[attr-defined]
     return fn

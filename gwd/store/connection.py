@@ -16,7 +16,7 @@ CACHE_KIB: Final = 8_000
 
 Value = int | str | bytes | float | None
 Row = tuple[Any, ...]
-Facts = dict[Hashable, Any]
+CachedRows = dict[Hashable, Any]
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +46,14 @@ class OldSqliteError(RuntimeError):
 class Connection:
     """What a room function is given. It runs inside its caller's transaction and never commits.
 
-    `facts` is what the writer remembers for functions that keep it true (`gwd.store.cached`); None everywhere else.
+    `cached_rows` is what the writer remembers for functions that keep it true (`gwd.store.cached`); None for all others.
 
     `tolerated` counts the failures that were left out of their transactions.
     """
 
     def __init__(self, raw: apsw.Connection) -> None:
         self.raw = raw
-        self.facts: Facts | None = None
+        self.cached_rows: CachedRows | None = None
         self.tolerated = 0
         self._orm = _Orm(raw)
 
@@ -66,17 +66,17 @@ class Connection:
         """Run one statement once for each row of parameters."""
         self.raw.executemany(sql, rows)
 
-    def apart(self, what: str, fn: Callable[[], object]) -> None:
+    def in_savepoint(self, what: str, fn: Callable[[], object]) -> None:
         """Run `fn` so that it can spoil nothing else of the transaction: if it raises, it alone is undone."""
-        self.raw.execute("SAVEPOINT apart")
+        self.raw.execute("SAVEPOINT part")
         try:
             fn()
         except Exception as error:  # noqa: BLE001 - tolerated, whatever it is
             self.tolerate(what, error)
-            if self.facts is not None:
-                self.facts.clear()
-            self.raw.execute("ROLLBACK TO apart")
-        self.raw.execute("RELEASE apart")
+            if self.cached_rows is not None:
+                self.cached_rows.clear()
+            self.raw.execute("ROLLBACK TO part")
+        self.raw.execute("RELEASE part")
 
     def tolerate(self, what: str, error: Exception) -> None:
         """Log and count a failure that its transaction survives. Raises one that took the transaction with it."""

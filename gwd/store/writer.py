@@ -11,9 +11,9 @@ from typing import Any, Final
 import apsw
 
 from gwd.core.counters import WriterCounters
-from gwd.store.connection import BUSY_TIMEOUT_MS, CACHE_KIB, Connection, Facts, Row
+from gwd.store.connection import BUSY_TIMEOUT_MS, CACHE_KIB, CachedRows, Connection, Row
 
-MOST_FACTS: Final = 50_000
+MOST_CACHED_ROWS: Final = 50_000
 LONG_LOG_PAGES: Final = 4_000
 PAGE_BYTES: Final = 4_096
 
@@ -34,8 +34,8 @@ class TransactionLost(Exception):
 class Writer:
     """The read-write connection and how a batch of functions becomes one transaction.
 
-    It also keeps the connection's facts true: they are forgotten after a function that is not marked to keep them,
-    after one that failed, with a transaction that was lost, and when another process has written.
+    It also keeps the connection's cached rows true: they are dropped after a function that is not marked to maintain
+    them, after one that failed, with a transaction that was lost, and when another process has written.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Writer:
     ) -> None:
         self._on_broken = on_broken
         self._connection = connection
-        self._facts: Facts = {}
+        self._cached_rows: CachedRows = {}
         self._data_version: Row | None = None
         self._raw = connection.raw
         self._raw.set_busy_timeout(0)
@@ -69,7 +69,7 @@ class Writer:
         self._begin(patiently=patiently)
         try:
             return self._run_together(jobs, patiently=patiently) or [
-                self._run_apart(job) for job in jobs
+                self._run_in_savepoint(job) for job in jobs
             ]
         except apsw.Error as error:
             self._roll_back()
@@ -131,25 +131,25 @@ class Writer:
         finally:
             if patiently:
                 raw.set_busy_timeout(0)
-        self._check_facts()
+        self._check_cached_rows()
 
     def _run_together(self, jobs: list[Job], *, patiently: bool) -> list[Outcome] | None:
         """The outcomes of jobs none of which raised; else None, and the transaction has begun anew without them."""
         try:
             return [(job[3], self._call(job), None) for job in jobs]
-        except Exception as error:  # noqa: BLE001 - run apart, it goes to its caller
+        except Exception as error:  # noqa: BLE001 - run in a savepoint of its own, it goes to its caller
             self._check_lost(error)
             self._roll_back()
             self._begin(patiently=patiently)
             return None
 
-    def _run_apart(self, job: Job) -> Outcome:
+    def _run_in_savepoint(self, job: Job) -> Outcome:
         self._raw.execute("SAVEPOINT job")
         try:
             value = self._call(job)
         except Exception as error:  # noqa: BLE001 - whatever a room raises goes to its caller, and to nobody else
             self._check_lost(error)
-            self._facts.clear()
+            self._cached_rows.clear()
             self._raw.execute("ROLLBACK TO job")
             self._raw.execute("RELEASE job")
             if isinstance(error, AssertionError):
@@ -161,11 +161,11 @@ class Writer:
 
     def _call(self, job: Job) -> Any:
         fn, args, kwargs, _ = job
-        keeps_facts = getattr(fn, "keeps_facts", False)
-        self._connection.facts = self._facts if keeps_facts else None
+        maintains_cache = getattr(fn, "maintains_cache", False)
+        self._connection.cached_rows = self._cached_rows if maintains_cache else None
         value = fn(self._connection, *args, **kwargs)
-        if not keeps_facts:
-            self._facts.clear()
+        if not maintains_cache:
+            self._cached_rows.clear()
         if not self._raw.in_transaction:
             raise TransactionLost(None)
         return value
@@ -181,14 +181,14 @@ class Writer:
         self._log_pages = log_pages
         return apsw.SQLITE_OK
 
-    def _check_facts(self) -> None:
+    def _check_cached_rows(self) -> None:
         """Called once a batch holds the write lock: from then on nobody else writes."""
         version = self._connection.row("PRAGMA data_version")
-        if version != self._data_version or len(self._facts) > MOST_FACTS:
+        if version != self._data_version or len(self._cached_rows) > MOST_CACHED_ROWS:
             self._data_version = version
-            self._facts.clear()
+            self._cached_rows.clear()
 
     def _roll_back(self) -> None:
-        self._facts.clear()
+        self._cached_rows.clear()
         if self._raw.in_transaction:
             self._raw.execute("ROLLBACK")

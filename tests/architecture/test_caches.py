@@ -28,8 +28,8 @@ def faults_of(source: str) -> Iterator[str]:
         for node in ast.walk(function):
             if isinstance(node, ast.Global):
                 yield f"{function.name} sets {', '.join(node.names)}"
-            elif isinstance(node, ast.Attribute) and node.attr == "facts":
-                yield f"{function.name} looks at connection.facts"
+            elif isinstance(node, ast.Attribute) and node.attr == "cached_rows":
+                yield f"{function.name} looks at connection.cached_rows"
             elif (changed := _changed(node)) in kept:
                 yield f"{function.name} keeps something in {changed}"
 
@@ -79,7 +79,10 @@ def test_each_way_to_have_one_is_found():
         ("def f(connection: Connection):\n    global SEEN\n    SEEN = {}", "sets SEEN"),
         ("@cache\ndef f(connection: Connection): ...", "remembered with cache"),
         ("@functools.lru_cache(9)\ndef f(connection: Connection): ...", "with lru_cache"),
-        ("def f(connection: Connection):\n    connection.facts['a'] = 1", "connection.facts"),
+        (
+            "def f(connection: Connection):\n    connection.cached_rows['a'] = 1",
+            "connection.cached_rows",
+        ),
     ):
         assert any(said in fault for fault in faults_of(head + body)), body
     assert not list(faults_of(head + "@cached('x')\ndef f(connection: Connection): ..."))

@@ -16,8 +16,8 @@ from gwd.pipeline import inference
 from gwd.pipeline.client.side import ClientSide
 from gwd.pipeline.dispatch.dispatch import Dispatch
 from gwd.pipeline.inference import Generation
-from gwd.pipeline.settle import closing
-from gwd.pipeline.settle.closing import Closing
+from gwd.pipeline.settle import settle_wait
+from gwd.pipeline.settle.settle_wait import SettleWait
 from gwd.store import Store
 
 POINTS = (
@@ -63,7 +63,7 @@ def lay(point: str, count: int) -> None:
         case "when the vendor has finished":
             _before(Generation, "_finish", reach)
         case "inside the settlement's transaction":
-            _after(closing, "settle", reach)
+            _after(settle_wait, "settle", reach)
         case "after the settlement's commit":
             _before(ClientSide, "close", reach)
         case "never settles":
@@ -107,10 +107,10 @@ def _after_write(chosen: Callable[[Any], bool], reach: Callable[[], None]) -> No
 
 
 def _never_settle() -> None:
-    async def lie(self: Closing, limit_s: float) -> bool:
+    async def lie(self: SettleWait, limit_s: float) -> bool:
         return True
 
-    Closing.settle = lie  # type: ignore[method-assign]
+    SettleWait.settle = lie  # type: ignore[method-assign]
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from gwd.demo import Behaviour
 from gwd.pipeline.admit.admission import admit
-from gwd.pipeline.settle.closing import Closing
+from gwd.pipeline.settle.settle_wait import SettleWait
 from gwd.pricing.tokens import estimate_text
 from gwd.store import Store
 from tests.flows.frames import frames_of, text_of
@@ -181,14 +181,14 @@ async def test_leaving_after_the_vendor_finished_is_an_ordinary_success(
     gateway: Gateway, call: Calling, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settling, go_on = asyncio.Event(), asyncio.Event()
-    settle = Closing.settle
+    settle = SettleWait.settle
 
-    async def slow_settle(closing: Closing, limit_s: float) -> bool:
+    async def slow_settle(settle_wait: SettleWait, limit_s: float) -> bool:
         settling.set()
         await go_on.wait()
-        return await settle(closing, limit_s)
+        return await settle(settle_wait, limit_s)
 
-    monkeypatch.setattr(Closing, "settle", slow_settle)
+    monkeypatch.setattr(SettleWait, "settle", slow_settle)
     caller = await call(stream=stream)
     await asyncio.wait_for(settling.wait(), 5)
     await caller.leave()

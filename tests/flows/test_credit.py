@@ -12,8 +12,8 @@ import pytest
 from gwd import ledger
 from gwd.demo import Behaviour
 from gwd.pipeline import inference
+from gwd.pipeline.plan.plan_input import PlanInput
 from gwd.pipeline.plan.routing import plan as plan_of
-from gwd.pipeline.plan.situation import Situation
 from tests.flows.conftest import ORDER, A, B, Opened, add_backup
 from tests.flows.frames import error_of, receipt_of
 from tests.support.node import Gateway
@@ -177,26 +177,26 @@ class Interloper:
 
         admit = inference.Generation._admit
 
-        def counted(request: Any, situation: Situation, demand: Any) -> Any:
+        def counted(request: Any, plan_input: PlanInput, demand: Any) -> Any:
             self.plans += 1
-            return plan_of(request, situation, demand)
+            return plan_of(request, plan_input, demand)
 
         async def interrupted(generation: Any, demand: Any) -> Any:
             state = generation._line.state
-            situation = state.situation
+            plan_input = state.plan_input
 
             async def meddled(*args: Any) -> Any:
-                found = await situation(*args)
+                found = await plan_input(*args)
                 act, self._act = self._act, None
                 if act is not None:
                     await act()
                 return found
 
-            monkeypatch.setattr(state, "situation", meddled)
+            monkeypatch.setattr(state, "plan_input", meddled)
             try:
                 return await admit(generation, demand)
             finally:
-                monkeypatch.setattr(state, "situation", situation)
+                monkeypatch.setattr(state, "plan_input", plan_input)
 
         monkeypatch.setattr(inference, "plan", counted)
         monkeypatch.setattr(inference.Generation, "_admit", interrupted)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.demo import Behaviour
 from tests.flows.started import Started, reading, second_organization, started, stop, vendor
 from tests.support.node import Gateway
@@ -56,8 +56,8 @@ async def test_an_alert_that_cannot_be_raised_is_left_out_and_the_charge_stands(
         connection.execute("UPDATE account SET pool_nano = pool_nano + 1")
         raise RuntimeError("no words")
 
-    monkeypatch.setattr(crossings, "raise_budget", fails)
-    monkeypatch.setattr("gwd.alerts.crossings.keys.standing", _cannot)
+    monkeypatch.setattr(threshold_alerts, "raise_budget", fails)
+    monkeypatch.setattr("gwd.alerts.threshold_alerts.keys.standing", _cannot)
     reply = await gateway.chat(stream=stream)
     assert reply.status_code == 200
     record = await gateway.generation(reply)

@@ -9,7 +9,7 @@ import pytest
 
 from gwd import ledger
 from gwd.demo import Behaviour
-from gwd.jobs.nightly import NightlyCheck, verified_apart
+from gwd.jobs.nightly import NightlyCheck, verified_in_a_process
 from gwd.ledger import LedgerBroken, quarantine
 from gwd.wiring import RunningNode
 from tests.flows.clock import MovableClock
@@ -131,14 +131,14 @@ async def test_a_request_that_was_admitted_when_the_books_broke_calls_no_vendor(
     running, gateway = await started.start()
     assert (await gateway.chat()).status_code == 200
     calls = len(gateway.vendor.calls)
-    real = running.node.line.state.situation
+    real = running.node.line.state.plan_input
 
     async def broken_meanwhile(*args: Any) -> Any:
         with pytest.raises(LedgerBroken):
             await running.store.write(_breaks)
         return await real(*args)
 
-    object.__setattr__(running.node.line.state, "situation", broken_meanwhile)
+    object.__setattr__(running.node.line.state, "plan_input", broken_meanwhile)
     refused = await gateway.chat()
     assert (refused.status_code, error_of(refused)["code"]) == (503, "ledger_quarantined")
     assert len(gateway.vendor.calls) == calls
@@ -193,7 +193,7 @@ async def test_a_night_without_a_difference_is_remembered_over_a_restart(started
 async def test_a_check_that_breaks_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_bytes(b"not a database")
     with pytest.raises(RuntimeError, match="could not be verified"):
-        await verified_apart(str(tmp_path / "no.db"))
+        await verified_in_a_process(str(tmp_path / "no.db"))
 
 
 def _breaks(_: Any) -> None:

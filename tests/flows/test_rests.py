@@ -136,9 +136,9 @@ async def test_the_soonest_end_is_told_also_of_what_could_not_be_tried(
 async def test_a_call_under_way_opens_nothing_that_was_closed_meanwhile(gateway: Gateway) -> None:
     health = gateway.running.node.state.health
     await gateway.chat()
-    situation = await gateway.running.node.state.situation(await gateway.organization_id(), None)
-    [endpoint] = situation.catalog.models["demo/chat"].endpoints
-    [key] = situation.vendor_keys[endpoint.provider]
+    plan_input = await gateway.running.node.state.plan_input(await gateway.organization_id(), None)
+    [endpoint] = plan_input.catalog.models["demo/chat"].endpoints
+    [key] = plan_input.vendor_keys[endpoint.provider]
     slow = Behaviour(first_event_delay_s=0.4)
     gateway.vendor.script.next(slow, Behaviour(status=429, retry_after="40"), model=A)
     first = asyncio.create_task(gateway.chat("first", stream=True))

@@ -148,7 +148,7 @@ async def test_requests_on_a_full_disk_are_503s_and_every_answer_given_is_charge
     disk: Disk, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inference, "SETTLE_WAIT_S", 0.5)
-    monkeypatch.setattr("gwd.pipeline.settle.closing.LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr("gwd.pipeline.settle.settle_wait.LONGEST_PAUSE_S", 0.1)
     replies = [await gateway.chat() for _ in range(3)]
     disk.free = 100_000
     replies += await asyncio.gather(*(gateway.chat() for _ in range(30)))
@@ -190,7 +190,7 @@ async def test_stream_whose_settlement_is_late_ends_with_an_error_and_is_settled
     disk: Disk, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inference, "SETTLE_WAIT_S", 0.3)
-    monkeypatch.setattr("gwd.pipeline.settle.closing.LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr("gwd.pipeline.settle.settle_wait.LONGEST_PAUSE_S", 0.1)
     gateway.vendor.script.next(Behaviour(first_event_delay_s=0.2))
     asking = asyncio.ensure_future(gateway.chat(stream=True))
     await gateway.vendor.calls.wait_for(1)
@@ -210,7 +210,7 @@ async def test_whole_answer_whose_settlement_is_late_is_a_503_and_never_charged(
 ) -> None:
     """spec 7: failed requests are never charged, whatever the disk does afterwards."""
     monkeypatch.setattr(inference, "SETTLE_WAIT_S", 0.3)
-    monkeypatch.setattr("gwd.pipeline.settle.closing.LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr("gwd.pipeline.settle.settle_wait.LONGEST_PAUSE_S", 0.1)
     gateway.vendor.script.next(Behaviour(delay_s=0.2))
     asking = asyncio.ensure_future(gateway.chat())
     await gateway.vendor.calls.wait_for(1)

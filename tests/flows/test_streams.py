@@ -14,8 +14,8 @@ from gwd.demo import Behaviour
 from gwd.dialects.chat_completions.render import ChatRenderer
 from gwd.pipeline import inference
 from gwd.pipeline.admit.admission import Stale
-from gwd.pipeline.client import outlet, side
-from gwd.pipeline.settle import books
+from gwd.pipeline.client import frame_queue, side
+from gwd.pipeline.settle import final_record
 from gwd.pricing.tokens import estimate_text
 from tests.flows.conftest import ORDER, A, B
 from tests.flows.frames import error_of, frames_of, receipt_of, text_of
@@ -197,7 +197,7 @@ async def test_receipt_that_cannot_be_made_leaks_no_hold(
     def broken(**_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(books, "receipt_json", broken)
+    monkeypatch.setattr(final_record, "receipt_json", broken)
     reply = await gateway.chat(headers={"x-gw-metadata": "enabled"})
     assert reply.status_code == 500
     assert await charged_nano(gateway) == 0
@@ -218,17 +218,17 @@ async def test_catalog_that_never_stands_still_is_a_recorded_503(
 async def test_slow_reader_slows_the_vendor_down_and_gets_everything(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outlet, "HIGH_WATER_BYTES", 20_000)
+    monkeypatch.setattr(frame_queue, "HIGH_WATER_BYTES", 20_000)
     gateway.vendor.script.next(Behaviour(tokens=30_000))
     largest = 0
-    push = outlet.Outlet.push
+    push = frame_queue.FrameQueue.push
 
-    def watched(self: outlet.Outlet, frames: bytes) -> None:
+    def watched(self: frame_queue.FrameQueue, frames: bytes) -> None:
         nonlocal largest
         push(self, frames)
         largest = max(largest, self._size)
 
-    monkeypatch.setattr(outlet.Outlet, "push", watched)
+    monkeypatch.setattr(frame_queue.FrameQueue, "push", watched)
     body = {"model": "demo/chat", "stream": True}
     messages = [{"role": "user", "content": "hello"}]
     received = b""
@@ -267,7 +267,7 @@ async def test_reader_in_fits_and_starts_gets_every_frame_in_its_place(gateway: 
 async def test_reader_that_reads_nothing_for_half_a_minute_has_left(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outlet, "HIGH_WATER_BYTES", 20_000)
+    monkeypatch.setattr(frame_queue, "HIGH_WATER_BYTES", 20_000)
     monkeypatch.setattr(readers, "STALLED_S", 0.3)
     gateway.vendor.script.next(Behaviour(tokens=31_000))
     body = {"model": "demo/chat", "stream": True}

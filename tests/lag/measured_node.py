@@ -13,7 +13,7 @@ from typing import Any
 
 from gwd import settings
 from gwd.node.serve import serve
-from gwd.pipeline.client.outlet import Outlet
+from gwd.pipeline.client.frame_queue import FrameQueue
 from gwd.wiring import RunningNode
 
 TICK = b"tick"
@@ -48,11 +48,11 @@ class _Gaps:
 def main() -> int:
     """Serve, and answer on stdout."""
     gaps = _Gaps()
-    push, start = Outlet.push, RunningNode._start
+    push, start = FrameQueue.push, RunningNode._start
 
-    def watched(outlet: Outlet, frames: bytes) -> None:
+    def watched(frame_queue: FrameQueue, frames: bytes) -> None:
         gaps.see_frames(frames)
-        push(outlet, frames)
+        push(frame_queue, frames)
 
     async def started(node: RunningNode) -> None:
         loop = asyncio.get_running_loop()
@@ -65,7 +65,7 @@ def main() -> int:
         loop.add_reader(sys.stdin, lambda: _answer(gaps))
         probe()
 
-    setattr(Outlet, "push", watched)  # noqa: B010 - a method in a method's place
+    setattr(FrameQueue, "push", watched)  # noqa: B010 - a method in a method's place
     setattr(RunningNode, "_start", started)  # noqa: B010
     config, port = Path(sys.argv[1]), int(sys.argv[2])
     environment: dict[str, str] = {}

@@ -23,7 +23,7 @@ from gwd.store.connection import open_connection
 from gwd.wiring import RunningNode
 from tests.cases.caserunner.ports import free_port
 from tests.support import templates
-from tests.support.facts import untrue_facts
+from tests.support.cached_rows import stale_cached_rows
 from tests.vendor import StrictVendor
 
 PRICES = {"prompt": "0.000002", "completion": "0.000008", "input_cache_read": "0.0000005"}
@@ -198,7 +198,7 @@ class Gateway:
     async def verify(self) -> None:
         """The books add up, nothing is held, and the writer remembers nothing that is not so."""
         await self.at_rest()
-        assert await self.store.write(untrue_facts) == []  # after all that was queued before
+        assert await self.store.write(stale_cached_rows) == []  # after all that was queued before
         found = await self.store.read(proof.verify)
         assert found.ok, found.differences
         assert await self.store.read(_open_holds) == []

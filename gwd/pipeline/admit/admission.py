@@ -9,7 +9,7 @@ import msgspec
 
 from gwd import budgets
 from gwd.activity import service as activity
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.catalog import snapshot
 from gwd.core.errors import GatewayError, InsufficientCredits, TooManyInFlight
 from gwd.core.money import usd_json, usd_text
@@ -19,17 +19,17 @@ from gwd.ledger import credit
 from gwd.ledger import service as ledger
 from gwd.ledger.service import NewReservation
 from gwd.orgs import settings as orgs
-from gwd.pipeline.admit.ticket import Ticket, refused_row
+from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal
 from gwd.pricing import hold as holds
 from gwd.pricing.hold import Demand
-from gwd.store import Connection, keeps_facts
+from gwd.store import Connection, maintains_cache
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recovery needs of a generation besides its progress; kept with the reservation."""
 
-    ticket: Ticket
+    identity: GenerationIdentity = msgspec.field(name="ticket")  # as stored
 
 
 class Admitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,11 +52,11 @@ class Stale(msgspec.Struct, frozen=True):
 _encoder: Final = msgspec.json.Encoder()
 
 
-@keeps_facts
+@maintains_cache
 def admit(
     connection: Connection,
     planned: Plan | Refusal,
-    ticket: Ticket,
+    identity: GenerationIdentity,
     *,
     boot_id: str,
     in_flight_cap: int,
@@ -70,34 +70,34 @@ def admit(
     """
     if (
         snapshot.revision(connection) != planned.catalog_revision
-        or orgs.revision(connection, ticket.organization_id) != planned.organization_revision
+        or orgs.revision(connection, identity.organization_id) != planned.organization_revision
     ):
         return Stale()
     try:
-        key = keys.require_live_key(connection, ticket.key_id, now_us=now_us)
+        key = keys.require_live_key(connection, identity.key_id, now_us=now_us)
         if isinstance(planned, Refusal) and planned.stage == "model":
             raise planned.error
         # Ledger time: a clock that was set back must not open a closed window again.
-        ledger_us = credit.ledger_time_us(connection, ticket.organization_id, now_us=now_us)
+        ledger_us = credit.ledger_time_us(connection, identity.organization_id, now_us=now_us)
         keys.require_below_limit(connection, key, now_us=ledger_us)
         _check_in_flight(connection, key, in_flight_cap)
         budgets.check_hard(
             connection,
-            ticket.organization_id,
-            ticket.workspace_id,
-            ticket.family_id,
+            identity.organization_id,
+            identity.workspace_id,
+            identity.family_id,
             now_us=now_us,
         )
         if isinstance(planned, Refusal):
             raise planned.error
         within = _within_strict_limit(connection, planned, key, ledger_us)
-        return _hold(connection, within, ticket, boot_id, app_url, now_us=now_us, due_us=due_us)
+        return _hold(connection, within, identity, boot_id, app_url, now_us=now_us, due_us=due_us)
     except GatewayError as error:
-        activity.write(connection, refused_row(ticket, error, now_us))
+        activity.write(connection, refused_row(identity, error, now_us))
         if isinstance(error, InsufficientCredits):
             # No charge will come that could begin a top-up: credit that expired or was refunded is bought here.
-            crossings.consider_topup(
-                connection, ticket.organization_id, app_url=app_url, now_us=now_us, due_us=due_us
+            threshold_alerts.consider_topup(
+                connection, identity.organization_id, app_url=app_url, now_us=now_us, due_us=due_us
             )
         return Refused(error=error)
 
@@ -128,7 +128,7 @@ def _within_strict_limit(connection: Connection, plan: Plan, key: KeyState, ledg
 def _hold(
     connection: Connection,
     plan: Plan,
-    ticket: Ticket,
+    identity: GenerationIdentity,
     boot_id: str,
     app_url: str,
     *,
@@ -136,7 +136,7 @@ def _hold(
     due_us: int,
 ) -> Admitted:
     """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
-    free_nano = credit.free_nano(connection, ticket.organization_id, now_us=now_us, due_us=due_us)
+    free_nano = credit.free_nano(connection, identity.organization_id, now_us=now_us, due_us=due_us)
     targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
     if not targets:
         raise _insufficient(plan, free_nano, app_url)
@@ -144,14 +144,14 @@ def _hold(
     held = ledger.reserve(
         connection,
         NewReservation(
-            generation_id=ticket.generation_id,
-            organization_id=ticket.organization_id,
-            workspace_id=ticket.workspace_id,
-            key_id=ticket.key_id,
-            family_id=ticket.family_id,
+            generation_id=identity.generation_id,
+            organization_id=identity.organization_id,
+            workspace_id=identity.workspace_id,
+            key_id=identity.key_id,
+            family_id=identity.family_id,
             amount_nano=amount_nano,
             boot_id=boot_id,
-            context=_encoder.encode(Context(ticket=ticket)),
+            context=_encoder.encode(Context(identity=identity)),
         ),
         now_us=now_us,
         due_us=due_us,

@@ -11,8 +11,8 @@ from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import Forbidden, GatewayError, RateLimited, Unauthenticated
-from gwd.pipeline.admit.ticket import Ticket, refused_row
-from gwd.store import Connection, Store, keeps_facts
+from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
+from gwd.store import Connection, Store, maintains_cache
 
 MAX_WAITING: Final = 10_000
 _REPEATED: Final = (RateLimited, Unauthenticated, Forbidden)
@@ -25,13 +25,13 @@ class RefusalCounter:
         self._store = store
         self._waiting: dict[tuple[str, str, int], GenerationRow] = {}
 
-    def refuse(self, ticket: Ticket, error: GatewayError, now_us: int) -> None:
+    def refuse(self, identity: GenerationIdentity, error: GatewayError, now_us: int) -> None:
         """Put a refusal on record without making the client wait for it."""
-        row = refused_row(ticket, error, now_us)
+        row = refused_row(identity, error, now_us)
         if not isinstance(error, _REPEATED):
             self._store.submit(activity.write, row)
             return
-        place = (ticket.key_id, error.code, row.created_at // US_PER_S)
+        place = (identity.key_id, error.code, row.created_at // US_PER_S)
         counted = self._waiting.get(place)
         if counted is not None:
             row = msgspec.structs.replace(counted, occurrences=counted.occurrences + 1)
@@ -46,7 +46,7 @@ class RefusalCounter:
             self._store.submit(_write, rows)
 
 
-@keeps_facts
+@maintains_cache
 def _write(connection: Connection, rows: list[GenerationRow]) -> None:
     for row in rows:
         activity.count_refusal(connection, row)

@@ -13,14 +13,14 @@ from gwd.core.events import Event, Failed, collect
 from gwd.core.request import Request
 from gwd.core.usage import Usage
 from gwd.dialects.base import Dialect, Renderer, Reply
-from gwd.pipeline.admit.ticket import Ticket
+from gwd.pipeline.admit.identity import GenerationIdentity
+from gwd.pipeline.client.frame_queue import FrameQueue
 from gwd.pipeline.client.head import Head
-from gwd.pipeline.client.outlet import Outlet
-from gwd.pipeline.dispatch.beside import Beside
+from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import Outcome, Received
 from gwd.pipeline.plan.routing import Planned
 from gwd.pipeline.settle.bill import opening_usage
-from gwd.pipeline.settle.books import Books, show
+from gwd.pipeline.settle.final_record import FinalRecord, show
 from gwd.pricing.hold import Demand
 
 STREAM_COMMIT_S: Final = 25.0
@@ -30,23 +30,29 @@ KEEPALIVE_S: Final = 10.0
 class ClientSide:
     """The sink of dispatch: a stream's events are rendered as they come, a whole answer's are kept until its end.
 
-    `head` resolves once; `outlet` then carries the stream's frames. `left` tells that nobody waits any more,
+    `head` resolves once; `frame_queue` then carries the stream's frames. `left` tells that nobody waits any more,
     `was_behind` that the vendor had to wait for the client. `events` are those that were kept.
     """
 
     def __init__(
-        self, request: Request, dialect: Dialect, ticket: Ticket, *, clock: Clock, beside: Beside
+        self,
+        request: Request,
+        dialect: Dialect,
+        identity: GenerationIdentity,
+        *,
+        clock: Clock,
+        offload: Offload,
     ) -> None:
         self.head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
-        self.outlet = Outlet()
+        self.frame_queue = FrameQueue()
         self.left = False
         self.was_behind = False
         self.events: list[Event] = []
         self._request = request
         self._dialect = dialect
-        self._ticket = ticket
+        self._identity = identity
         self._clock = clock
-        self._beside = beside
+        self._offload = offload
         self._keeps_events = not request.stream
         self._received: Received | None = None
         self._renderer: Renderer | None = None
@@ -56,7 +62,7 @@ class ClientSide:
     def leave(self) -> None:
         """The client is gone; what is still on its way to it is dropped."""
         self.left = True
-        self.outlet.abandon()
+        self.frame_queue.abandon()
 
     def keep_events(self) -> None:
         """Keep the events of a stream, too: somebody wants to see them at its end."""
@@ -89,28 +95,28 @@ class ClientSide:
         if self._renderer is None or self._received is None:
             return
         await self._render(self._renderer, events, self._received.size)
-        if not self.outlet.has_room:
+        if not self.frame_queue.has_room:
             self.was_behind = True
-            await self.outlet.room()
+            await self.frame_queue.room()
 
     # --- the end
 
-    async def whole(self, outcome: Outcome, books: Books) -> bytes:
+    async def whole(self, outcome: Outcome, final_record: FinalRecord) -> bytes:
         """A whole answer as one body. Raises GatewayError for one that its dialect cannot tell."""
         assert outcome.serving is not None
         renderer = self._renderer_for(outcome.serving, outcome.reported, outcome.demand)
-        return await self._beside.run(
-            outcome.size, lambda: renderer.whole(collect(self.events), books.settled)
+        return await self._offload.run(
+            outcome.size, lambda: renderer.whole(collect(self.events), final_record.settled)
         )
 
     async def close(
-        self, outcome: Outcome, books: Books, body: bytes | None, *, primary: Planned
+        self, outcome: Outcome, final_record: FinalRecord, body: bytes | None, *, primary: Planned
     ) -> None:
         """Say the last word, if the client is still there. `primary` is named where no target was tried."""
         if self.left:
             return
         error = outcome.error
-        show(books.settled.receipt, error, outcome)
+        show(final_record.settled.receipt, error, outcome)
         if error is not None and not self.head.done():
             self._answer(Head(served=outcome.target, error=error))
             return
@@ -122,29 +128,29 @@ class ClientSide:
             self._renderer = self._renderer_for(shown, outcome.reported, outcome.demand)
         # Some dialects say everything once more at the end.
         said = sum(map(len, outcome.texts)) + sum(map(len, outcome.reasonings))
-        await self._render(self._renderer, _last_events(books, error), said)
+        await self._render(self._renderer, _last_events(final_record, error), said)
 
     def end(self, head: Head) -> None:
         """Nothing more goes to the client; one that was told nothing yet is told `head`."""
         self._end_timer()
         self._answer(head)
-        self.outlet.close()
+        self.frame_queue.close()
 
     # --- small steps
 
     async def _render(self, renderer: Renderer, events: list[Event], size: int) -> None:
         """Hand over the frames of events, which may hold `size` bytes."""
-        self._push(await self._beside.run(size, lambda: sse.safe(renderer.feed(events))))
+        self._push(await self._offload.run(size, lambda: sse.safe(renderer.feed(events))))
 
     def _renderer_for(
         self, planned: Planned, reported: Usage | None, demand: Demand | None
     ) -> Renderer:
         reply = Reply(
-            generation_id=self._ticket.generation_id,
-            created_s=self._ticket.created_us // US_PER_S,
+            generation_id=self._identity.generation_id,
+            created_s=self._identity.created_us // US_PER_S,
             model=planned.target.model,
             vendor=planned.target.vendor,
-            request_id=self._ticket.request_id,
+            request_id=self._identity.request_id,
         )
         if self._dialect.name == "messages" and demand is not None:
             # Only this one states input tokens before the answer has ended.
@@ -169,7 +175,7 @@ class ClientSide:
     def _push(self, frames: bytes) -> None:
         if frames:
             self._last_push_s = self._clock.monotonic_s()
-            self.outlet.push(frames)
+            self.frame_queue.push(frames)
 
     def _end_timer(self) -> None:
         if self._timer is not None:
@@ -177,8 +183,8 @@ class ClientSide:
             self._timer = None
 
 
-def _last_events(books: Books, error: GatewayError | None) -> list[Event]:
+def _last_events(final_record: FinalRecord, error: GatewayError | None) -> list[Event]:
     if error is None:
-        return [books.settled]
+        return [final_record.settled]
     fault = Fault(reason="upstream_error", message=error.message)
-    return [Failed(fault, error), books.settled]
+    return [Failed(fault, error), final_record.settled]

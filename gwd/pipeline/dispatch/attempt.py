@@ -13,7 +13,6 @@ from gwd.core.sse import SseSplitter
 from gwd.core.target import UpstreamCall
 from gwd.health.health import Health
 from gwd.health.rests import opens_again_s
-from gwd.pipeline.dispatch.beside import Beside
 from gwd.pipeline.dispatch.incoming import (
     SLICE_BYTES,
     UNDECODABLE,
@@ -24,8 +23,9 @@ from gwd.pipeline.dispatch.incoming import (
     has_end,
     slices,
 )
+from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import FailedAttempt, Received
-from gwd.pipeline.dispatch.secrecy import body_without_secrets, without_secrets
+from gwd.pipeline.dispatch.redaction import body_without_secrets, without_secrets
 from gwd.pipeline.plan.routing import Planned
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.unpacking import unpacked
@@ -40,7 +40,7 @@ _TOOK_TOO_LONG: Final = Fault(
 )
 
 
-class Means(msgspec.Struct, frozen=True, kw_only=True):
+class Resources(msgspec.Struct, frozen=True, kw_only=True):
     """What calls to vendors need of the node."""
 
     adapters: Mapping[str, Adapter]
@@ -48,7 +48,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     health: Health
     timeouts: Timeouts
     clock: Clock
-    beside: Beside
+    offload: Offload
 
 
 class Attempt:
@@ -56,32 +56,34 @@ class Attempt:
 
     def __init__(
         self,
-        means: Means,
+        resources: Resources,
         request: Request,
         planned: Planned,
         call: UpstreamCall,
         received: Received,
         sink: Sink,
     ) -> None:
-        self.began_s = means.clock.monotonic_s()
-        self._means = means
+        self.began_s = resources.clock.monotonic_s()
+        self._resources = resources
         self._request = request
         self._planned = planned
         self._call = call
         self._received = received
         self._sink = sink
-        self._adapter = means.adapters[planned.target.adapter]
-        self._incoming = Incoming(request, planned, self._adapter, received, sink, means.clock)
+        self._adapter = resources.adapters[planned.target.adapter]
+        self._incoming = Incoming(request, planned, self._adapter, received, sink, resources.clock)
 
     async def run(self, deadline_s: float) -> FailedAttempt | None:
         """None when it ended well. Whatever it waits for, the vendor or its client, it ends at the total deadline."""
-        means, call = self._means, self._call
+        resources, call = self._resources, self._call
         reply: UpstreamReply | None = None
         try:
-            first_event_s = self._planned.target.flags.first_event_s or means.timeouts.first_event_s
+            first_event_s = (
+                self._planned.target.flags.first_event_s or resources.timeouts.first_event_s
+            )
             remaining_s = deadline_s - self.began_s
             async with asyncio.timeout(remaining_s):
-                reply = await means.upstream.send(
+                reply = await resources.upstream.send(
                     call, min(first_event_s, remaining_s) if call.stream else remaining_s
                 )
                 await self._receive(reply, first_event_s, deadline_s)
@@ -97,9 +99,9 @@ class Attempt:
             if reply is not None:
                 reply.close()
         received = self._received
-        means.health.succeeded(
+        resources.health.succeeded(
             self._planned.target,
-            means.clock.monotonic_s(),
+            resources.clock.monotonic_s(),
             began_s=self.began_s,
             first_s=received.first_output_s,
             last_s=received.last_output_s,
@@ -109,7 +111,7 @@ class Attempt:
         return None
 
     async def _receive(self, reply: UpstreamReply, first_event_s: float, deadline_s: float) -> None:
-        now_s, incoming = self._means.clock.monotonic_s, self._incoming
+        now_s, incoming = self._resources.clock.monotonic_s, self._incoming
         reply = unpacked(reply)
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
@@ -120,16 +122,16 @@ class Attempt:
             body = await reply.read_all(max(1.0, deadline_s - now_s()))
             incoming.check_kind(kind)
             await incoming.take_whole(
-                await self._means.beside.run(len(body), incoming.decoded, body), len(body)
+                await self._resources.offload.run(len(body), incoming.decoded, body), len(body)
             )
             return
         await self._receive_stream(reply, first_event_s)
 
     async def _receive_stream(self, reply: UpstreamReply, first_event_s: float) -> None:
-        now_s, incoming = self._means.clock.monotonic_s, self._incoming
+        now_s, incoming = self._resources.clock.monotonic_s, self._incoming
         decoder = self._adapter.decoder(self._request, self._planned.target)
         splitter = SseSplitter()
-        idle_s = self._means.timeouts.idle_s
+        idle_s = self._resources.timeouts.idle_s
         first_deadline_s = now_s() + first_event_s
         while True:
             waiting_s = idle_s if incoming.has_output else max(0.05, first_deadline_s - now_s())
@@ -162,7 +164,7 @@ class Attempt:
         frames = splitter.feed(piece) if piece else splitter.close()
         # An event larger than a piece began in an earlier one: it is the first that this one completes.
         size = len(frames[0].data) if frames else 0
-        events, broken = await self._means.beside.run(
+        events, broken = await self._resources.offload.run(
             size, decoded_frames, decoder, frames, is_last=not piece
         )
         await self._incoming.take(events, decoder)
@@ -172,11 +174,11 @@ class Attempt:
             await asyncio.sleep(0)
 
     def _failed(self, fault: Fault) -> FailedAttempt:
-        now_s, target = self._means.clock.monotonic_s(), self._planned.target
+        now_s, target = self._resources.clock.monotonic_s(), self._planned.target
         fault = without_secrets(fault, target)
         rest = None
         if not (self._sink.was_behind and fault.reason == "timeout"):  # that is its client's doing
-            rest = self._means.health.failed(target, fault, now_s, asked=hash(self._call.body))
+            rest = self._resources.health.failed(target, fault, now_s, asked=hash(self._call.body))
         return FailedAttempt(
             planned=self._planned,
             fault=fault,

@@ -16,15 +16,15 @@ from gwd.core.events import Failed
 from gwd.core.request import Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.health.health import Health
-from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Means, undecodable
-from gwd.pipeline.dispatch.beside import Beside
+from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Resources, undecodable
+from gwd.pipeline.dispatch.failover_rules import SECOND_TRY, FailoverRules, for_second_try
 from gwd.pipeline.dispatch.failures import final_error, in_band_error
 from gwd.pipeline.dispatch.incoming import UNDECODABLE, Sink
-from gwd.pipeline.dispatch.lessons import SECOND_TRY, Lessons, for_second_try
+from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import FailedAttempt, Outcome, Received
-from gwd.pipeline.dispatch.sale import build
-from gwd.pipeline.dispatch.secrecy import body_without_secrets, without_secrets
-from gwd.pipeline.dispatch.unseen import prepared
+from gwd.pipeline.dispatch.priced_extras import build
+from gwd.pipeline.dispatch.redaction import body_without_secrets, without_secrets
+from gwd.pipeline.dispatch.unsupported_media import prepared
 from gwd.pipeline.plan.routing import Planned
 from gwd.pricing.hold import Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
@@ -45,15 +45,15 @@ class Dispatcher:
         health: Health,
         timeouts: Timeouts,
         clock: Clock,
-        beside: Beside,
+        offload: Offload,
     ) -> None:
-        self._means = Means(
+        self._resources = Resources(
             adapters=adapters,
             upstream=upstream,
             health=health,
             timeouts=timeouts,
             clock=clock,
-            beside=beside,
+            offload=offload,
         )
 
     def dispatch(
@@ -66,7 +66,7 @@ class Dispatcher:
         opens_s: float | None,
     ) -> "Dispatch":
         """The attempts of a request, none made yet. `opens_s` is when a target that the plan left out opens."""
-        return Dispatch(self._means, request, targets, sink, demand=demand, opens_s=opens_s)
+        return Dispatch(self._resources, request, targets, sink, demand=demand, opens_s=opens_s)
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
@@ -74,11 +74,11 @@ class Dispatcher:
         return None if fault is None else without_secrets(fault, target)
 
     async def _probe(self, request: Request, target: Target, limit_s: float) -> Fault | None:
-        adapter = self._means.adapters[target.adapter]
+        adapter = self._resources.adapters[target.adapter]
         reply: UpstreamReply | None = None
         try:
             async with asyncio.timeout(limit_s):
-                reply = await self._means.upstream.send(adapter.build(request, target), limit_s)
+                reply = await self._resources.upstream.send(adapter.build(request, target), limit_s)
                 body = await unpacked(reply).read_all(limit_s)
             if reply.status != 200:
                 body = body_without_secrets(body[:MAX_ERROR_BYTES], target)
@@ -99,7 +99,7 @@ class Dispatcher:
 
     def signatures_of(self, targets: Iterable[Planned]) -> list[Signatures]:
         """The memories of signed reasoning that these targets' formats have."""
-        adapters = self._means.adapters
+        adapters = self._resources.adapters
         names = dict.fromkeys(planned.target.adapter for planned in targets)
         found = [adapters[name].signatures for name in names if name in adapters]
         return [signatures for signatures in found if signatures is not None]
@@ -113,7 +113,7 @@ class Dispatch:
 
     def __init__(
         self,
-        means: Means,
+        resources: Resources,
         request: Request,
         targets: Iterable[Planned],
         sink: Sink,
@@ -124,7 +124,7 @@ class Dispatch:
         self.attempts = 0
         self.trying: Planned | None = None
         self.received = Received(demand=demand)
-        self._means = means
+        self._resources = resources
         self._request = request
         self._targets = targets
         self._sink = sink
@@ -138,18 +138,18 @@ class Dispatch:
 
     async def run(self) -> None:
         """Try the targets until one serves."""
-        means, request = self._means, self._request
-        self._deadline_s = means.clock.monotonic_s() + means.timeouts.total_s
-        lessons = Lessons()
+        resources, request = self._resources, self._request
+        self._deadline_s = resources.clock.monotonic_s() + resources.timeouts.total_s
+        rules = FailoverRules()
         unbuildable: InvalidRequest | None = None
         for planned in self._targets:
-            if self.attempts >= MAX_ATTEMPTS or means.clock.monotonic_s() >= self._deadline_s:
+            if self.attempts >= MAX_ATTEMPTS or resources.clock.monotonic_s() >= self._deadline_s:
                 break
-            if lessons.rule_out(planned):
+            if rules.rule_out(planned):
                 continue
             try:
-                adapter = means.adapters[planned.target.adapter]
-                sent, call = await means.beside.run(
+                adapter = resources.adapters[planned.target.adapter]
+                sent, call = await resources.offload.run(
                     request.body_bytes, prepared, adapter, request, planned.target
                 )
             except InvalidRequest as error:
@@ -158,14 +158,14 @@ class Dispatch:
             demand = (
                 self._demand
                 if sent is request
-                else await means.beside.run(request.body_bytes, measure, sent)
+                else await resources.offload.run(request.body_bytes, measure, sent)
             )
             fault = await self._attempt(sent, planned, call, demand)
             if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
                 fault = await self._once_more(sent, planned, call, demand, fault)
             if fault is None or self.serving is not None:
                 return
-            if lessons.is_final(planned, fault):
+            if rules.is_final(planned, fault):
                 break
         if not self._failures and unbuildable is not None:
             self._error = unbuildable
@@ -174,7 +174,7 @@ class Dispatch:
                 self._failures,
                 opens_s=self._opens_s,
                 allows_fallbacks=request.preferences.allow_fallbacks,
-                now_s=means.clock.monotonic_s(),
+                now_s=resources.clock.monotonic_s(),
             )
 
     def outcome(self, begun: Outcome, *, client_left: bool) -> Outcome:
@@ -218,7 +218,7 @@ class Dispatch:
         self.received = Received(
             demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
         )
-        attempt = Attempt(self._means, request, planned, call, self.received, self._sink)
+        attempt = Attempt(self._resources, request, planned, call, self.received, self._sink)
         if self._first_call_s is None:
             self._first_call_s = attempt.began_s
         failed = await attempt.run(self._deadline_s)
@@ -243,11 +243,11 @@ class Dispatch:
 
         Not if the call would be the same, or if nothing is left of the request without it.
         """
-        means, size = self._means, request.body_bytes
-        adapter = means.adapters[planned.target.adapter]
+        resources, size = self._resources, request.body_bytes
+        adapter = resources.adapters[planned.target.adapter]
         try:
-            changed = await means.beside.run(size, for_second_try, request, fault, adapter)
-            call = await means.beside.run(size, build, adapter, changed, planned.target)
+            changed = await resources.offload.run(size, for_second_try, request, fault, adapter)
+            call = await resources.offload.run(size, build, adapter, changed, planned.target)
         except InvalidRequest:
             return fault
         if call.body == refused.body:

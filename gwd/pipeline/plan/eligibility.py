@@ -29,8 +29,8 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.pipeline.plan.media import question_begins, takes_address
-from gwd.pipeline.plan.resolution import Wanted
-from gwd.pipeline.plan.situation import Situation
+from gwd.pipeline.plan.plan_input import PlanInput
+from gwd.pipeline.plan.resolution import Candidate
 from gwd.pipeline.plan.waiting import until
 from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
@@ -60,7 +60,7 @@ class Exclusions:
     """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
 
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
-    `unseen` tells per model what of the question it cannot take.
+    `unsupported_media` tells per model what of the question it cannot take.
     `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
     none yet by this clock.
     """
@@ -69,12 +69,12 @@ class Exclusions:
         self.reasons: set[str] = set()
         self.unsupported: set[str] = set()
         self.unsold: set[str] = set()
-        self.unseen: dict[str, str] = {}
+        self.unsupported_media: dict[str, str] = {}
         self.context_length = 0
         self.unavailable = False
         self.retry_after_s: float | None = None
         self.closed_for: set[str] = set()
-        self.closed: tuple[Wanted, Endpoint] | None = None
+        self.closed: tuple[Candidate, Endpoint] | None = None
         self.keyless: set[str] = set()
         self.opens_at_us: int | None = None
         self.now_us = 0
@@ -142,39 +142,39 @@ def needs_of(request: Request) -> Needs:
     return Needs(question=question, earlier=earlier, json_schema=json_schema)
 
 
-def candidates(
-    entry: Wanted,
+def eligible_endpoints(
+    candidate: Candidate,
     request: Request,
     demand: Demand,
     needs: Needs,
-    situation: Situation,
+    plan_input: PlanInput,
     excluded: Exclusions,
 ) -> list[Endpoint]:
     """The endpoints of a model that can take the request, credentials and health aside."""
-    live = entry.model.live_endpoints
+    live = candidate.model.live_endpoints
     if not live:
         excluded.unavailable = True
     fitting = []
     for endpoint in live:
-        reason = _excluded_by(endpoint, entry.model, request, demand, needs, situation)
+        reason = _excluded_by(endpoint, candidate.model, request, demand, needs, plan_input)
         if reason is None:
             fitting.append(endpoint)
             continue
         excluded.reasons.add(reason)
-        if reason == "price" and (at_us := endpoint.opens_at_us(situation.now_us)) is not None:
-            excluded.not_yet(at_us, situation.now_us)
+        if reason == "price" and (at_us := endpoint.opens_at_us(plan_input.now_us)) is not None:
+            excluded.not_yet(at_us, plan_input.now_us)
         if reason == "context_length":
             excluded.context_length = max(excluded.context_length, endpoint.context_length)
         if reason == "require_parameters":
             excluded.unsupported |= _unsupported(request, endpoint)
-            price = endpoint.price_at(situation.now_us)
+            price = endpoint.price_at(plan_input.now_us)
             assert price is not None
             excluded.unsold |= set(sell(request, endpoint.format, price).refused)
         if reason == _MODALITY:
-            excluded.unseen.setdefault(
-                entry.model.id, _unseen(endpoint, entry.model, needs.question)
+            excluded.unsupported_media.setdefault(
+                candidate.model.id, _unsupported_media(endpoint, candidate.model, needs.question)
             )
-    seeing = [e for e in fitting if _sees(e, entry.model, request, needs.earlier)]
+    seeing = [e for e in fitting if _sees(e, candidate.model, request, needs.earlier)]
     fitting = seeing or fitting
     for word in _SOFT:
         if word in request.sent_parameters:
@@ -189,10 +189,10 @@ def _excluded_by(
     request: Request,
     demand: Demand,
     needs: Needs,
-    situation: Situation,
+    plan_input: PlanInput,
 ) -> str | None:
-    preferences, settings = request.preferences, situation.organization.settings
-    price = endpoint.price_at(situation.now_us)
+    preferences, settings = request.preferences, plan_input.organization.settings
+    price = endpoint.price_at(plan_input.now_us)
     if price is None:
         return "price"
     if settings.allowed_providers is not None and not is_named(
@@ -205,7 +205,7 @@ def _excluded_by(
         return "ignored_providers"
     if needs.question.vendor_files and endpoint.format.family != request.family:
         return _VENDOR_FILE
-    if _unseen(endpoint, model, needs.question):
+    if _unsupported_media(endpoint, model, needs.question):
         return _MODALITY
     if needs.json_schema and "structured_outputs" not in endpoint.supported_parameters:
         return "structured_outputs"
@@ -223,7 +223,7 @@ def _excluded_by(
     return None
 
 
-def _unseen(endpoint: Endpoint, model: Model, media: Media) -> str:
+def _unsupported_media(endpoint: Endpoint, model: Model, media: Media) -> str:
     """What of these pictures and files an endpoint cannot take, in plain words; empty where it takes all."""
     if media.images and "image" not in model.input_modalities:
         return "pictures"
@@ -238,7 +238,7 @@ def _unseen(endpoint: Endpoint, model: Model, media: Media) -> str:
 
 def _sees(endpoint: Endpoint, model: Model, request: Request, media: Media) -> bool:
     foreign = media.vendor_files and endpoint.format.family != request.family
-    return not foreign and not _unseen(endpoint, model, media)
+    return not foreign and not _unsupported_media(endpoint, model, media)
 
 
 def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
@@ -301,8 +301,8 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
     refused = _refused_tools(request, excluded)
     if refused is not None:
         return refused
-    if excluded.unseen and not excluded.unavailable and excluded.reasons <= _CHOSEN:
-        return _unseen_content(request, excluded)
+    if excluded.unsupported_media and not excluded.unavailable and excluded.reasons <= _CHOSEN:
+        return _unsupported_content(request, excluded)
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
         why = ", ".join(sorted(excluded.reasons))
@@ -332,12 +332,18 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
     )
 
 
-def _unseen_content(request: Request, excluded: Exclusions) -> UnsupportedContent:
+def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedContent:
     """A 400 in plain words: agents show it, and take a 404 for a missing model."""
-    told = "; ".join(f"`{model}` cannot take {what}" for model, what in excluded.unseen.items())
-    by_address = any(what.endswith("address") for what in excluded.unseen.values())
+    told = "; ".join(
+        f"`{model}` cannot take {what}" for model, what in excluded.unsupported_media.items()
+    )
+    by_address = any(what.endswith("address") for what in excluded.unsupported_media.values())
     remedy = "send the bytes as a data URL" if by_address else "leave it out"
-    what = "picture" if any("pictures" in each for each in excluded.unseen.values()) else "file"
+    what = (
+        "picture"
+        if any("pictures" in each for each in excluded.unsupported_media.values())
+        else "file"
+    )
     return UnsupportedContent(
         f"the last message holds a {what}: {told}. Please {remedy}, or use a model that takes it",
         param="input" if request.dialect == "responses" else "messages",

@@ -20,13 +20,13 @@ from gwd.core.request import (
     Request,
 )
 from gwd.keys.models import allows
-from gwd.pipeline.plan.situation import Situation, Sort
+from gwd.pipeline.plan.plan_input import PlanInput, Sort
 
 MAX_COMPARED: Final = 1_000
 _SUFFIXES: Final[dict[str, "Sort"]] = {"nitro": "throughput", "floor": "price"}
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the request's model list, resolved."""
 
     name: str
@@ -44,17 +44,17 @@ class Rejected(Exception):
         self.error = error
 
 
-def resolve(request: Request, situation: Situation) -> tuple[list[Wanted], tuple[str, ...]]:
+def resolve(request: Request, plan_input: PlanInput) -> tuple[list[Candidate], tuple[str, ...]]:
     """The models of the request's names, and the names that nobody knows: those are passed over.
 
     The refusal of the first is raised where nothing else is left.
     """
-    found: list[Wanted] = []
+    found: list[Candidate] = []
     unknown: list[str] = []
     first_error: GatewayError | None = None
     for rank, name in enumerate(request.models):
         try:
-            entry = _resolve_one(name, rank, request, situation)
+            candidate = _resolve_one(name, rank, request, plan_input)
         except Rejected as rejected:
             # What is unknown or retired is skipped; whatever else is wrong with a name, the client must see.
             if not isinstance(rejected.error, ModelNotFound | ModelRetired):
@@ -63,27 +63,27 @@ def resolve(request: Request, situation: Situation) -> tuple[list[Wanted], tuple
                 unknown.append(name)
             first_error = first_error or rejected.error
             continue
-        if all(entry.model.id != other.model.id for other in found):
-            found.append(entry)
+        if all(candidate.model.id != other.model.id for other in found):
+            found.append(candidate)
     if not found:
         assert first_error is not None
         raise Rejected(first_error)
     return found, tuple(unknown)
 
 
-def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -> Wanted:
-    catalog, settings = situation.catalog, situation.organization.settings
+def _resolve_one(name: str, rank: int, request: Request, plan_input: PlanInput) -> Candidate:
+    catalog, settings = plan_input.catalog, plan_input.organization.settings
     slug, _, suffix = name.partition(":")
-    model = catalog.resolve(slug, situation.now_us)
+    model = catalog.resolve(slug, plan_input.now_us)
     if model is None or (suffix and suffix not in _SUFFIXES):
         raise Rejected(not_found(name, catalog, param="models" if rank else "model"))
     forwarded_from = None
-    if model.life.state(situation.now_us) == "retired":
-        successor = catalog.successor(model, situation.now_us)
+    if model.life.state(plan_input.now_us) == "retired":
+        successor = catalog.successor(model, plan_input.now_us)
         if not settings.forward_retired_models or successor is None:
             raise Rejected(_retired(model))
         forwarded_from, model = model.id, successor
-    refusal = not_allowed(model, situation)
+    refusal = not_allowed(model, plan_input)
     if refusal is not None:
         raise Rejected(refusal)
     if model.is_embedding != isinstance(request.body, Embed):
@@ -94,7 +94,7 @@ def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -
             )
         )
     _check_reasoning(name, model, request)
-    return Wanted(
+    return Candidate(
         name=name,
         model=model,
         sort=_SUFFIXES.get(suffix),
@@ -103,12 +103,12 @@ def _resolve_one(name: str, rank: int, request: Request, situation: Situation) -
     )
 
 
-def not_allowed(model: Model, situation: Situation) -> ModelNotAllowed | None:
+def not_allowed(model: Model, plan_input: PlanInput) -> ModelNotAllowed | None:
     """The refusal where the key or its organization may not use the model."""
-    names = situation.catalog.names_of(model, situation.now_us)
+    names = plan_input.catalog.names_of(model, plan_input.now_us)
     for source, patterns in (
-        ("key", situation.allowed_models),
-        ("organization", situation.organization.settings.allowed_models),
+        ("key", plan_input.allowed_models),
+        ("organization", plan_input.organization.settings.allowed_models),
     ):
         if not allows(patterns, model.id, names):
             return ModelNotAllowed(

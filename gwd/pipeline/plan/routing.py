@@ -17,14 +17,14 @@ from gwd.core.target import Credential, Target
 from gwd.credentials.service import VendorKey
 from gwd.pipeline.plan.eligibility import (
     Exclusions,
-    candidates,
+    eligible_endpoints,
     is_named,
     matches,
     needs_of,
     none_left,
 )
-from gwd.pipeline.plan.resolution import Rejected, Wanted, resolve
-from gwd.pipeline.plan.situation import Situation, Sort
+from gwd.pipeline.plan.plan_input import PlanInput, Sort
+from gwd.pipeline.plan.resolution import Candidate, Rejected, resolve
 from gwd.pricing import hold as holds
 from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
@@ -77,32 +77,35 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     organization_revision: int
 
 
-def plan(request: Request, situation: Situation, demand: Demand) -> Plan | Refusal:
+def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refusal:
     """The plan of a request, or the refusal; both carry the revisions they were computed from."""
     revisions: dict[str, Any] = {
-        "catalog_revision": situation.catalog.revision,
-        "organization_revision": situation.organization.revision,
+        "catalog_revision": plan_input.catalog.revision,
+        "organization_revision": plan_input.organization.revision,
     }
     try:
-        wanted, passed_over = resolve(request, situation)
+        candidates, passed_over = resolve(request, plan_input)
     except Rejected as rejected:
         return Refusal(error=rejected.error, stage="model", **revisions)
     needs = needs_of(request)
     excluded = Exclusions()
-    pools = [candidates(entry, request, demand, needs, situation, excluded) for entry in wanted]
+    pools = [
+        eligible_endpoints(candidate, request, demand, needs, plan_input, excluded)
+        for candidate in candidates
+    ]
     if request.preferences.sort and request.preferences.partition == "none":
-        found = _one_pool(wanted, pools, request, demand, situation, excluded)
+        found = _one_pool(candidates, pools, request, demand, plan_input, excluded)
     else:
         found = [
             each
-            for entry, endpoints in zip(wanted, pools, strict=True)
-            for each in _targets(entry, endpoints, request, demand, situation, excluded)
+            for candidate, endpoints in zip(candidates, pools, strict=True)
+            for each in _targets(candidate, endpoints, request, demand, plan_input, excluded)
         ]
     if not found:
         return Refusal(
             error=none_left(request, demand, excluded),
             stage="endpoints",
-            closed=_closed(excluded, request, demand, situation),
+            closed=_closed(excluded, request, demand, plan_input),
             passed_over=passed_over,
             **revisions,
         )
@@ -110,7 +113,7 @@ def plan(request: Request, situation: Situation, demand: Demand) -> Plan | Refus
     return Plan(
         targets=_resting_last(found),
         demand=demand,
-        opens_s=None if wait_s is None else situation.now_s + wait_s,
+        opens_s=None if wait_s is None else plan_input.now_s + wait_s,
         passed_over=passed_over,
         **revisions,
     )
@@ -136,11 +139,11 @@ def _resting_last(found: list[_Found]) -> tuple[Planned, ...]:
 
 
 def _targets(
-    entry: Wanted,
+    candidate: Candidate,
     endpoints: list[Endpoint],
     request: Request,
     demand: Demand,
-    situation: Situation,
+    plan_input: PlanInput,
     excluded: Exclusions,
 ) -> list[_Found]:
     """The targets of one model in order, rests aside."""
@@ -149,17 +152,19 @@ def _targets(
         endpoints = [e for e in endpoints if is_named(e, order)]
         if not endpoints:
             excluded.reasons.add("allowed_providers")
-    keys_of = {e.id: _usable_keys(e, situation, excluded) for e in endpoints}
+    keys_of = {e.id: _usable_keys(e, plan_input, excluded) for e in endpoints}
     usable = [e for e in endpoints if keys_of[e.id]]
     if endpoints and not usable and excluded.closed is None:
-        excluded.closed = (entry, endpoints[0])
-    sort = _sort_of(entry, request, situation)
+        excluded.closed = (candidate, endpoints[0])
+    sort = _sort_of(candidate, request, plan_input)
     found = [
         _Found(
-            _planned(entry, e, key.credential, len(usable), bool(order), sort, demand, situation),
+            _planned(
+                candidate, e, key.credential, len(usable), bool(order), sort, demand, plan_input
+            ),
             until_s,
         )
-        for e in _ordered(usable, order, sort, situation)
+        for e in _ordered(usable, order, sort, plan_input)
         for key, until_s in keys_of[e.id]
     ]
     if not request.preferences.allow_fallbacks and not order:
@@ -169,62 +174,62 @@ def _targets(
 
 
 def _closed(
-    excluded: Exclusions, request: Request, demand: Demand, situation: Situation
+    excluded: Exclusions, request: Request, demand: Demand, plan_input: PlanInput
 ) -> Planned | None:
     if excluded.closed is None:
         return None
-    entry, endpoint = excluded.closed
-    sort = _sort_of(entry, request, situation)
+    candidate, endpoint = excluded.closed
+    sort = _sort_of(candidate, request, plan_input)
     is_ordered = bool(request.preferences.order)
-    return _planned(entry, endpoint, _NOBODY, 0, is_ordered, sort, demand, situation)
+    return _planned(candidate, endpoint, _NOBODY, 0, is_ordered, sort, demand, plan_input)
 
 
-def _sort_of(entry: Wanted, request: Request, situation: Situation) -> Sort | None:
-    default = situation.organization.settings.default_provider_sort
-    return request.preferences.sort or entry.sort or default
+def _sort_of(candidate: Candidate, request: Request, plan_input: PlanInput) -> Sort | None:
+    default = plan_input.organization.settings.default_provider_sort
+    return request.preferences.sort or candidate.sort or default
 
 
 def _one_pool(
-    wanted: list[Wanted],
+    candidates: list[Candidate],
     pools: list[list[Endpoint]],
     request: Request,
     demand: Demand,
-    situation: Situation,
+    plan_input: PlanInput,
     excluded: Exclusions,
 ) -> list[_Found]:
     """`partition: none`: the endpoints of all models sorted together."""
     found = [
         each
-        for entry, endpoints in zip(wanted, pools, strict=True)
-        for each in _targets(entry, endpoints, request, demand, situation, excluded)
+        for candidate, endpoints in zip(candidates, pools, strict=True)
+        for each in _targets(candidate, endpoints, request, demand, plan_input, excluded)
     ]
     there = {each.planned.target.endpoint_id for each in found}
     everywhere = [e for pool in pools for e in pool if e.id in there]
     position = {
         e.id: place
         for place, e in enumerate(
-            _ordered(everywhere, request.preferences.order, request.preferences.sort, situation)
+            _ordered(everywhere, request.preferences.order, request.preferences.sort, plan_input)
         )
     }
     return sorted(found, key=lambda each: position[each.planned.target.endpoint_id])
 
 
 def _usable_keys(
-    endpoint: Endpoint, situation: Situation, excluded: Exclusions
+    endpoint: Endpoint, plan_input: PlanInput, excluded: Exclusions
 ) -> list[tuple[VendorKey, float | None]]:
     """The platform's keys for an endpoint, the one whose prepaid credit ends soonest first (`expiry_first`).
 
     Each with the end of its rest, None where it is awake; what is closed is left out.
     """
     usable: list[tuple[VendorKey, float | None]] = []
-    keys = situation.vendor_keys.get(endpoint.provider, ())
-    readable = [key for key in keys if key.is_usable(situation.now_us)]
+    keys = plan_input.vendor_keys.get(endpoint.provider, ())
+    readable = [key for key in keys if key.is_usable(plan_input.now_us)]
     if not readable:
         excluded.keyless.add(endpoint.provider)
     for key in readable:
-        rest = situation.health.rest(endpoint.id, key.id, situation.now_s)
+        rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
         if rest is not None and rest.is_closed:
-            excluded.close(rest.until_s - situation.now_s, rest.reason)
+            excluded.close(rest.until_s - plan_input.now_s, rest.reason)
         else:
             usable.append((key, rest.until_s if rest is not None else None))
     if not usable:
@@ -241,7 +246,7 @@ def _usable_keys(
 
 
 def _ordered(
-    endpoints: list[Endpoint], order: Sequence[str], sort: Sort | None, situation: Situation
+    endpoints: list[Endpoint], order: Sequence[str], sort: Sort | None, plan_input: PlanInput
 ) -> list[Endpoint]:
     if len(endpoints) < 2:
         return endpoints
@@ -250,17 +255,17 @@ def _ordered(
         listed += [e for e in endpoints if e not in listed and matches(e, name)]
     rest = [e for e in endpoints if e not in listed]
     if sort is not None:
-        return listed + _sorted(rest, sort, situation)
-    sick = [e for e in rest if situation.health.has_outage(e.id, situation.now_s)]
+        return listed + _sorted(rest, sort, plan_input)
+    sick = [e for e in rest if plan_input.health.has_outage(e.id, plan_input.now_s)]
     healthy = [e for e in rest if e not in sick]
-    return listed + _balanced(healthy, situation) + _sorted(sick, "price", situation)
+    return listed + _balanced(healthy, plan_input) + _sorted(sick, "price", plan_input)
 
 
-def _sorted(endpoints: list[Endpoint], sort: Sort, situation: Situation) -> list[Endpoint]:
-    health, now_s = situation.health, situation.now_s
+def _sorted(endpoints: list[Endpoint], sort: Sort, plan_input: PlanInput) -> list[Endpoint]:
+    health, now_s = plan_input.health, plan_input.now_s
 
     def key(endpoint: Endpoint) -> tuple[bool, float, int, float]:
-        price = _mixed_price(endpoint, situation.now_us)
+        price = _mixed_price(endpoint, plan_input.now_us)
         measured: float | None = None
         if sort == "throughput":
             speed = health.median_throughput(endpoint.id, now_s)
@@ -274,13 +279,13 @@ def _sorted(endpoints: list[Endpoint], sort: Sort, situation: Situation) -> list
     return sorted(endpoints, key=key)
 
 
-def _balanced(endpoints: list[Endpoint], situation: Situation) -> list[Endpoint]:
+def _balanced(endpoints: list[Endpoint], plan_input: PlanInput) -> list[Endpoint]:
     """A weighted random pick (weight / price squared) first, the rest by price."""
     if len(endpoints) < 2:
         return endpoints
-    weights = [e.weight / max(1, _mixed_price(e, situation.now_us)) ** 2 for e in endpoints]
-    [first] = situation.rng.choices(endpoints, weights)
-    return [first, *_sorted([e for e in endpoints if e is not first], "price", situation)]
+    weights = [e.weight / max(1, _mixed_price(e, plan_input.now_us)) ** 2 for e in endpoints]
+    [first] = plan_input.rng.choices(endpoints, weights)
+    return [first, *_sorted([e for e in endpoints if e is not first], "price", plan_input)]
 
 
 def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
@@ -290,26 +295,26 @@ def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
 
 
 def _planned(
-    entry: Wanted,
+    candidate: Candidate,
     endpoint: Endpoint,
     credential: Credential,
     eligible: int,
     is_ordered: bool,  # noqa: FBT001 - the one fact of the request that the receipt's strategy shows
     sort: Sort | None,
     demand: Demand,
-    situation: Situation,
+    plan_input: PlanInput,
 ) -> Planned:
-    price = endpoint.price_at(situation.now_us)
+    price = endpoint.price_at(plan_input.now_us)
     assert price is not None
     sold = sell(demand.request, endpoint.format, price)
-    target = target_of(entry.model, endpoint, credential, price, sold)
-    hold = holds.hold(demand, target, default_output_bound=situation.default_output_bound)
+    target = target_of(candidate.model, endpoint, credential, price, sold)
+    hold = holds.hold(demand, target, default_output_bound=plan_input.default_output_bound)
     return Planned(
         target=target,
         hold_nano=max(1, hold.amount_nano),
-        rank=entry.rank,
-        forwarded_from=entry.forwarded_from,
-        strategy="ordered" if is_ordered else situation.organization.settings.routing_strategy,
+        rank=candidate.rank,
+        forwarded_from=candidate.forwarded_from,
+        strategy="ordered" if is_ordered else plan_input.organization.settings.routing_strategy,
         sort=sort,
         eligible=eligible,
     )

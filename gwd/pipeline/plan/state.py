@@ -18,8 +18,8 @@ from gwd.health.health import Health
 from gwd.health.record import EndpointHealthRecord, endpoint_records
 from gwd.orgs.settings import OrganizationState
 from gwd.orgs.settings import settings as organization_state
+from gwd.pipeline.plan.plan_input import PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
-from gwd.pipeline.plan.situation import Situation
 from gwd.store import Connection, Store
 
 
@@ -49,16 +49,16 @@ class PlanningState:
         self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
         self._organizations: dict[str, OrganizationState] = {}
 
-    async def situation(
+    async def plan_input(
         self, organization_id: str, allowed_models: tuple[str, ...] | None
-    ) -> Situation:
-        """The situation for a caller's plan, from the cache where it is warm."""
+    ) -> PlanInput:
+        """The input of a caller's plan, from the cache where it is warm."""
         catalog = self._catalog or await self.load()
         organization = self._organizations.get(organization_id)
         if organization is None:
             organization = await self._store.read(organization_state, organization_id)
             self._organizations[organization_id] = organization
-        return Situation(
+        return PlanInput(
             catalog=catalog,
             vendor_keys=self._vendor_keys,
             organization=organization,
@@ -111,11 +111,11 @@ class PlanningState:
         self, name: str, organization_id: str, allowed_models: tuple[str, ...] | None
     ) -> Model:
         """The model of a name, for a caller that only asks of it. Raises ModelNotFound, ModelNotAllowed."""
-        situation = await self.situation(organization_id, allowed_models)
-        model = situation.catalog.resolve(name.partition(":")[0], situation.now_us)
+        plan_input = await self.plan_input(organization_id, allowed_models)
+        model = plan_input.catalog.resolve(name.partition(":")[0], plan_input.now_us)
         if model is None:
-            raise not_found(name, situation.catalog)
-        refusal = not_allowed(model, situation)
+            raise not_found(name, plan_input.catalog)
+        refusal = not_allowed(model, plan_input)
         if refusal is not None:
             raise refusal
         return model

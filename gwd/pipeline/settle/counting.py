@@ -4,7 +4,7 @@ import logging
 
 from gwd.core.clock import Clock
 from gwd.core.counters import Counters
-from gwd.pipeline.admit.ticket import Ticket
+from gwd.pipeline.admit.identity import GenerationIdentity
 from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.settle.bill import Bill
 from gwd.pricing.extras import unpriced
@@ -13,9 +13,11 @@ from gwd.pricing.hold import Demand
 log = logging.getLogger(__name__)
 
 
-def count_end(counters: Counters, outcome: Outcome, ticket: Ticket, clock: Clock) -> None:
+def count_end(
+    counters: Counters, outcome: Outcome, identity: GenerationIdentity, clock: Clock
+) -> None:
     """Its waits and its cancelled call; it has just been settled."""
-    if outcome.first_output_s is not None and ticket.stream:
+    if outcome.first_output_s is not None and identity.stream:
         counters.first_token.observe(outcome.first_output_s - outcome.started_s)
     shown = outcome.serving or outcome.trying
     if shown is not None:

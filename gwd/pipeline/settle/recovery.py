@@ -17,7 +17,7 @@ from gwd.core.clock import Clock
 from gwd.core.errors import StorageUnavailable, UpstreamFailed
 from gwd.ledger import OpenReservation, quarantine
 from gwd.pipeline.admit.admission import Context
-from gwd.pipeline.admit.ticket import error_columns, identity
+from gwd.pipeline.admit.identity import error_columns, identity_columns
 from gwd.pipeline.settle import progress as checkpoints
 from gwd.pipeline.settle.settlement import charged_row, settle
 from gwd.pricing.cost import cost
@@ -97,7 +97,7 @@ def resolve(
     error = UpstreamFailed("the gateway stopped while this request was running")
     if reservation.progress is None:
         row = GenerationRow(
-            **identity(context.ticket),
+            **identity_columns(context.identity),
             status="failed",
             **error_columns(error),
             settled_at=now_us,
@@ -114,7 +114,7 @@ def resolve(
         applied=progress.applied,
     )
     row = charged_row(
-        context.ticket,
+        context.identity,
         progress.usage,
         charged,
         applied=progress.applied,

@@ -6,14 +6,14 @@ import msgspec
 
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow, digest
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.core.cost import Cost
 from gwd.core.extras import Applied
 from gwd.core.usage import Usage
 from gwd.keys import service as keys
 from gwd.ledger import service as ledger
 from gwd.ledger.service import Settlement
-from gwd.pipeline.admit.ticket import Ticket, error_columns, identity
+from gwd.pipeline.admit.identity import GenerationIdentity, error_columns, identity_columns
 from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.plan.routing import Planned
 from gwd.pipeline.settle.bill import Bill
@@ -53,10 +53,10 @@ def settle(
         activity.write(connection, _at(row, settled.at_us))
         keys.mark_used(connection, row.key_id, now_us=settled.at_us)
         if settled.charged_nano or byok_nano:
-            charge = crossings.Charge(
+            charge = threshold_alerts.Charge(
                 row=row, settled=settled, byok_nano=byok_nano, app_url=app_url, now_us=now_us
             )
-            crossings.raise_crossed(connection, charge)
+            threshold_alerts.raise_crossed(connection, charge)
     return settled
 
 
@@ -68,7 +68,7 @@ def abandon(connection: Connection, refused: GenerationRow, *, app_url: str, now
 
 
 def row_of(
-    ticket: Ticket,
+    identity: GenerationIdentity,
     outcome: Outcome,
     bill: Bill,
     *,
@@ -80,7 +80,7 @@ def row_of(
     """The record of an admitted generation. `primary` names the model of one that no target served."""
     shown = outcome.serving or primary
     return charged_row(
-        ticket,
+        identity,
         bill.usage,
         bill.cost,
         applied=bill.applied,
@@ -112,7 +112,7 @@ def row_of(
 
 
 def charged_row(
-    ticket: Ticket,
+    identity: GenerationIdentity,
     usage: Usage,
     cost: Cost,
     *,
@@ -122,7 +122,7 @@ def charged_row(
 ) -> GenerationRow:
     """A record with the usage, the cost, and the price and the factors it was computed from."""
     columns = {
-        **identity(ticket),
+        **identity_columns(identity),
         "model": served.model,
         "vendor": served.vendor,
         "provider": served.provider,

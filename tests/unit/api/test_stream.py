@@ -37,13 +37,13 @@ async def test_frames_go_straight_in_only_while_nothing_waits_before_them() -> N
     stream = Stream(anything, cast("HTTPResponse", anything))
     sending = asyncio.create_task(stream.send(b"first"))
     await asyncio.sleep(0)
-    assert not stream.pour(b"second")  # the first is still in the handler's hands
+    assert not stream.try_write(b"second")  # the first is still in the handler's hands
     connection.taken.set()
     await sending
-    assert stream.pour(b"second")
+    assert stream.try_write(b"second")
     assert connection.written == [b"first", b"6\r\nsecond\r\n"]
     connection.buffered = 1
-    assert not stream.pour(b"third")
+    assert not stream.try_write(b"third")
     connection.buffered = 0
     connection.closing = True
-    assert not stream.pour(b"third")
+    assert not stream.try_write(b"third")

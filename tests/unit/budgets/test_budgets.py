@@ -333,7 +333,7 @@ def test_a_charge_tells_which_budgets_it_took_over_a_threshold(connection: Conne
 
     def crossed(usd: str) -> list[tuple[str, int, tuple[int, ...]]]:
         pay(connection, usd)
-        found = budgets.crossings(
+        found = budgets.crossed(
             connection,
             ORGANIZATION,
             WORKSPACE,

@@ -220,7 +220,7 @@ def test_nothing_else_sets_the_time_back(
 def test_credit_does_not_expire_by_a_ledger_that_is_ahead(connection: Connection) -> None:
     add(connection, USD, kind="granted", expires_at_us=AHEAD_US + US_PER_DAY, now_us=NOW_US)
     connection.execute("UPDATE account SET last_at = ?", (AHEAD_US + 2 * US_PER_DAY,))
-    account.stored.forget(connection, ORGANIZATION)
+    account.stored.invalidate(connection, ORGANIZATION)
     assert free(connection) == 10 * USD
     assert ledger.expire(connection, ORGANIZATION, now_us=NOW_US) == ()
     by_us = AHEAD_US + US_PER_DAY

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gwd import ledger, topup
-from gwd.alerts import crossings
+from gwd.alerts import threshold_alerts
 from gwd.alerts.service import AlertFilter, list_events
 from gwd.core.clock import us_from_iso
 from gwd.core.errors import InvalidValue
@@ -286,7 +286,9 @@ def test_a_top_up_that_the_cap_stops_is_told_once_a_month_and_in_the_last_attemp
     """In the month it is told again only when cap or amount changed; the next month buys again."""
 
     def look(now_us: int = NOW_US) -> tuple[list[Any], topup.TopUp]:
-        crossings.consider_topup(connection, ORGANIZATION, app_url="https://app", now_us=now_us)
+        threshold_alerts.consider_topup(
+            connection, ORGANIZATION, app_url="https://app", now_us=now_us
+        )
         told, _ = list_events(connection, ORGANIZATION, AlertFilter(), limit=9, offset=0)
         return told, topup.get(connection, ORGANIZATION)
 
@@ -295,7 +297,7 @@ def test_a_top_up_that_the_cap_stops_is_told_once_a_month_and_in_the_last_attemp
     assert begun is not None
     topup.succeed(connection, begun, now_us=NOW_US)
     connection.execute("UPDATE account SET pool_nano = 0")
-    account.forget(connection, ORGANIZATION)
+    account.invalidate(connection, ORGANIZATION)
     for _ in range(3):
         told, settings = look(NOW_US + HOUR_US)
         assert len(told) == 1

@@ -24,7 +24,7 @@ def for_second_try(request: Request, fault: Fault, adapter: Adapter) -> Request:
             return adapter.without_signatures(request)
 
 
-class Lessons:
+class FailoverRules:
     """What refused attempts teach about the targets still to come."""
 
     def __init__(self) -> None:

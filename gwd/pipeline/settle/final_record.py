@@ -8,7 +8,7 @@ from gwd.core.cost import Cost
 from gwd.core.errors import GatewayError, InternalError
 from gwd.core.events import Settled
 from gwd.core.request import Embed, Request
-from gwd.pipeline.admit.ticket import Ticket, error_columns, identity
+from gwd.pipeline.admit.identity import GenerationIdentity, error_columns, identity_columns
 from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal
 from gwd.pipeline.settle.bill import Bill, bill_of
@@ -17,7 +17,7 @@ from gwd.pipeline.settle.settlement import row_of
 from gwd.pricing.hold import Demand
 
 
-class Books(msgspec.Struct, frozen=True, kw_only=True):
+class FinalRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`settled` is the last event, with the receipt if one was asked for."""
 
     bill: Bill
@@ -25,23 +25,23 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     settled: Settled
 
 
-def books_of(
-    ticket: Ticket,
+def final_record_of(
+    identity: GenerationIdentity,
     request: Request,
     outcome: Outcome,
     demand: Demand,
     *,
     primary: Planned,
     clock: Clock,
-) -> Books:
-    """The books of the outcome as it is now. `primary` is the plan's first target, named where none served."""
+) -> FinalRecord:
+    """The final record of the outcome as it is now. `primary` is the plan's first target, named where none served."""
     inputs = len(request.body.inputs) if isinstance(request.body, Embed) else 1
     bill = bill_of(outcome, demand, inputs=inputs)
     timing = timing_of(outcome, clock.monotonic_s())
     receipt = None
     if request.include_receipt or outcome.failures or outcome.passed_over:
         receipt = receipt_json(
-            generation_id=ticket.generation_id,
+            generation_id=identity.generation_id,
             requested_model=request.models[0],
             primary=primary,
             outcome=outcome,
@@ -51,7 +51,7 @@ def books_of(
             applied=bill.applied,
         )
     row = row_of(
-        ticket,
+        identity,
         outcome,
         bill,
         primary=primary,
@@ -61,13 +61,13 @@ def books_of(
     )
     shown = receipt if request.include_receipt else None
     settled = Settled(usage=bill.usage, cost=bill.cost, receipt=shown)
-    return Books(bill=bill, row=row, settled=settled)
+    return FinalRecord(bill=bill, row=row, settled=settled)
 
 
 def explain(
     error: GatewayError,
     planned: Plan | Refusal,
-    ticket: Ticket,
+    identity: GenerationIdentity,
     request: Request,
     outcome: Outcome,
     clock: Clock,
@@ -77,7 +77,7 @@ def explain(
         return
     if request.include_receipt:
         receipt = receipt_json(
-            generation_id=ticket.generation_id,
+            generation_id=identity.generation_id,
             requested_model=request.models[0],
             primary=planned.closed,
             outcome=outcome,
@@ -99,10 +99,12 @@ def show(receipt: msgspec.Raw | None, error: GatewayError | None, outcome: Outco
         error.metadata = {**(error.metadata or {}), "gateway_metadata": receipt}
 
 
-def given_up_row(ticket: Ticket, row: GenerationRow, error: GatewayError) -> GenerationRow:
+def given_up_row(
+    identity: GenerationIdentity, row: GenerationRow, error: GatewayError
+) -> GenerationRow:
     """The record instead of `row` if the client is told of `error` and nothing is charged."""
     return GenerationRow(
-        **identity(ticket),
+        **identity_columns(identity),
         **error_columns(error),
         model=row.model,
         vendor=row.vendor,

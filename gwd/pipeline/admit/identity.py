@@ -10,7 +10,7 @@ from gwd.core.errors import GatewayError
 from gwd.core.request import DialectName, Tags
 
 
-class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a generation's record that no later step changes."""
 
     generation_id: str
@@ -28,7 +28,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     created_us: int
 
 
-def ticket_for(
+def identity_of(
     caller: Caller,
     *,
     generation_id: str,
@@ -40,9 +40,9 @@ def ticket_for(
     request_id: str,
     user_agent: str | None,
     created_us: int,
-) -> Ticket:
-    """A ticket for a caller whose key belongs to an organization."""
-    return Ticket(
+) -> GenerationIdentity:
+    """The identity of a request of a caller whose key belongs to an organization."""
+    return GenerationIdentity(
         generation_id=generation_id,
         organization_id=caller.organization_id,
         workspace_id=caller.workspace_id,
@@ -59,38 +59,38 @@ def ticket_for(
     )
 
 
-def refused_row(ticket: Ticket, error: GatewayError, now_us: int) -> GenerationRow:
+def refused_row(identity: GenerationIdentity, error: GatewayError, now_us: int) -> GenerationRow:
     """The record of a refusal: no tokens, no cost, the error that the client saw."""
     return GenerationRow(
-        **identity(ticket),
+        **identity_columns(identity),
         status="refused",
         **error_columns(error),
-        latency_ms=max(0, now_us - ticket.created_us) // 1_000,
-        settled_at=max(now_us, ticket.created_us),
+        latency_ms=max(0, now_us - identity.created_us) // 1_000,
+        settled_at=max(now_us, identity.created_us),
     )
 
 
-def identity(ticket: Ticket) -> dict[str, Any]:
-    """The columns of a generation that come from its ticket."""
+def identity_columns(identity: GenerationIdentity) -> dict[str, Any]:
+    """The columns of a generation that come from its identity."""
     return {
-        "id": ticket.generation_id,
-        "organization_id": ticket.organization_id,
-        "workspace_id": ticket.workspace_id,
-        "key_id": ticket.key_id,
-        "family_id": ticket.family_id,
-        "user_tag": ticket.tags.user_id,
-        "session_id": ticket.tags.session_id,
-        "referer": ticket.tags.referer,
-        "title": ticket.tags.title,
-        "dialect": ticket.dialect,
-        "requested_model": ticket.requested_model,
-        "streamed": ticket.stream,
-        "request_id": ticket.request_id,
-        "user_agent": ticket.user_agent,
-        "dropped_tools": msgspec.json.encode(ticket.dropped_tools).decode()
-        if ticket.dropped_tools
+        "id": identity.generation_id,
+        "organization_id": identity.organization_id,
+        "workspace_id": identity.workspace_id,
+        "key_id": identity.key_id,
+        "family_id": identity.family_id,
+        "user_tag": identity.tags.user_id,
+        "session_id": identity.tags.session_id,
+        "referer": identity.tags.referer,
+        "title": identity.tags.title,
+        "dialect": identity.dialect,
+        "requested_model": identity.requested_model,
+        "streamed": identity.stream,
+        "request_id": identity.request_id,
+        "user_agent": identity.user_agent,
+        "dropped_tools": msgspec.json.encode(identity.dropped_tools).decode()
+        if identity.dropped_tools
         else None,
-        "created_at": ticket.created_us,
+        "created_at": identity.created_us,
     }
 
 

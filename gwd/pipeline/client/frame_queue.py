@@ -10,17 +10,17 @@ PIECE_BYTES: Final = 256 * 1024
 """What is handed over at once: a connection's buffer takes no more, and copying more would hold others up."""
 
 
-class Outlet:
+class FrameQueue:
     """Frames in order. The writer waits only when the client is far behind; after `abandon` it writes into the void.
 
-    `pour` is the reader's short cut: it takes frames at once, on the writer's time, or says no. Frames that it did not
-    take, and all that follow until they are gone, come out of `next`.
+    `try_write` is the reader's short cut: it takes frames at once, on the writer's time, or says no. Frames that it did
+    not take, and all that follow until they are gone, come out of `next`.
     """
 
-    __slots__ = ("_abandoned", "_closed", "_frames", "_reader", "_room", "_size", "pour")
+    __slots__ = ("_abandoned", "_closed", "_frames", "_reader", "_room", "_size", "try_write")
 
     def __init__(self) -> None:
-        self.pour: Callable[[bytes], bool] | None = None
+        self.try_write: Callable[[bytes], bool] | None = None
         self._frames: deque[bytes] = deque()
         self._size = 0
         self._closed = False
@@ -36,7 +36,7 @@ class Outlet:
         if size > PIECE_BYTES:
             pieces = range(0, size, PIECE_BYTES)
             self._frames += (frames[start : start + PIECE_BYTES] for start in pieces)
-        elif self.pour is not None and not self._frames and self.pour(frames):
+        elif self.try_write is not None and not self._frames and self.try_write(frames):
             return
         else:
             self._frames.append(frames)

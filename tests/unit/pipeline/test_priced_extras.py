@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.core.extras import Sold
 from gwd.core.request import Generate, Request, TextPart, Tool, ToolChoice
-from gwd.pipeline.dispatch.sale import as_sold
+from gwd.pipeline.dispatch.priced_extras import with_sold_extras
 from gwd.pricing.extras import sell
 from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import OPUS, chat
@@ -26,7 +26,7 @@ def agents(*parts: Any, choice: ToolChoice | None = None, **fields: Any) -> Requ
 
 def test_what_is_sold_whole_is_the_same_request() -> None:
     request = agents(extras={"service_tier": "auto", "tools": [OWN, {"type": "bash_20250124"}]})
-    assert as_sold(request, sell(request, FORMATS[ANT], OPUS)) is request
+    assert with_sold_extras(request, sell(request, FORMATS[ANT], OPUS)) is request
 
 
 def test_fields_without_a_price_and_the_beta_of_a_speed_are_gone() -> None:
@@ -34,23 +34,23 @@ def test_fields_without_a_price_and_the_beta_of_a_speed_are_gone() -> None:
         extras={"speed": "fast", "container": "c", "top_secret": 1},
         vendor_headers={"anthropic-beta": "a-1, fast-mode-2026-02-01,b-2"},
     )
-    sent = as_sold(request, sell(request, FORMATS[ANT], OPUS))
+    sent = with_sold_extras(request, sell(request, FORMATS[ANT], OPUS))
     assert sent.extras == {"top_secret": 1}
     assert sent.vendor_headers == {"anthropic-beta": "a-1,b-2"}
     only = msgspec.structs.replace(request, vendor_headers={"anthropic-beta": "fast-mode-1"})
-    assert as_sold(only, sell(only, FORMATS[ANT], OPUS)).vendor_headers == {}
+    assert with_sold_extras(only, sell(only, FORMATS[ANT], OPUS)).vendor_headers == {}
 
 
 def test_tools_without_a_price_are_gone_and_so_is_a_choice_that_forces_one() -> None:
     request = agents(
         extras={"tools": [OWN, SEARCH]}, choice=ToolChoice(mode="named", name="web_search")
     )
-    sent = as_sold(request, sell(request, FORMATS[ANT], OPUS))
+    sent = with_sold_extras(request, sell(request, FORMATS[ANT], OPUS))
     assert sent.extras is None
     assert isinstance(sent.body, Generate)
     assert sent.body.tool_choice == ToolChoice()
     kept = agents(extras={"tools": [OWN, SEARCH]}, choice=ToolChoice(mode="named", name="f"))
-    body = as_sold(kept, sell(kept, FORMATS[ANT], OPUS)).body
+    body = with_sold_extras(kept, sell(kept, FORMATS[ANT], OPUS)).body
     assert isinstance(body, Generate)
     assert body.tool_choice == ToolChoice(mode="named", name="f")
 
@@ -58,7 +58,7 @@ def test_tools_without_a_price_are_gone_and_so_is_a_choice_that_forces_one() -> 
 def test_a_search_is_sent_with_the_bound_that_is_held_for() -> None:
     request = agents(extras={"tools": [OWN, SEARCH, {**SEARCH, "max_uses": 3}]})
     sold = sell(request, FORMATS[ANT], PRICED)
-    sent = as_sold(request, sold)
+    sent = with_sold_extras(request, sold)
     assert sold.searches == 13
     assert sent.extras is not None
     assert [tool.get("max_uses") for tool in sent.extras["tools"]] == [None, 10, 3]
@@ -71,8 +71,8 @@ def test_definitions_inside_messages_are_sold_like_others() -> None:
         TextPart(text="hi"),
         vendor_headers={"anthropic-beta": "inline-tools-2026-09-15"},
     )
-    without = as_sold(request, sell(request, FORMATS[ANT], OPUS)).body
-    bounded = as_sold(request, sell(request, FORMATS[ANT], PRICED)).body
+    without = with_sold_extras(request, sell(request, FORMATS[ANT], OPUS)).body
+    bounded = with_sold_extras(request, sell(request, FORMATS[ANT], PRICED)).body
     assert isinstance(without, Generate)
     assert isinstance(bounded, Generate)
     assert without.messages[0].parts == (TextPart(text="hi"),)
@@ -87,5 +87,5 @@ def test_searches_of_responses_are_bounded_by_one_number() -> None:
         chat("hi"), family="openai_responses", hosted_tools=({"type": "web_search"},)
     )
     sold = sell(request, FORMATS["openai_responses"], PRICED)
-    assert as_sold(request, sold).extras == {"max_tool_calls": 10}
-    assert as_sold(request, Sold()).extras is None
+    assert with_sold_extras(request, sold).extras == {"max_tool_calls": 10}
+    assert with_sold_extras(request, Sold()).extras is None

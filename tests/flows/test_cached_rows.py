@@ -13,7 +13,7 @@ from gwd import ledger
 from gwd.core.clock import SystemClock
 from gwd.core.errors import StorageUnavailable
 from gwd.ledger import account
-from gwd.store import Connection, Store, cached, keeps_facts
+from gwd.store import Connection, Store, cached, maintains_cache
 from gwd.store.connection import open_connection
 from gwd.store.migrations import migrate
 from tests.flows.disk import Disk
@@ -41,82 +41,82 @@ def _begin(connection: Connection) -> None:
 
 
 @cached("fact")
-def fact(connection: Connection) -> bytes:
+def row_value(connection: Connection) -> bytes:
     row = connection.row("SELECT value FROM node_fact WHERE name = 'tested'")
     assert row is not None
     return bytes(row[0])
 
 
-@keeps_facts
-def recalled(connection: Connection) -> bytes:
-    return fact(connection)
+@maintains_cache
+def cached_value(connection: Connection) -> bytes:
+    return row_value(connection)
 
 
-@keeps_facts
-def is_known(connection: Connection) -> bool:
-    return fact.known(connection) is not None
+@maintains_cache
+def is_cached(connection: Connection) -> bool:
+    return row_value.peek(connection) is not None
 
 
-@keeps_facts
-def changed_and_noted(connection: Connection) -> None:
+@maintains_cache
+def changed_and_put(connection: Connection) -> None:
     connection.execute("UPDATE node_fact SET value = x'03' WHERE name = 'tested'")
-    fact.note(connection, b"\x03")
+    row_value.put(connection, b"\x03")
 
 
-@keeps_facts
+@maintains_cache
 def changed_and_broken(connection: Connection) -> None:
-    changed_and_noted(connection)
+    changed_and_put(connection)
     raise ValueError("too late")
 
 
 def found_before_and_after_a_change(connection: Connection) -> tuple[bytes, bytes]:
-    before = fact(connection)
+    before = row_value(connection)
     connection.execute("UPDATE node_fact SET value = x'04' WHERE name = 'tested'")
-    return before, fact(connection)
+    return before, row_value(connection)
 
 
-async def test_a_fact_is_found_once(store: Store) -> None:
-    assert not await store.write(is_known)
-    assert await store.write(recalled) == b"\x01"
-    assert await store.write(is_known)
-    await store.write(changed_and_noted)
-    assert await store.write(recalled) == b"\x03"
+async def test_a_row_is_found_once(store: Store) -> None:
+    assert not await store.write(is_cached)
+    assert await store.write(cached_value) == b"\x01"
+    assert await store.write(is_cached)
+    await store.write(changed_and_put)
+    assert await store.write(cached_value) == b"\x03"
 
 
-async def test_other_functions_neither_see_facts_nor_leave_any(store: Store) -> None:
-    await store.write(recalled)
+async def test_other_functions_neither_see_cached_rows_nor_leave_any(store: Store) -> None:
+    await store.write(cached_value)
     assert await store.write(found_before_and_after_a_change) == (b"\x01", b"\x04")
-    assert not await store.write(is_known)
-    assert await store.write(recalled) == b"\x04"
+    assert not await store.write(is_cached)
+    assert await store.write(cached_value) == b"\x04"
 
 
 async def test_functions_of_one_batch_keep_to_it_too(store: Store) -> None:
     seen = tuple(
         await asyncio.gather(
-            store.write(recalled),
+            store.write(cached_value),
             store.write(found_before_and_after_a_change),
-            store.write(recalled),
+            store.write(cached_value),
         )
     )
     assert seen == (b"\x01", (b"\x01", b"\x04"), b"\x04")
 
 
-async def test_a_function_that_fails_leaves_no_fact(store: Store) -> None:
-    await store.write(recalled)
+async def test_a_function_that_fails_leaves_no_cached_row(store: Store) -> None:
+    await store.write(cached_value)
     with pytest.raises(ValueError, match="too late"):
         await store.write(changed_and_broken)
-    assert await store.write(recalled) == b"\x01"
+    assert await store.write(cached_value) == b"\x01"
 
 
 async def test_a_change_by_another_process_is_seen(store: Store) -> None:
-    await store.write(recalled)
+    await store.write(cached_value)
     await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", WRITE_FROM_OUTSIDE, store.path], check=True
     )
-    assert await store.write(recalled) == b"\x02"
+    assert await store.write(cached_value) == b"\x02"
 
 
-async def test_a_batch_that_the_disk_refuses_leaves_no_fact(disk: Disk, store: Store) -> None:
+async def test_a_batch_that_the_disk_refuses_leaves_no_cached_row(disk: Disk, store: Store) -> None:
     await store.write(_remember_account)
     disk.free = 0
     held = await asyncio.gather(
@@ -130,13 +130,13 @@ async def test_a_batch_that_the_disk_refuses_leaves_no_fact(disk: Disk, store: S
     assert (await store.read(ledger.verify)).ok
 
 
-@keeps_facts
+@maintains_cache
 def _remember_account(connection: Connection) -> tuple[int, bool]:
-    known = account.stored.known(connection, ORGANIZATION) is not None
+    known = account.stored.peek(connection, ORGANIZATION) is not None
     return account.stored(connection, ORGANIZATION).pool_nano, known
 
 
-@keeps_facts
+@maintains_cache
 def _hold(connection: Connection, generation_id: str) -> None:
     hold(connection, generation_id, 1 * USD, now_us=NOW_US)
 
@@ -147,7 +147,7 @@ def test_a_reader_remembers_nothing(tmp_path: Path) -> None:
     reader = open_connection(path, "reader")
     reader_finds = cached("found by a reader")(lambda connection: connection is reader)
     assert reader_finds(reader)
-    assert reader_finds.known(reader) is None
+    assert reader_finds.peek(reader) is None
     reader.raw.close()
 
 
@@ -158,7 +158,7 @@ async def test_a_lot_that_moved_unseen_stops_the_charge(store: Store) -> None:
     assert (await store.read(ledger.verify)).ok
 
 
-@keeps_facts
+@maintains_cache
 def _charge_after_a_lot_moved(connection: Connection) -> None:
     account.lots_with_credit(connection, ORGANIZATION)
     connection.execute("UPDATE lot SET remaining_nano = remaining_nano - 1")

@@ -17,11 +17,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Beside:
+class Offload:
     """One for the node. Its threads start when the first large body comes."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gwd-beside")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gwd-offload")
 
     async def run(
         self, size: int, function: Callable[P, T], *arguments: P.args, **named: P.kwargs

@@ -1,7 +1,7 @@
 """What a charge set off: alerts for thresholds of key and budgets, the low balance, an automatic top-up.
 
 Runs inside the settlement transaction, after the charge was counted; each cause speaks once per period. A cause is
-judged first, which changes nothing; only what there is to tell is written, and that apart: no alert can undo a charge.
+judged first, which changes nothing; only what there is to tell is written, in a savepoint: no alert can undo a charge.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from gwd.orgs.settings import is_deleted, settings
 from gwd.spend import thresholds
 from gwd.store import Connection
 
-Telling = Callable[[], object]
+PendingAlert = Callable[[], object]
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,15 +45,15 @@ def raise_crossed(connection: Connection, charge: Charge) -> None:
         return
     for what, judge in _CAUSES:
         try:
-            tellings = judge(connection, charge)
+            pending = judge(connection, charge)
         except Exception as error:  # noqa: BLE001 - the charge stands whatever is wrong with an alert
             connection.tolerate(what, error)
             continue
-        for telling in tellings:
-            connection.apart(what, telling)
+        for alert in pending:
+            connection.in_savepoint(what, alert)
 
 
-def _key(connection: Connection, charge: Charge) -> list[Telling]:
+def _key(connection: Connection, charge: Charge) -> list[PendingAlert]:
     settled = charge.settled
     standing = keys.standing(connection, charge.row.key_id, at_us=settled.at_us)
     if standing is None:
@@ -90,8 +90,8 @@ def _raise_key(
     )
 
 
-def _budgets(connection: Connection, charge: Charge) -> list[Telling]:
-    crossed = budgets.crossings(
+def _budgets(connection: Connection, charge: Charge) -> list[PendingAlert]:
+    crossed = budgets.crossed(
         connection,
         charge.settled.organization_id,
         charge.row.workspace_id,
@@ -165,10 +165,10 @@ def consider_topup(
     owned_nano = ledger.balance(
         connection, organization_id, now_us=now_us, due_us=due_us
     ).owned_nano
-    for telling in _topup_tellings(
+    for alert in _pending_topup(
         connection, organization_id, owned_nano, app_url=app_url, now_us=now_us
     ):
-        connection.apart("beginning a top-up", telling)
+        connection.in_savepoint("beginning a top-up", alert)
 
 
 def report_failed_topup(
@@ -196,8 +196,8 @@ def report_failed_topup(
     )
 
 
-def _top_up(connection: Connection, charge: Charge) -> list[Telling]:
-    return _topup_tellings(
+def _top_up(connection: Connection, charge: Charge) -> list[PendingAlert]:
+    return _pending_topup(
         connection,
         charge.settled.organization_id,
         charge.settled.owned_after_nano,
@@ -206,15 +206,15 @@ def _top_up(connection: Connection, charge: Charge) -> list[Telling]:
     )
 
 
-def _topup_tellings(
+def _pending_topup(
     connection: Connection, organization_id: str, owned_nano: int, *, app_url: str, now_us: int
-) -> list[Telling]:
+) -> list[PendingAlert]:
     wanted = topup.due(connection, organization_id, owned_nano, now_us=now_us)
     if wanted is None:
         return []
     if isinstance(wanted, int):
         return [partial(topup.begin, connection, organization_id, wanted, now_us=now_us)]
-    if alerts.is_told(connection, alerts.Mark(name=wanted.mark)):
+    if alerts.is_raised(connection, alerts.Mark(name=wanted.mark)):
         return []
     return [partial(_raise_capped, connection, wanted, owned_nano, app_url, now_us)]
 
@@ -240,14 +240,14 @@ def _raise_capped(
     )
 
 
-def _low_balance(connection: Connection, charge: Charge) -> list[Telling]:
+def _low_balance(connection: Connection, charge: Charge) -> list[PendingAlert]:
     held = settings(connection, charge.settled.organization_id).settings
     threshold_nano = held.low_balance_threshold_nano
     if threshold_nano is None:
         return []
     level = low_balance.level(charge.settled.owned_after_nano, threshold_nano)
     mark = alerts.Mark(name=low_balance.mark_name(charge.settled.organization_id), value=level)
-    if level == 0 or alerts.is_told(connection, mark):
+    if level == 0 or alerts.is_raised(connection, mark):
         return []
     return [partial(_raise_low_balance, connection, charge, threshold_nano, level, mark)]
 
@@ -291,7 +291,7 @@ def _scope_name(connection: Connection, scope: str, scope_id: str) -> str:
     return name_of(connection, scope_id) or scope_id
 
 
-_CAUSES: Final[tuple[tuple[str, Callable[[Connection, Charge], list[Telling]]], ...]] = (
+_CAUSES: Final[tuple[tuple[str, Callable[[Connection, Charge], list[PendingAlert]]], ...]] = (
     ("the alert about a key's limit", _key),
     ("the alert about a budget", _budgets),
     ("beginning a top-up", _top_up),

@@ -23,7 +23,7 @@ from gwd.core.request import (
 from gwd.core.target import Target, UpstreamCall
 from gwd.core.unread import refuse_unread_question
 from gwd.core.vendor_format import MediaKind
-from gwd.pipeline.dispatch.sale import build
+from gwd.pipeline.dispatch.priced_extras import build
 from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.vendors.base import Adapter
 
@@ -38,29 +38,29 @@ def prepared(adapter: Adapter, request: Request, target: Target) -> tuple[Reques
     """
     refuse_unread_question(request, adapter.format.family, target.model)
     try:
-        seen = as_seen(adapter, request, target)
-        return seen, build(adapter, seen, target)
+        prepared_request = without_unsupported_media(adapter, request, target)
+        return prepared_request, build(adapter, prepared_request, target)
     except RecursionError:
         raise InvalidRequest("the request is nested too deeply") from None
 
 
-def as_seen(adapter: Adapter, request: Request, target: Target) -> Request:
+def without_unsupported_media(adapter: Adapter, request: Request, target: Target) -> Request:
     """The request with a sentence in the place of what this target cannot take."""
     body = request.body
     if not isinstance(body, Generate) or not any(map(_holds_media, body.messages)):
         return request
     begins = question_begins(body.messages)
-    sight = _Sight(adapter, request, target)
+    media = _MediaFilter(adapter, request, target)
     messages = tuple(
-        sight.message(message, is_earlier=place < begins)
+        media.message(message, is_earlier=place < begins)
         for place, message in enumerate(body.messages)
     )
-    if not sight.left_out:
+    if not media.left_out:
         return request
     return msgspec.structs.replace(request, body=msgspec.structs.replace(body, messages=messages))
 
 
-class _Sight:
+class _MediaFilter:
     """What one target can take of one request; `left_out` tells whether there was anything it cannot."""
 
     def __init__(self, adapter: Adapter, request: Request, target: Target) -> None:
@@ -79,16 +79,16 @@ class _Sight:
         match part:
             case ToolResultPart():
                 inner = tuple(
-                    self._told(piece) if isinstance(piece, Medium) else piece
+                    self._or_sentence(piece) if isinstance(piece, Medium) else piece
                     for piece in part.parts
                 )
                 return msgspec.structs.replace(part, parts=inner)
             case ImagePart() | FilePart() if is_earlier:
-                return self._told(part)
+                return self._or_sentence(part)
             case _:
                 return part
 
-    def _told(self, part: Medium) -> Medium | TextPart:
+    def _or_sentence(self, part: Medium) -> Medium | TextPart:
         """The part, or the sentence that stands for it."""
         if self._takes(part):
             return part

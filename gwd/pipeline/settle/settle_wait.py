@@ -14,13 +14,13 @@ from gwd.core.clock import Clock
 from gwd.core.errors import GatewayError, StorageUnavailable
 from gwd.ledger.service import Settlement
 from gwd.pipeline.settle.settlement import settle
-from gwd.store import Connection, Store, keeps_facts
+from gwd.store import Connection, Store, maintains_cache
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 
 
-class Closing:
+class SettleWait:
     """The settlement of one generation. `otherwise` makes its record if it is given up; None if it never is."""
 
     def __init__(
@@ -127,7 +127,7 @@ class _Claim:
         return self._first.setdefault("end", "given up") == "given up"
 
 
-@keeps_facts
+@maintains_cache
 def _settle_or_give_up(
     connection: Connection,
     row: GenerationRow,

@@ -1,11 +1,11 @@
-"""What runs apart can spoil nothing else of its transaction, and is never silent about it."""
+"""What runs in a savepoint can spoil nothing else of its transaction, and is never silent about it."""
 
 from pathlib import Path
 
 import apsw
 import pytest
 
-from gwd.store import cached, keeps_facts
+from gwd.store import cached, maintains_cache
 from gwd.store.connection import Connection
 from tests.support.store import connection, open_store
 
@@ -29,8 +29,8 @@ def test_only_what_failed_is_undone_and_it_is_counted_and_logged(
     connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(connection, "before")
-    connection.apart("the first", lambda: broken(connection))
-    connection.apart("the second", lambda: put(connection, "after"))
+    connection.in_savepoint("the first", lambda: broken(connection))
+    connection.in_savepoint("the second", lambda: put(connection, "after"))
     assert names(connection) == ["after", "before"]
     assert connection.tolerated == 1
     assert "the first failed and was left out: no" in caplog.text
@@ -42,7 +42,7 @@ def test_a_failing_disk_is_not_tolerated(connection: Connection, error: apsw.Err
         raise error
 
     with pytest.raises(type(error)):
-        connection.apart("the disk", fails)
+        connection.in_savepoint("the disk", fails)
     with pytest.raises(type(error)):
         connection.tolerate("the disk", error)
     assert connection.tolerated == 0
@@ -54,25 +54,25 @@ def test_a_transaction_that_is_gone_is_not_tolerated(connection: Connection) -> 
         raise RuntimeError("gone")
 
     with pytest.raises(RuntimeError, match="gone"):
-        connection.apart("everything", fails)
+        connection.in_savepoint("everything", fails)
     connection.raw.execute("BEGIN")
 
 
 async def test_what_was_remembered_within_is_forgotten_with_it(tmp_path: Path) -> None:
     kept = cached("kept")(lambda _: 0)
 
-    @keeps_facts
+    @maintains_cache
     def remembers(connection: Connection) -> None:
         def breaks() -> None:
-            kept.note(connection, 2)
+            kept.put(connection, 2)
             broken(connection)
 
-        kept.note(connection, 1)
-        connection.apart("it", breaks)
+        kept.put(connection, 1)
+        connection.in_savepoint("it", breaks)
 
-    @keeps_facts
+    @maintains_cache
     def recalls(connection: Connection) -> tuple[object, list[str]]:
-        return kept.known(connection), names(connection)
+        return kept.peek(connection), names(connection)
 
     async with open_store(tmp_path) as store:
         await store.write(remembers)

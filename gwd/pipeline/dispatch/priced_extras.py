@@ -28,14 +28,14 @@ def build(adapter: Adapter, request: Request, target: Target) -> UpstreamCall:
 
     Raises InvalidRequest as the adapter does.
     """
-    call = adapter.build(as_sold(request, target.sold), target)
+    call = adapter.build(with_sold_extras(request, target.sold), target)
     if not target.sold.refused:
         return call
     dropped = tuple(dict.fromkeys([*call.dropped, *target.sold.refused]))
     return msgspec.structs.replace(call, dropped=dropped)
 
 
-def as_sold(request: Request, sold: Sold) -> Request:
+def with_sold_extras(request: Request, sold: Sold) -> Request:
     """The request without what was not sold, and with a bound on the searches its vendor may run."""
     if not sold.refused and not sold.searches:
         return request

@@ -4,19 +4,19 @@ from typing import Any
 
 from gwd.core.periods import first_day
 from gwd.spend import service as spend
-from gwd.store import Connection, keeps_facts
+from gwd.store import Connection, maintains_cache
 from gwd.store.cached import FINDERS
 
 
-@keeps_facts
-def untrue_facts(connection: Connection) -> list[str]:
-    """Each remembered fact that the file contradicts. To be run by the store's writer."""
-    assert connection.facts is not None
-    untrue = []
+@maintains_cache
+def stale_cached_rows(connection: Connection) -> list[str]:
+    """Each cached row that the file contradicts. To be run by the store's writer."""
+    assert connection.cached_rows is not None
+    stale = []
     last_us = connection.row("SELECT MAX(last_at) FROM account")
     assert last_us is not None
     found: Any
-    for name, value in connection.facts.items():
+    for name, value in connection.cached_rows.items():
         assert isinstance(name, tuple), name
         if name[0] == "used":
             continue
@@ -26,8 +26,8 @@ def untrue_facts(connection: Connection) -> list[str]:
         else:
             found = FINDERS[name[0]].find(connection, *name[1:])
         if in_order(found) != in_order(value):
-            untrue.append(f"{name}: remembered {value}, found {found}")
-    return untrue
+            stale.append(f"{name}: remembered {value}, found {found}")
+    return stale
 
 
 def in_order(value: Any) -> Any:

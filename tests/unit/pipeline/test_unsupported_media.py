@@ -21,7 +21,7 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.target import Flags, Target
-from gwd.pipeline.dispatch.unseen import as_seen, prepared
+from gwd.pipeline.dispatch.unsupported_media import prepared, without_unsupported_media
 from gwd.pipeline.plan.media import question_begins
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_responses
 from gwd.vendors.base import Adapter
@@ -85,7 +85,7 @@ def test_a_model_that_sees_is_sent_everything_as_it_is():
     asked = request(user(PICTURE, PDF), *result(PICTURE))
     for adapter in ADAPTERS:
         to = target(adapter.format.name, flags=Flags(takes_file_urls=True))
-        assert as_seen(adapter, asked, to) is asked
+        assert without_unsupported_media(adapter, asked, to) is asked
 
 
 @pytest.mark.parametrize("part", [BITMAP, LINK, KEPT], ids=["kind", "address", "stored elsewhere"])
@@ -129,7 +129,7 @@ def test_where_the_question_begins():
 def test_a_mark_for_the_prompt_cache_stays_where_it_was():
     marked = msgspec.structs.replace(PICTURE, cache="5m")
     asked = request(user(marked), said(), user(TextPart(text="?")))
-    seen = as_seen(
+    seen = without_unsupported_media(
         anthropic_messages.ADAPTER,
         asked,
         target("anthropic_messages", input_modalities=TEXT_ONLY),

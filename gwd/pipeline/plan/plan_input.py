@@ -14,7 +14,7 @@ from gwd.orgs.settings import OrganizationState
 Sort = Literal["price", "throughput", "latency"]
 
 
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
+class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
     """All that a plan depends on besides the request."""
 
     catalog: Catalog

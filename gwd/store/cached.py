@@ -63,27 +63,26 @@ def cached(name: str) -> Callable[[Callable[[Connection, *Key], T]], Cached[*Key
         # Plain functions, not an object with __call__: every admission goes through several of them.
         @functools.wraps(find)
         def finder(connection: Connection, *key: *Key) -> T:
-            cached_rows = connection.cached_rows
-            if cached_rows is None:
+            rows = connection.cached_rows
+            if rows is None:
                 return find(connection, *key)
-            place = (name, *key)
-            if place in cached_rows:
-                return cached_rows[place]  # type: ignore[no-any-return]
-            value = cached_rows[place] = find(connection, *key)
+            mine = rows[name]
+            if key in mine:
+                return mine[key]  # type: ignore[no-any-return]
+            value = mine[key] = find(connection, *key)
             return value
 
         def peek(connection: Connection, *key: *Key) -> T | None:
-            return (
-                None if connection.cached_rows is None else connection.cached_rows.get((name, *key))
-            )
+            rows = connection.cached_rows
+            return None if rows is None else rows[name].get(key)
 
         def put(connection: Connection, value: T, *key: *Key) -> None:
             if connection.cached_rows is not None:
-                connection.cached_rows[name, *key] = value
+                connection.cached_rows[name][key] = value
 
         def invalidate(connection: Connection, *key: *Key) -> None:
             if connection.cached_rows is not None:
-                connection.cached_rows.pop((name, *key), None)
+                connection.cached_rows[name].pop(key, None)
 
         assert name not in FINDERS, f"two finders are called {name!r}"
         FINDERS[name] = whole = cast("Any", finder)

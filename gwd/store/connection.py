@@ -1,6 +1,7 @@
 """One SQLite connection as rooms see it: plain SQL with constant text on the hot path, peewee queries elsewhere."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,8 @@ CACHE_KIB: Final = 8_000
 
 Value = int | str | bytes | float | None
 Row = tuple[Any, ...]
-CachedRows = dict[Hashable, Any]
+CachedRows = defaultdict[str, dict[tuple[Hashable, ...], Any]]
+"""What is remembered: by the name of its finder, then by the finder's arguments."""
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +48,7 @@ class OldSqliteError(RuntimeError):
 class Connection:
     """What a room function is given. It runs inside its caller's transaction and never commits.
 
-    `cached_rows` is what the writer remembers for functions that keep it true (`gwd.store.cached`); None for all others.
-
+    `cached_rows` is what the writer remembers for functions that keep it true (`gwd.store.cached`), else None.
     `tolerated` counts the failures that were left out of their transactions.
     """
 

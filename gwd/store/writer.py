@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -46,7 +47,7 @@ class Writer:
     ) -> None:
         self._on_broken = on_broken
         self._connection = connection
-        self._cached_rows: CachedRows = {}
+        self._cached_rows: CachedRows = defaultdict(dict)
         self._data_version: Row | None = None
         self._raw = connection.raw
         self._raw.set_busy_timeout(0)
@@ -184,7 +185,8 @@ class Writer:
     def _check_cached_rows(self) -> None:
         """Called once a batch holds the write lock: from then on nobody else writes."""
         version = self._connection.row("PRAGMA data_version")
-        if version != self._data_version or len(self._cached_rows) > MOST_CACHED_ROWS:
+        count = sum(map(len, self._cached_rows.values()))
+        if version != self._data_version or count > MOST_CACHED_ROWS:
             self._data_version = version
             self._cached_rows.clear()
 

@@ -77,7 +77,7 @@ def test_verify_is_0_when_all_adds_up_and_1_on_any_difference(
 ) -> None:
     gateway.on("POST", "/ledger/verify", {"data": {"ok": True, "checked": 12, "differences": []}})
     assert run("ledger", "verify").code == 0
-    found = {
+    found: dict[str, Any] = {
         "ok": False,
         "checked": 12,
         "differences": [{"message": "lot led_3 is negative", "invariant": "lots"}],

@@ -16,17 +16,17 @@ def stale_cached_rows(connection: Connection) -> list[str]:
     last_us = connection.row("SELECT MAX(last_at) FROM account")
     assert last_us is not None
     found: Any
-    for name, value in connection.cached_rows.items():
-        assert isinstance(name, tuple), name
-        if name[0] == "used":
+    for name, rows in connection.cached_rows.items():
+        if name == "used":
             continue
-        if name[0] == "spend":
-            # Nobody asks for the sum of a period that is over.
-            found, value = _sums(connection, name[1], value, last_us[0])
-        else:
-            found = FINDERS[name[0]].find(connection, *name[1:])
-        if in_order(found) != in_order(value):
-            stale.append(f"{name}: remembered {value}, found {found}")
+        for key, value in list(rows.items()):
+            if name == "spend":
+                # Nobody asks for the sum of a period that is over.
+                found, value = _sums(connection, str(key[0]), value, last_us[0])
+            else:
+                found = FINDERS[name].find(connection, *key)
+            if in_order(found) != in_order(value):
+                stale.append(f"{name} {key}: remembered {value}, found {found}")
     return stale
 
 

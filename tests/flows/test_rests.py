@@ -45,6 +45,7 @@ async def test_a_rest_ends_after_its_time(
 ) -> None:
     async with opened(clock) as gateway:
         await add_backup(gateway)
+        clock.stop()
         gateway.vendor.script.next(fault, model=A)
         assert await _served_by(gateway) == B
         clock.pass_by(length_s * 0.85)

@@ -5,7 +5,7 @@ from typing import Any
 
 from gwctl import text, when
 from gwctl.records import Resource
-from gwctl.tables import Column, Record
+from gwctl.tables import Column, Record, of
 from gwctl.values import body, price, price_each
 
 _FOREVER = timedelta(days=366)
@@ -25,11 +25,12 @@ MODELS = Resource(
     path="/catalog/models",
     by_path=True,
     names=("id",),
-    columns=(
+    columns=of(
+        "ModelRecord",
         Column("MODEL", "id", name=True),
-        Column("CONTEXT", "context_length", "count"),
-        Column("IN", "pricing.prompt", "price"),
-        Column("OUT", "pricing.completion", "price"),
+        Column("CONTEXT", "context_length"),
+        Column("IN", "pricing.prompt"),
+        Column("OUT", "pricing.completion"),
         Column(
             "ENDPOINTS",
             lambda row: (
@@ -60,7 +61,8 @@ PROVIDERS = Resource(
     path="/catalog/providers",
     by_path=True,
     names=("slug",),
-    columns=(
+    columns=of(
+        "ProviderRecord",
         Column("SLUG", "slug", name=True),
         Column("NAME", "name"),
         Column("ADAPTER", "adapter"),
@@ -73,13 +75,14 @@ CREDENTIALS = Resource(
     noun="credential",
     path="/catalog/credentials",
     names=("name", "label"),
-    columns=(
+    columns=of(
+        "CredentialRecord",
         Column("PROVIDER", "provider", name=True),
         Column("NAME", "name", cut=False),
         Column("KEY", lambda row: row.get("key_ref") or row.get("label")),
         Column("STATE", lambda row: "disabled" if row.get("disabled") else "enabled", "state"),
-        Column("EXPIRES", "expires_at", "time"),
-        Column("ID", "id", "id", leaves=1),
+        Column("EXPIRES", "expires_at"),
+        Column("ID", "id", leaves=1),
     ),
 )
 
@@ -103,13 +106,14 @@ ENDPOINTS = Resource(
     path="/catalog/endpoints",
     id_prefix=("ep_",),
     names=("name", "tag"),
-    columns=(
+    columns=of(
+        "EndpointRecord",
         Column("MODEL", "model"),
         Column("TAG", lambda row: row.get("tag") or row.get("provider"), cut=False),
         Column("UPSTREAM MODEL", "upstream_model"),
         Column("WEIGHT", "weight"),
         Column("STATE", endpoint_state, "state"),
-        Column("ID", "id", "id", name=True),
+        Column("ID", "id", name=True),
     ),
 )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gwctl import tables, text
+from gwctl import schema, tables, text
 from gwctl.client import masked
 from gwctl.errors import CommandError, usage
 from gwctl.records import Resource, address, data, find, same, same_field
@@ -31,7 +31,9 @@ def send(
             session.out.data(shown)
             return None
         session.out.line(f"would {what}   ({method} {path})")
-        for name, value, kind in tables.fields(body if isinstance(body, dict) else {}):
+        for name, value, kind in tables.fields(
+            body if isinstance(body, dict) else {}, schema.taken(method, path)
+        ):
             session.out.line(f"  {name}  {_shown(name, value, kind)}")
         session.out.note("Nothing was done.")
         return None
@@ -79,7 +81,7 @@ def left_as_it_is(session: Session, resource: Resource, record: Record) -> None:
         f"{resource.noun} {resource.title(record)} exists; its secret was shown once ({hint})"
     )
     if session.out.shape.machine:
-        session.out.record(record)
+        session.out.record(record, resource.record)
     elif not session.out.shape.quiet:
         session.out.line(resource.summary(record))
 
@@ -146,8 +148,9 @@ def patch_record(
     lines = [
         f"  {line}"
         for name, value in changes.items()
-        if name not in unshown and not same_field(name, before.get(name), value)
-        for line in differences(name, before.get(name), value)
+        for field in [schema.field(resource.record, name)]
+        if name not in unshown and not same_field(field, before.get(name), value)
+        for line in differences(name, before.get(name), value, field)
     ]
     path = resource.path if named else address(resource, before)
     if not lines:
@@ -249,21 +252,20 @@ def act(
     return reply
 
 
-def differences(name: str, before: Any, after: Any) -> list[str]:
+def differences(name: str, before: Any, after: Any, field: schema.Field) -> list[str]:
     """`limit  $50.00 -> $60.00`; of a nested object, such as a price, a line for each part that differs."""
     if not isinstance(after, Mapping) or not isinstance(before, Mapping | None):
-        kind = tables.field_kind("", name)
-        return [f"{name}  {_shown(name, before, kind)} -> {_shown(name, after, kind)}"]
+        return [f"{name}  {_shown(name, before, field.kind)} -> {_shown(name, after, field.kind)}"]
     parts = before or {}
     return [
         f"{name}.{part}  {_shown(part, parts.get(part), kind)} -> {_shown(part, after.get(part), kind)}"
         for part in [*after, *(one for one in parts if one not in after)]
-        for kind in [tables.field_kind(f"{name}.", part)]
-        if not same(parts.get(part), after.get(part), price=name == "pricing")
+        for kind in [schema.field(field.record, part).kind]
+        if not same(parts.get(part), after.get(part), price=field.holds_prices)
     ]
 
 
-def _shown(name: str, value: Any, kind: tables.Kind) -> str:
+def _shown(name: str, value: Any, kind: schema.Kind) -> str:
     if name in ("key", "secret") and isinstance(value, str):
         return text.mask(value)
     return tables.told(value, kind, utc_now())

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gwctl import numbers, when
+from gwctl import numbers, schema, when
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS, SCOPES
 from gwctl.commands.workspace import WORKSPACES
@@ -25,15 +26,6 @@ Entry = dict[str, Any]
 CLEAR = "clear"
 """The field of every table that lists what shall be null."""
 
-# Fields that hold a number, which a file may also write as a text.
-_AMOUNTS = frozenset({"limit", "weight"})
-_COUNTS = frozenset(
-    (
-        *("rate_limit_per_minute", "in_flight_cap", "sort_order", "above_prompt_tokens"),
-        *("context_length", "max_completion_tokens", "default_max_tokens"),
-    )
-)
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -41,17 +33,16 @@ class Kind:
 
     table: str
     resource: Resource
-    fields: frozenset[str]
     required: tuple[str, ...]
     same: Callable[[Entry, Entry], bool]
     """Whether an entry of the file and a record in the file's shape are the same thing."""
     name: Callable[[Entry], str]
-    fixed: frozenset[str] = frozenset()
-    """Fields the API does not change on an existing record."""
-    empty: frozenset[str] = frozenset()
-    """Fields that may hold nothing (null)."""
-    late: frozenset[str] = frozenset()
-    """Fields the API does not take for a new record; they are changed right after it was made."""
+    without: frozenset[str] = frozenset()
+    """Fields of the API that a file does not speak of."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Fields of the API that a file holds under another name, because it has a name there and not an id."""
+    stays: frozenset[str] = frozenset()
+    """Fields that the API could change and a file does not: an entry is known by them."""
     refers: Mapping[str, str] = field(default_factory=dict)
     """Fields that name a record of another table."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +50,50 @@ class Kind:
     """Which records of the gateway this table speaks of."""
     pruned: Callable[[Record], bool] = lambda record: True
     """Which of them --prune may delete."""
+
+    @cached_property
+    def fields(self) -> Mapping[str, schema.Field]:
+        """What an entry may hold: what the API takes for a new or a changed record and shows of it."""
+        shown = schema.fields(self.resource.record)
+        taken = {**self._new, **self._changed}
+        return {
+            self.named.get(name, name): each
+            for name, each in taken.items()
+            if name in shown and name not in self.without
+        }
+
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """Fields the API does not change on an existing record."""
+        fixed = {self.named.get(name, name) for name in self._new.keys() - self._changed.keys()}
+        return frozenset(fixed & self.fields.keys()) | self.stays
+
+    @cached_property
+    def empty(self) -> frozenset[str]:
+        """Fields that may hold nothing (null)."""
+        shown = schema.fields(self.resource.record)
+        return frozenset(
+            name
+            for name, each in self._changed.items()
+            if name in self.fields and each.may_be_null and shown[name].may_be_null
+        )
+
+    @cached_property
+    def late(self) -> frozenset[str]:
+        """Fields the API does not take for a new record; they are changed right after it was made."""
+        return frozenset((self._changed.keys() - self._new.keys()) & self.fields.keys())
+
+    @property
+    def _new(self) -> Mapping[str, schema.Field]:
+        return schema.fields(schema.taken("POST", self.resource.path))
+
+    @property
+    def _changed(self) -> Mapping[str, schema.Field]:
+        return schema.fields(schema.taken("PATCH", f"{self.resource.path}/{{}}"))
+
+    def field_of(self, name: str) -> schema.Field:
+        """What the API says of a field of the file."""
+        return self.fields.get(name, schema.Field("text"))
 
     @property
     def word(self) -> str:
@@ -86,110 +121,69 @@ def is_live_key(record: Record) -> bool:
     )
 
 
-_PROVIDER = "slug name adapter base_url headers flags disabled"
-_CREDENTIAL = "provider name key_ref expires_at sort_order disabled"
-_MODEL = (
-    "id name vendor description family aliases context_length max_completion_tokens "
-    "default_max_tokens supported_parameters input_modalities output_modalities is_moderated "
-    "pricing pricing_tiers released_at deprecated_at retired_at successor"
-)
-_EMPTY_OF_MODEL = (
-    "description family default_max_tokens released_at deprecated_at retired_at successor"
-)
-_EMPTY_OF_ENDPOINT = "base_url pricing context_length max_completion_tokens supported_parameters"
-_EMPTY_OF_KEY = "limit limit_reset allowed_models expires_at in_flight_cap external_user"
-_ENDPOINT = (
-    "model provider tag upstream_model base_url pricing pricing_tiers context_length "
-    "max_completion_tokens supported_parameters flags weight disabled"
-)
-_KEY = (
-    "name workspace limit limit_reset allowed_models rate_limit_per_minute expires_at strict "
-    "include_byok_in_limit in_flight_cap external_user alert_thresholds disabled"
-)
-_WORKSPACE = (
-    "slug name description default_provider_sort default_text_model include_byok_in_budgets"
-)
-_BUDGET = "scope interval kind limit include_byok alert_thresholds"
-
 KINDS: tuple[Kind, ...] = (
     Kind(
         "providers",
         PROVIDERS,
-        frozenset(_PROVIDER.split()),
         ("slug", "name", "adapter", "base_url"),
         same=_by("slug"),
         name=lambda entry: str(entry["slug"]),
-        fixed=frozenset({"slug", "adapter"}),
     ),
     Kind(
         "credentials",
         CREDENTIALS,
-        frozenset(_CREDENTIAL.split()),
         ("provider",),
         same=_credential,
         name=lambda entry: "/".join(filter(None, (entry["provider"], entry.get("name")))),
-        fixed=frozenset({"provider"}),
-        empty=frozenset({"expires_at"}),
         refers={"provider": "providers"},
     ),
     Kind(
         "models",
         MODELS,
-        frozenset(_MODEL.split()),
         ("id", "name", "vendor", "context_length", "max_completion_tokens"),
         same=_by("id"),
         name=lambda entry: str(entry["id"]),
-        fixed=frozenset({"id"}),
-        empty=frozenset(_EMPTY_OF_MODEL.split()),
         refers={"successor": "models"},
         defaults={"input_modalities": ["text"], "output_modalities": ["text"]},
     ),
     Kind(
         "endpoints",
         ENDPOINTS,
-        frozenset(_ENDPOINT.split()),
         ("model", "provider", "upstream_model"),
         same=_endpoint,
         name=lambda entry: f"{entry['model']} {entry.get('tag') or entry['provider']}",
-        fixed=frozenset({"model", "provider"}),
-        empty=frozenset(_EMPTY_OF_ENDPOINT.split()),
         refers={"model": "models", "provider": "providers"},
         defaults={"weight": 1},
     ),
     Kind(
         "workspaces",
         WORKSPACES,
-        frozenset(_WORKSPACE.split()),
         ("slug", "name"),
         same=_by("slug"),
         name=lambda entry: str(entry["slug"]),
-        fixed=frozenset({"slug"}),
-        empty=frozenset({"description", "default_provider_sort", "default_text_model"}),
+        stays=frozenset({"slug"}),
         pruned=lambda record: record.get("slug") != "default",
     ),
     Kind(
         "keys",
         KEYS,
-        frozenset(_KEY.split()),
         ("name",),
         same=_by("name"),
         name=lambda entry: str(entry["name"]),
-        fixed=frozenset({"workspace"}),
-        empty=frozenset(_EMPTY_OF_KEY.split()),
-        late=frozenset({"disabled"}),
+        without=frozenset({"type", "role", "user_id"}),
+        named={"workspace_id": "workspace"},
         managed=is_live_key,
     ),
     Kind(
         "budgets",
         BUDGETS,
-        frozenset(_BUDGET.split()),
         ("scope", "interval", "limit"),
         same=_by("scope", "interval", "kind"),
         name=lambda entry: (
             f"{entry['scope']} {entry['interval']}"
             + (" soft" if entry.get("kind") == "soft" else "")
         ),
-        fixed=frozenset({"scope", "interval", "kind"}),
+        without=frozenset({"scope_id"}),
     ),
 )
 
@@ -242,7 +236,7 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
         elif name not in kind.fields:
             raise usage(f"{at}: there is no field {name}", do=_nearest(name, sorted(kind.fields)))
         else:
-            read[name] = _value(value, f"{at}: {name}")
+            read[name] = _value(value, f"{at}: {name}", kind.fields[name])
     missing = [name for name in kind.required if name not in read]
     if missing:
         raise usage(f"{at}: {missing[0]} is missing", do=f"add {missing[0]} = …")
@@ -288,9 +282,8 @@ def _reference(value: Any, at: str) -> str:
     return value
 
 
-def _value(value: Any, at: str) -> Any:
-    """TOML's values as the API's: times in UTC text, prices as decimal strings."""
-    field_name = at.rpartition(" ")[2].rpartition(".")[2]
+def _value(value: Any, at: str, meant: schema.Field) -> Any:
+    """TOML's values as the API's: times in UTC text, prices as decimal strings, numbers also from texts."""
     match value:
         case datetime():
             if value.tzinfo is None:
@@ -298,15 +291,18 @@ def _value(value: Any, at: str) -> Any:
             return when.iso(value)
         case Decimal() if not value.is_finite():
             raise usage(f"{at} is {value}, which is no number", do="write a number such as 50")
-        case str() if field_name in _AMOUNTS | _COUNTS:
+        case str() if meant.is_number:
             number = _number(value, at)
-            return number if field_name in _AMOUNTS else _count(number, at)
-        case dict() if at.endswith("pricing"):
+            return _count(number, at) if meant.is_whole else number
+        case dict() if meant.is_price_list:
             return {name: _price(item, f"{at}.{name}") for name, item in value.items()}
         case dict():
-            return {name: _value(item, f"{at}.{name}") for name, item in value.items()}
+            return {
+                name: _value(item, f"{at}.{name}", schema.field(meant.record, name))
+                for name, item in value.items()
+            }
         case list():
-            return [_value(item, at) for item in value]
+            return [_value(item, at, meant.item) for item in value]
         case _:
             return value
 
@@ -324,7 +320,7 @@ def _price(value: Any, at: str) -> Any:
         case int() | Decimal() if Decimal(value).is_finite():
             return plain(Decimal(value))
         case _:
-            return _value(value, at)
+            return _value(value, at, schema.Field("text"))
 
 
 def _number(text: str, at: str) -> Decimal:

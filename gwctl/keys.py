@@ -7,7 +7,7 @@ from gwctl import text, when
 from gwctl.errors import not_found
 from gwctl.records import Resource, fetch
 from gwctl.session import Session
-from gwctl.tables import Column, Record
+from gwctl.tables import Column, Record, of
 
 _PLACES = 9  # digits of a percentage that a script still gets
 
@@ -79,15 +79,16 @@ KEYS = Resource(
     shown_once="key",
     rank=_rank,
     summary=summary,
-    columns=(
+    columns=of(
+        "KeyRecord",
         Column("NAME", "name", name=True),
-        Column("ID", "id", "id", leaves=3),
-        Column("USED", "usage", "money"),
+        Column("ID", "id", leaves=3),
+        Column("USED", "usage"),
         Column("LIMIT", _limit, cut=False),
         Column("LEFT", _left, "percent"),
-        Column("RPM", "rate_limit_per_minute", "count", leaves=2),
+        Column("RPM", "rate_limit_per_minute", leaves=2),
         Column("STATE", state, "state"),
-        Column("LAST USED", "last_used_at", "time", leaves=1),
+        Column("LAST USED", "last_used_at", leaves=1),
     ),
 )
 

@@ -111,16 +111,16 @@ class Output:
             self._write(tables.tab_separated([row], columns))
         sys.stdout.flush()
 
-    def record(self, record: Record) -> None:
+    def record(self, record: Record, of: str = "") -> None:
         """One record: its fields, or its JSON, or its bare id with -q."""
         if self.shape.machine:
             self.data(record)
         elif self.shape.quiet:
             self.line(str(record.get("id") or record.get("slug") or record.get("name") or ""))
         elif self.table:
-            self._write(tables.described(record, now=utc_now()))
+            self._write(tables.described(record, of, now=utc_now()))
         else:
-            self._write(tables.described_plain(record))
+            self._write(tables.described_plain(record, of))
 
     def secret(self, title: str, name: str, secret: str, record: Record, summary: str = "") -> None:
         """A new secret, shown this once: alone on stdout with -q, in the record with --json."""

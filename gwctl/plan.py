@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gwctl import slips, tables
+from gwctl import schema, slips, tables
 from gwctl.desired import KINDS, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.keys import KEYS
@@ -242,7 +242,7 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
     found = [
         (name, shape.get(name, kind.defaults.get(name)), value)
         for name, value in entry.items()
-        if not _same(name, shape.get(name, kind.defaults.get(name)), value)
+        if not _same(kind.field_of(name), name, shape.get(name, kind.defaults.get(name)), value)
     ]
     for name, before, _ in found:
         if name in kind.fixed:
@@ -253,10 +253,10 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
     return found
 
 
-def _same(name: str, before: Any, after: Any) -> bool:
+def _same(field_: schema.Field, name: str, before: Any, after: Any) -> bool:
     if name == "pricing" and isinstance(before, Mapping) and isinstance(after, Mapping):
         after = {**before, **after}  # of a price, too, the file changes only what it names
-    return same_field(name, before, after)
+    return same_field(field_, before, after)
 
 
 def apply(
@@ -328,23 +328,26 @@ def lines(change: Change) -> list[str]:
         return [f"{head}{slip}"]
     result = [f"{head}{slip}"] if slip else []
     for name, before, after in change.fields:
+        field_ = change.kind.field_of(name)
         if isinstance(after, Mapping) and isinstance(before, Mapping | None):
             before = before or {}
             result += [
-                f"{head}   {name}.{part} {_shown(f'{name}.', part, before.get(part))}"
-                f" -> {_shown(f'{name}.', part, value)}"
+                f"{head}   {name}.{part} {_shown(field_, part, before.get(part))}"
+                f" -> {_shown(field_, part, value)}"
                 for part, value in after.items()
                 if not same({part: before.get(part)}, {part: value}, price=True)
             ]
         else:
-            result.append(
-                f"{head}   {name} {_shown('', name, before)} -> {_shown('', name, after)}"
-            )
+            result.append(f"{head}   {name} {_told(field_, before)} -> {_told(field_, after)}")
     return result
 
 
-def _shown(prefix: str, name: str, value: Any) -> str:
-    return tables.told(value, tables.field_kind(prefix, name), utc_now())
+def _shown(field_: schema.Field, part: str, value: Any) -> str:
+    return _told(schema.field(field_.record, part), value)
+
+
+def _told(field_: schema.Field, value: Any) -> str:
+    return tables.told(value, field_.kind, utc_now())
 
 
 def as_json(change: Change) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gwctl import text
+from gwctl import schema, text
 from gwctl.client import quote
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.session import Session
@@ -39,6 +39,11 @@ class Resource:
     """Which of several records of one name is meant: those of the highest rank."""
     summary: Callable[[Record], str] = lambda record: ""
     """The line under a new secret."""
+
+    @property
+    def record(self) -> str:
+        """The API's name of such a record."""
+        return schema.answered("GET", self.path)
 
     def title(self, record: Record) -> str:
         return str(next((record[n] for n in self.names if record.get(n)), record.get("id", "")))
@@ -148,7 +153,7 @@ def list_records(
 
 
 def show_record(session: Session, resource: Resource, reference: str) -> None:
-    session.out.record(find(session, resource, reference))
+    session.out.record(find(session, resource, reference), resource.record)
 
 
 def existing(session: Session, resource: Resource, name: str) -> dict[str, Any] | None:
@@ -185,6 +190,6 @@ def same(one: Any, two: Any, *, price: bool = False, moment: bool = False) -> bo
     return type(one) is type(two) and bool(one == two)
 
 
-def same_field(name: str, one: Any, two: Any) -> bool:
-    """Whether a field of that name holds the same."""
-    return same(one, two, price=name.startswith("pricing"), moment=name.endswith("_at"))
+def same_field(field: schema.Field, one: Any, two: Any) -> bool:
+    """Whether a field of the API holds the same."""
+    return same(one, two, price=field.holds_prices, moment=field.kind == "time")

@@ -1,39 +1,17 @@
 """Columns and how their cells read: short on a terminal, exact and tab separated elsewhere."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
-from gwctl import jsontext, text
+from gwctl import jsontext, schema, text
+from gwctl.schema import Kind
 
 GAP = 3
 
 Record = Mapping[str, Any]
-Kind = Literal[
-    "text",
-    "id",
-    "money",
-    "price",
-    "each",
-    "time",
-    "count",
-    "percent",
-    "bar",
-    "ms",
-    "state",
-    "spark",
-    "note",
-]
-
-# Fields that hold dollars or moments in every record of the API, whatever the noun.
-_MONEY_FIELDS = {
-    "limit", "limit_remaining", "balance", "reserved", "available", "promotional", "granted",
-    "purchased", "total_credits", "total_usage", "amount", "balance_after", "spend", "remaining",
-    "threshold", "monthly_cap", "low_balance_threshold", "total_cost", "cost", "projected_spend",
-    "budget_limit", "web_search_cost",
-}  # fmt: skip
 _GOOD = {"enabled", "active", "healthy", "live", "succeeded", "delivered", "ok", "accepted"}
 _BAD = {"disabled", "failed", "refused", "retired", "at limit", "expired", "revoked", "down"}
 
@@ -44,7 +22,8 @@ class Column:
 
     title: str
     pick: str | Callable[[Record], Any]
-    kind: Kind = "text"
+    shown: Kind | None = None
+    """How it reads; what the API says of its field where nothing is said here."""
     name: bool = False
     """What one types next: never cut, never left out."""
     cut: bool = True
@@ -52,8 +31,22 @@ class Column:
     leaves: int = 0
     """Of the columns that do not fit, those of the highest number go first, the rightmost of them before others."""
 
+    record: str = ""
+    """The record of the API that its field belongs to; `of` says it."""
+
+    @property
+    def kind(self) -> Kind:
+        if self.shown is None and isinstance(self.pick, str):
+            return schema.field(self.record, self.pick).kind
+        return self.shown or "text"
+
     def value(self, record: Record) -> Any:
         return pick(record, self.pick) if isinstance(self.pick, str) else self.pick(record)
+
+
+def of(record: str, *columns: Column) -> tuple[Column, ...]:
+    """Columns of a record of the API."""
+    return tuple(replace(column, record=record) for column in columns)
 
 
 def pick(record: Any, path: str) -> Any:
@@ -107,7 +100,15 @@ def told(value: Any, kind: Kind, now: datetime) -> str:
         case str() if kind == "time":
             return text.clean_line(value)
         case _:
-            return cell(value, kind, now)
+            return _one(value, kind, now)
+
+
+def _one(value: Any, kind: Kind, now: datetime) -> str:
+    """A cell of a single record: a percentage and a count lose no digit there."""
+    number = text.decimal(value)
+    if kind in ("percent", "count") and number is not None:
+        return f"{text.plain(number)} %" if kind == "percent" else text.plain(number)
+    return cell(value, kind, now)
 
 
 def exact(value: Any, kind: Kind) -> str:
@@ -133,29 +134,15 @@ def _words(value: Any, *, empty: str) -> str:
             return text.clean_line(str(value)) or empty
 
 
-def fields(record: Record, prefix: str = "") -> list[tuple[str, Any, Kind]]:
-    """A record as rows of name, value, kind; nested objects get dotted names."""
+def fields(record: Record, shape: str, prefix: str = "") -> list[tuple[str, Any, Kind]]:
+    """A record as rows of name, value, kind; nested objects get dotted names. `shape` is the API's name of it."""
     rows: list[tuple[str, Any, Kind]] = []
     for name, value in record.items():
         if isinstance(value, Mapping) and value:
-            rows.extend(fields(value, f"{prefix}{name}."))
+            rows.extend(fields(value, schema.field(shape, name).record, f"{prefix}{name}."))
         else:
-            rows.append((f"{prefix}{name}", value, field_kind(prefix, name)))
+            rows.append((f"{prefix}{name}", value, schema.field(shape, name).kind))
     return rows
-
-
-def field_kind(prefix: str, name: str) -> Kind:
-    if prefix.startswith("pricing"):
-        if "price_modifiers" in (name, *prefix.split(".")):
-            return "text"
-        return "price" if name not in ("request", "image", "web_search") else "each"
-    if name.endswith(("_at", "_since")) or name == "since":
-        return "time"
-    if name in _MONEY_FIELDS or name.startswith(("usage", "byok_usage", "cost_")):
-        return "money"
-    if name.startswith(("percent", "fee_percent")):
-        return "percent"
-    return "text"
 
 
 def style(value: str, kind: Kind) -> str:
@@ -181,15 +168,16 @@ def tab_separated(
     return "".join("\t".join(one(record, c) for c in columns) + "\n" for record in records)
 
 
-def described(record: Record, *, now: datetime) -> str:
+def described(record: Record, shape: str, *, now: datetime) -> str:
     """A record as aligned lines of name and value."""
-    rows = [(name, cell(value, kind, now)) for name, value, kind in fields(record)]
+    rows = [(name, _one(value, kind, now)) for name, value, kind in fields(record, shape)]
     width = max((len(name) for name, _ in rows), default=0)
     return "".join(f"{text.clean_line(name):<{width}}  {value}\n" for name, value in rows)
 
 
-def described_plain(record: Record) -> str:
+def described_plain(record: Record, shape: str) -> str:
     """The same for a script: name, tab, exact value."""
     return "".join(
-        f"{text.clean_line(name)}\t{exact(value, kind)}\n" for name, value, kind in fields(record)
+        f"{text.clean_line(name)}\t{exact(value, kind)}\n"
+        for name, value, kind in fields(record, shape)
     )

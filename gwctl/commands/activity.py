@@ -9,7 +9,7 @@ from gwctl.commands.usage import comma_separated
 from gwctl.errors import usage
 from gwctl.records import PAGE, data, fetch
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.tree import Noun
 from gwctl.values import arg, flag, opt, whole
 
@@ -19,15 +19,16 @@ _ERROR = ("failed", "incomplete", "refused")
 _STATUSES = ("in_progress", "succeeded", "incomplete", "failed", "cancelled", "refused", "error")
 
 
-COLUMNS = (
-    Column("TIME", "created_at", "time"),
-    Column("ID", "id", "id", name=True),
+COLUMNS = of(
+    "GenerationRecord",
+    Column("TIME", "created_at"),
+    Column("ID", "id", name=True),
     Column("MODEL", lambda row: row.get("model") or row.get("requested_model")),
     Column("STATUS", "status", "state"),
-    Column("IN", "tokens_prompt", "count", leaves=1),
-    Column("OUT", "tokens_completion", "count", leaves=1),
-    Column("COST", "total_cost", "money"),
-    Column("TIME TAKEN", "latency", "ms", leaves=2),
+    Column("IN", "tokens_prompt", leaves=1),
+    Column("OUT", "tokens_completion", leaves=1),
+    Column("COST", "total_cost"),
+    Column("TIME TAKEN", "latency", leaves=2),
     Column("KEY", lambda row: row.get("key_name") or row.get("key_id"), leaves=1),
     Column(
         "WHY",
@@ -112,7 +113,7 @@ def show(
     record = data(session.api.get("/generation", {"id": generation}))
     if session.out.table:
         record = {name: value for name, value in record.items() if value not in (None, [], "")}
-    session.out.record(record)
+    session.out.record(record, "GenerationRecord")
 
 
 @activity.verb(

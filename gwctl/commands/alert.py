@@ -4,19 +4,20 @@ from typing import Annotated
 
 from gwctl.records import Resource, list_records
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.tree import Noun
 from gwctl.values import opt
 
 ALERTS = Resource(
     noun="alert",
     path="/notifications/events",
-    columns=(
-        Column("TIME", "created_at", "time"),
+    columns=of(
+        "AlertRecord",
+        Column("TIME", "created_at"),
         Column("SEVERITY", "severity", "state"),
         Column("TYPE", "type"),
         Column("TITLE", "title"),
-        Column("ID", "id", "id", leaves=1),
+        Column("ID", "id", leaves=1),
     ),
 )
 

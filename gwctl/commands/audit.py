@@ -5,15 +5,16 @@ from typing import Annotated
 from gwctl.commands.ledger import period
 from gwctl.records import Resource, list_records
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.tree import Noun
 from gwctl.values import opt
 
 AUDIT = Resource(
     noun="audit entry",
     path="/audit",
-    columns=(
-        Column("TIME", "created_at", "time"),
+    columns=of(
+        "AuditRecord",
+        Column("TIME", "created_at"),
         Column("WHO", lambda row: row.get("actor_user_id") or row.get("actor_key_id"), "id"),
         Column("ROLE", "actor_role"),
         Column("ACTION", "action"),

@@ -4,13 +4,13 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any
 
-from gwctl import text
+from gwctl import schema, text
 from gwctl.changes import delete_record, patch_record, report, send
 from gwctl.errors import FAILED, USAGE, CommandError, not_found, usage
 from gwctl.keys import KEYS, workspace_id
 from gwctl.records import Resource, data, fetch, find, same_field
 from gwctl.session import Session
-from gwctl.tables import Column, Record
+from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
 from gwctl.values import CLEAR, INTERVALS, arg, body, dollars, flag, one_of, opt, thresholds
 
@@ -21,15 +21,16 @@ BUDGETS = Resource(
     path="/budgets",
     id_prefix=("bud_",),
     names=("scope_name",),
-    columns=(
+    columns=of(
+        "BudgetRecord",
         Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope"), name=True),
         Column("INTERVAL", "interval"),
         Column("KIND", "kind", leaves=1),
-        Column("SPENT", "spend", "money"),
-        Column("LIMIT", "limit", "money"),
+        Column("SPENT", "spend"),
+        Column("LIMIT", "limit"),
         Column("USED", "percent_used", "bar", leaves=1),
-        Column("RESETS", "resets_at", "time"),
-        Column("ID", "id", "id", leaves=2),
+        Column("RESETS", "resets_at"),
+        Column("ID", "id", leaves=2),
     ),
 )
 
@@ -42,15 +43,16 @@ def _projected_percent(row: Record) -> Decimal | None:
     return round(projected * 100 / limit, 2).normalize()
 
 
-_FORECAST = (
+_FORECAST = of(
+    "BudgetRecord",
     Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope"), name=True),
     Column("INTERVAL", "interval"),
     Column("USED", "percent_used", "bar", leaves=1),
-    Column("SPENT", "spend", "money"),
-    Column("LIMIT", "limit", "money"),
-    Column("PROJECTED", "forecast.projected_spend", "money"),
+    Column("SPENT", "spend"),
+    Column("LIMIT", "limit"),
+    Column("PROJECTED", "forecast.projected_spend"),
     Column("AT PERIOD END", _projected_percent, "bar", leaves=1),
-    Column("EXHAUSTED", "forecast.exhausts_at", "time"),
+    Column("EXHAUSTED", "forecast.exhausts_at"),
 )
 
 budget = Noun("budget", "Hard and soft budgets of the organization, a workspace or a key.")
@@ -132,7 +134,7 @@ def show(session: Session, target: Annotated[str, _TARGET]) -> None:
     if not rows:
         raise not_found("budget", target)
     if target.startswith(BUDGETS.id_prefix):
-        session.out.record(rows[0])
+        session.out.record(rows[0], BUDGETS.record)
     else:
         session.out.records(_named(session, rows), BUDGETS.columns, noun="budget")
 
@@ -175,7 +177,8 @@ def set_(
         if interval not in before:
             _create(session, body({**where, "interval": interval, "kind": kind, **policy}), target)
         elif all(
-            same_field(name, before[interval].get(name), value) for name, value in policy.items()
+            same_field(schema.field(BUDGETS.record, name), before[interval].get(name), value)
+            for name, value in policy.items()
         ):
             session.out.note(f"{target} {interval}: {text.money(limits[interval])} already")
         else:

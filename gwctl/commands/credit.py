@@ -26,7 +26,7 @@ def balance(session: Session) -> None:
     """Show what is owned, held and available, and its kinds."""
     record = data(session.api.get("/credits"))
     if not session.out.table:
-        session.out.record(record)
+        session.out.record(record, "BalanceRecord")
         return
     session.out.line(
         f"balance     {text.money(record.get('balance'))}"
@@ -203,4 +203,4 @@ def topup(
             title = "Signing secret of the payment hook."
             session.out.secret(title, "signing_secret", secret, data(reply))
     else:
-        session.out.record(data(session.api.get(path)))
+        session.out.record(data(session.api.get(path)), "TopUpRecord")

@@ -6,7 +6,7 @@ from gwctl.catalog import ENDPOINTS, cooling_until, endpoint_state, pricing_body
 from gwctl.changes import act, create_record
 from gwctl.records import data, fetch
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.tree import Noun
 from gwctl.values import ACCEPT, arg, assignments, body, names, number, opt
 from gwctl.verbs import add_delete, add_show, add_switches
@@ -14,15 +14,16 @@ from gwctl.verbs import add_delete, add_show, add_switches
 endpoint = Noun("endpoint", "Models served by providers: health, draining.")
 NOUNS = [endpoint]
 
-_HEALTH = (
+_HEALTH = of(
+    "EndpointHealthRecord",
     Column("MODEL", "model"),
     Column("TAG", lambda row: row.get("tag") or row.get("provider"), name=True),
     Column("STATE", endpoint_state, "state"),
     Column("COOLING DOWN UNTIL", cooling_until, "time"),
     Column("REASON", "reason"),
-    Column("ATTEMPTS", "attempts", "count"),
-    Column("FAILED", "failures", "count"),
-    Column("FIRST TOKEN", "p50_ttft_ms", "ms"),
+    Column("ATTEMPTS", "attempts"),
+    Column("FAILED", "failures"),
+    Column("FIRST TOKEN", "p50_ttft_ms"),
     Column("TOKENS/S", "p50_tokens_per_second"),
 )
 

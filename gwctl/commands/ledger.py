@@ -8,7 +8,7 @@ from gwctl.errors import CommandError, not_found, usage
 from gwctl.files import read_standard_input, read_text
 from gwctl.records import Resource, data, fetch, list_records
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.tree import Noun
 from gwctl.values import arg, flag, opt
 
@@ -16,15 +16,16 @@ LEDGER = Resource(
     noun="ledger entry",
     path="/credits/ledger",
     id_prefix=("led_",),
-    columns=(
-        Column("TIME", "created_at", "time"),
+    columns=of(
+        "EntryRecord",
+        Column("TIME", "created_at"),
         Column("TYPE", "type"),
         Column("KIND", "bucket", leaves=2),
-        Column("AMOUNT", "amount", "money"),
-        Column("BALANCE", "balance_after", "money"),
-        Column("GENERATION", "generation_id", "id", name=True),
+        Column("AMOUNT", "amount"),
+        Column("BALANCE", "balance_after"),
+        Column("GENERATION", "generation_id", name=True),
         Column("NOTE", "note", "note", leaves=1),
-        Column("ID", "id", "id", leaves=3),
+        Column("ID", "id", leaves=3),
     ),
 )
 

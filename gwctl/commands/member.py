@@ -9,7 +9,7 @@ from gwctl.keys import workspace_id
 from gwctl.records import Resource, data, list_records
 from gwctl.secret_input import read_secret
 from gwctl.session import Session
-from gwctl.tables import Column, Record
+from gwctl.tables import Column, Record, of
 from gwctl.text import mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg, body, flag, one_of, opt
@@ -21,7 +21,8 @@ MEMBERS = Resource(
     noun="member",
     path="/organization/members",
     names=("email",),
-    columns=(
+    columns=of(
+        "MemberRecord",
         Column(
             "NAME",
             lambda r: " ".join(str(r[n]) for n in ("first_name", "last_name") if r.get(n)),
@@ -29,7 +30,7 @@ MEMBERS = Resource(
         Column("EMAIL", "email", name=True),
         Column("ROLE", "role"),
         Column("ID", lambda r: r.get("id") or r.get("user_id"), "id", leaves=1),
-        Column("JOINED", "joined_at", "time"),
+        Column("JOINED", "joined_at"),
     ),
 )
 
@@ -45,12 +46,13 @@ INVITATIONS = Resource(
         f"for {record.get('email')}   role {record.get('role')}"
         f"   id {record.get('id')}   until {record.get('expires_at')}"
     ),
-    columns=(
+    columns=of(
+        "InvitationRecord",
         Column("EMAIL", "email", name=True),
         Column("ROLE", "role"),
         Column("STATUS", "status", "state"),
-        Column("ID", "id", "id", leaves=1),
-        Column("EXPIRES", "expires_at", "time"),
+        Column("ID", "id", leaves=1),
+        Column("EXPIRES", "expires_at"),
     ),
 )
 

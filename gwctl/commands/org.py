@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any
 
+from gwctl import schema
 from gwctl.changes import create_record, report, send, unchanged
 from gwctl.client import quote
 from gwctl.errors import usage
 from gwctl.records import Resource, data, find, same_field
 from gwctl.session import Session
-from gwctl.tables import Column, field_kind
-from gwctl.tables import cell as shown
+from gwctl.tables import Column, of, told
 from gwctl.tree import Noun
 from gwctl.values import arg, assignments, body, opt
 from gwctl.verbs import add_list
@@ -22,11 +22,12 @@ ORGANIZATIONS = Resource(
     shown_once="management_key",
     created="Organization created. This is its owner's management key.",
     summary=lambda record: f"organization {record.get('name')}   id {record.get('id')}",
-    columns=(
+    columns=of(
+        "OrganizationRecord",
         Column("NAME", "name"),
         Column("SLUG", "slug", name=True),
-        Column("ID", "id", "id", leaves=1),
-        Column("CREATED", "created_at", "time"),
+        Column("ID", "id", leaves=1),
+        Column("CREATED", "created_at"),
     ),
 )
 
@@ -43,9 +44,9 @@ def show(
 ) -> None:
     """Show your organization, or for an operator the named one."""
     if reference is None:
-        session.out.record(data(session.api.get("/organization")))
+        session.out.record(data(session.api.get("/organization")), ORGANIZATIONS.record)
     else:
-        session.out.record(find(session, ORGANIZATIONS, reference))
+        session.out.record(find(session, ORGANIZATIONS, reference), ORGANIZATIONS.record)
 
 
 @org.verb(
@@ -100,7 +101,7 @@ def settings(
     if identity is not None:
         path = f"{ORGANIZATIONS.path}/{quote(identity)}/settings"
     if not words:
-        session.out.record(data(session.api.get(path)))
+        session.out.record(data(session.api.get(path)), "SettingsRecord")
         return
     change_at(session, path, assignments(words), what="organization settings")
 
@@ -112,9 +113,10 @@ def organization_id(session: Session, reference: str | None) -> str | None:
 
 def change_at(session: Session, path: str, changes: dict[str, object], *, what: str) -> Any:
     """PATCH a record that has no id in its path, and say what changed; returns the reply."""
-    before = data(session.api.get(path))
+    before, shape = data(session.api.get(path)), schema.answered("GET", path)
     if all(
-        name in before and same_field(name, before[name], value) for name, value in changes.items()
+        name in before and same_field(schema.field(shape, name), before[name], value)
+        for name, value in changes.items()
     ):
         unchanged(session, what, path, before)
         return None
@@ -128,7 +130,7 @@ def change_at(session: Session, path: str, changes: dict[str, object], *, what: 
     if session.out.shape.machine or session.out.shape.quiet:
         return reply
     for name in changes:
-        kind = field_kind("", name)
-        old, new = (shown(record.get(name), kind, utc_now()) for record in (before, after))
+        kind = schema.field(shape, name).kind
+        old, new = (told(record.get(name), kind, utc_now()) for record in (before, after))
         session.out.line(f"  {name}  {old} -> {new}")
     return reply

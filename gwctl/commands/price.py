@@ -11,7 +11,7 @@ from gwctl.changes import patch_record
 from gwctl.errors import usage
 from gwctl.records import find, same
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.tree import Noun
 from gwctl.values import ACCEPT, arg, number, opt
 
@@ -24,13 +24,14 @@ _COLUMNS = (
     Column("EACH", "each", "each"),
     Column("FACTOR", "factor"),
 )
-_HISTORY = (
-    Column("FROM", "effective_at", "time"),
-    Column("IN", "pricing.prompt", "price"),
-    Column("OUT", "pricing.completion", "price"),
-    Column("CACHE READ", "pricing.input_cache_read", "price"),
-    Column("CACHE WRITE", "pricing.input_cache_write", "price"),
-    Column("ID", "id", "id", leaves=1),
+_HISTORY = of(
+    "PriceRecord",
+    Column("FROM", "effective_at"),
+    Column("IN", "pricing.prompt"),
+    Column("OUT", "pricing.completion"),
+    Column("CACHE READ", "pricing.input_cache_read"),
+    Column("CACHE WRITE", "pricing.input_cache_write"),
+    Column("ID", "id", leaves=1),
 )
 
 
@@ -41,7 +42,7 @@ def show(session: Session, model_id: Annotated[str, _ID]) -> None:
     """Show the prices in force."""
     pricing = find(session, MODELS, model_id).get("pricing") or {}
     if session.out.shape.machine:
-        session.out.record(pricing)
+        session.out.record(pricing, "Pricing")
         return
     texts = {field: what for _, field, what in PRICES}
     rows = [

@@ -81,7 +81,7 @@ def clock_(
     if not accept:
         if reason is not None:
             raise usage("--reason is said with --accept", do="gwctl server clock --help")
-        session.out.record(data(session.api.get("/operator/clock")))
+        session.out.record(data(session.api.get("/operator/clock")), "ClockRecord")
         return
     body: dict[str, Any] = {"accept": True}
     if reason is not None:

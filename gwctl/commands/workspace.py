@@ -8,7 +8,7 @@ from gwctl.changes import create_record, update_record
 from gwctl.errors import CommandError
 from gwctl.records import Resource, existing, find
 from gwctl.session import Session
-from gwctl.tables import Column, Record
+from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
 from gwctl.values import RESETS, amount, arg, assignments, body, flag, one_of, opt
 from gwctl.verbs import add_delete, add_list, add_show
@@ -19,12 +19,13 @@ WORKSPACES = Resource(
     by_path=True,
     id_prefix=("ws_",),
     names=("slug", "name"),
-    columns=(
+    columns=of(
+        "WorkspaceRecord",
         Column("SLUG", "slug", name=True),
         Column("NAME", "name"),
-        Column("ID", "id", "id", leaves=1),
+        Column("ID", "id", leaves=1),
         Column("DESCRIPTION", "description"),
-        Column("CREATED", "created_at", "time"),
+        Column("CREATED", "created_at"),
     ),
 )
 
@@ -80,7 +81,7 @@ def create(
                     raise
                 session.out.note(f"workspace {name} exists")
         if record is not None and (session.out.shape.machine or session.out.shape.quiet):
-            session.out.record(record)
+            session.out.record(record, WORKSPACES.record)
         return
     team.create(session, record, wanted, team.Team(lead, limit, window, if_absent))
 
@@ -125,7 +126,7 @@ def settings(
     if words:
         update_record(session, WORKSPACES, reference, assignments(words))
     else:
-        session.out.record(find(session, WORKSPACES, reference))
+        session.out.record(find(session, WORKSPACES, reference), WORKSPACES.record)
 
 
 add_delete(workspace, WORKSPACES, "web")

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gwd.core.errors import InvalidValue
 from gwd.core.extras import FIELDS
-from gwd.core.inputs import PriceInput
+from gwd.core.inputs import EachPriceInput, PriceInput
 from gwd.core.money import PICO_PER_NANO, MoneyError, millionths_from_factor, pico_from_price
 
 MAX_MODIFIERS: Final = 32
@@ -51,15 +51,15 @@ class Pricing(
         Meta(description="A token of reasoning. Absent is `completion`."),
     ] = UNSET
     request: Annotated[
-        PriceInput | UnsetType,
+        EachPriceInput | UnsetType,
         Meta(description="Each request, beside its tokens. Absent is 0."),
     ] = UNSET
     image: Annotated[
-        PriceInput | UnsetType,
+        EachPriceInput | UnsetType,
         Meta(description="Each image in the prompt, beside its tokens. Absent is 0."),
     ] = UNSET
     web_search: Annotated[
-        PriceInput | UnsetType,
+        EachPriceInput | UnsetType,
         Meta(description="Each search that the vendor makes. Absent is not sold."),
     ] = UNSET
     price_modifiers: Annotated[

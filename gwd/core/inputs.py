@@ -31,7 +31,10 @@ NumberInput = Decimal
 """An exact number: a number, or a text of one."""
 
 PriceInput = Annotated[str, Meta(extra_json_schema={"x-kind": "usd_per_token"})]
-"""A price in USD, as a decimal text so that nothing is rounded."""
+"""A price of one token in USD, as a decimal text so that nothing is rounded."""
+
+EachPriceInput = Annotated[str, Meta(extra_json_schema={"x-kind": "usd_each"})]
+"""A price of one thing in USD, such as a request or an image, as a decimal text."""
 
 MomentInput = Annotated[str, Meta(extra_json_schema={"format": "date-time", "x-kind": "moment"})]
 """A time, ISO 8601 with its offset: 2026-11-27T22:00:00Z."""

@@ -1,6 +1,6 @@
 """Every generated page: a new one is one line here."""
 
-from tools.pages import api, commands_page, errors, manual, metrics, settings
+from tools.pages import api, commands_page, errors, manual, metrics, schema, settings
 
 
 def pages() -> dict[str, str]:
@@ -8,6 +8,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/api.md": api.page(),
         "docs/settings.md": settings.page(),
+        "gwctl/schema.json": schema.page(),
         "docs/errors.md": errors.page(),
         "docs/metrics.md": metrics.page(),
         "docs/gwctl.md": commands_page.page(),

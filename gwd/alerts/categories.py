@@ -95,7 +95,7 @@ def list_settings(connection: Connection, organization_id: str) -> list[AlertSet
 def patch_setting(
     connection: Connection, organization_id: str, changes: PatchAlertSetting
 ) -> AlertSetting:
-    """Change one category. Owners always get mail about a disabled destination (spec 6.3.4)."""
+    """Change one category. Owners always get mail about a disabled destination."""
     fields: dict[str, Any] = {
         name: value
         for name in ("enabled", "thresholds", "channels", "email_roles")

@@ -84,7 +84,7 @@ async def look(call: Call) -> Answer:
 
 
 def sqlite_version(version: str) -> Check:
-    """Older libraries can damage the log (design decision 5)."""
+    """Older libraries can damage the log."""
     if tuple(int(part) for part in version.split(".")) >= MINIMUM_SQLITE:
         return Check(name="sqlite", state="ok", message=f"SQLite {version}")
     wanted = ".".join(map(str, MINIMUM_SQLITE))
@@ -122,7 +122,7 @@ def clock_check(found: ClockRecord) -> Check:
 
 
 def key_ring(path: Path) -> Check:
-    """Nobody but the service reads the key ring (reliability.md 4.4)."""
+    """Nobody but the service reads the key ring."""
     try:
         info = path.lstat()
     except OSError:

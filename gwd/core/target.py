@@ -15,7 +15,7 @@ Replay = Literal["none", "open_loop", "tool_turns"]
 class Flags(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What is peculiar about an endpoint (api.md section 5); read from the catalog, never guessed from a name.
+    """What is peculiar about an endpoint; read from the catalog, never guessed from a name.
 
     thinking_form              which thinking parameter an Anthropic-format model takes
     supported_efforts          reasoning levels the model knows; None: all five of the spec

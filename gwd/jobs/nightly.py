@@ -1,4 +1,4 @@
-"""The nightly proof that the ledger adds up: the whole of it, in a process of its own (design section 3)."""
+"""The nightly proof that the ledger adds up: the whole of it, in a process of its own."""
 
 import asyncio
 import logging

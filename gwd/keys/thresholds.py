@@ -74,7 +74,7 @@ def moved(
 
 
 def alert_data(found: KeyCrossing) -> dict[str, Any]:
-    """The `data` of alert.key_limit (api.md 9.2)."""
+    """The `data` of alert.key_limit."""
     key = found.key
     resets_at_us = period_end_us(key.limit_window, found.at_us)
     percent_tenths = found.spent_nano * 1_000 // found.limit_nano

@@ -1,4 +1,4 @@
-"""Quarantine: while the ledger does not add up nothing is served, until a start finds it in order (design section 8).
+"""Quarantine: while the ledger does not add up nothing is served, until a start finds it in order.
 
 That a node is in quarantine is kept in its database: a start that finds the note verifies all books before it lifts it.
 """

@@ -1,4 +1,4 @@
-"""/budgets and the form by workspace (spec 2.10 and 8; api.md 8.8)."""
+"""/budgets and the form by workspace."""
 
 from typing import Any
 

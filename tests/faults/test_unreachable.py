@@ -1,4 +1,4 @@
-"""Vendors that cannot be reached: refused, unknown, untrusted, or no HTTP at all (reliability.md 1.3)."""
+"""Vendors that cannot be reached: refused, unknown, untrusted, or no HTTP at all."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Which token counts are billed when a vendor counts absurdly, twice, or not at all (reliability.md 1.3)."""
+"""Which token counts are billed when a vendor counts absurdly, twice, or not at all."""
 
 import pytest
 
@@ -142,7 +142,7 @@ async def test_usage_of_no_known_shape_is_estimated(
     assert bill.tokens == (client.prompt_estimate(), received_tokens(seen.text))
 
 
-# Insurance (spec 3): zero completion tokens and a finish that is blank or an error
+# Insurance: zero completion tokens and a finish that is blank or an error
 
 
 @pytest.mark.parametrize("client_", [CHAT, MESSAGES], ids=lambda c: c.name)

@@ -1,4 +1,4 @@
-"""A client that leaves: it pays for what it could have received, and no call runs on (design decision 17)."""
+"""A client that leaves: it pays for what it could have received, and no call runs on."""
 
 import asyncio
 import contextlib

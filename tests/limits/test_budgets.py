@@ -1,4 +1,4 @@
-"""Budgets over HTTP: scopes, windows, kinds, refusals, forecast (spec 2.10, 3, 7 and 8; api.md 7.3 and 8.8)."""
+"""Budgets over HTTP: scopes, windows, kinds, refusals, forecast."""
 
 from typing import Any
 
@@ -278,7 +278,7 @@ async def test_a_lifetime_is_forecast_from_the_last_seven_days(
 
 
 async def test_what_is_lowered_for_one_kind_does_not_bind_the_other(gateway: Gateway) -> None:
-    """The order of limits is per scope object and kind (api.md 8.8)."""
+    """The order of limits is per scope object and kind."""
     await make(gateway, "organization", "monthly", 1)
     await make(gateway, "organization", "daily", 5, kind="soft")
     await make(gateway, "workspace", "daily", 5)

@@ -1,4 +1,4 @@
-"""What an answer costs, to the nano, and that every side says the same (spec 2.2, 8; api.md 4.3 and 5.11)."""
+"""What an answer costs, to the nano, and that every side says the same."""
 
 import json
 from decimal import Decimal
@@ -179,7 +179,7 @@ async def test_an_endpoint_s_own_price_is_charged_in_place_of_its_model_s(till: 
 
 
 async def test_request_fee_and_images_are_charged_once_each(till: Till) -> None:
-    """Spec 2.2: request_fee; the image price is shown inside `prompt` (design.md 8)."""
+    """Spec 2.2: request_fee; the image price is shown inside `prompt`."""
     gateway = till.gateway
     prices = {**PRICES, "request": "0.000123456", "image": "0.0007"}
     await price(gateway, "demo/chat", prices)
@@ -283,7 +283,7 @@ async def test_the_same_usage_gives_the_same_bill_on_every_adapter_and_dialect(
                 if "prompt_tokens" in usage
                 else (usage["input_tokens"], usage["output_tokens"])
             )
-            # Messages counts cached tokens apart (api.md 2.4), the others inside (1.5).
+            # Messages counts cached tokens apart, the others inside (1.5).
             assert counted == ((1_300, 900) if dialect == "messages" else (5_000, 900))
             seen[model, dialect] = (sale.total, tuple(sorted(sale.receipt["cost"].items())))
     assert len({str(one) for one in seen.values()}) == 1, seen

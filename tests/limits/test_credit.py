@@ -1,4 +1,4 @@
-"""Credit over HTTP: which lot pays, what expires, what comes back, and that the numbers add up (spec 2.9 and 8.1)."""
+"""Credit over HTTP: which lot pays, what expires, what comes back, and that the numbers add up."""
 
 import asyncio
 from decimal import Decimal

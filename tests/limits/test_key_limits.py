@@ -1,4 +1,4 @@
-"""Spend limits of keys over HTTP (spec 2.8, 3, 5.6, 7 and 8; api.md 8.2; reliability.md I13, I14)."""
+"""Spend limits of keys over HTTP."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Two hundred clients at once: no overdraft, bounded overshoot, books that are exact (reliability.md P3 and P4).
+"""Two hundred clients at once: no overdraft, bounded overshoot, books that are exact.
 
 GWD_LOAD_REQUESTS scales it: 5,000 here, 20,000 for the figures of a release.
 """

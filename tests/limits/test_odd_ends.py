@@ -1,4 +1,4 @@
-"""Answers that end badly or are counted badly: insured, free, partial, estimated (spec 3 and 8.2; api.md 1.7)."""
+"""Answers that end badly or are counted badly: insured, free, partial, estimated."""
 
 import asyncio
 from decimal import Decimal

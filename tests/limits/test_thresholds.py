@@ -1,4 +1,4 @@
-"""Alerts about money: thresholds of keys and budgets, the low balance (spec 6.2 and 8; api.md 9.1 to 9.3)."""
+"""Alerts about money: thresholds of keys and budgets, the low balance."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""What the client is told when attempts failed (the table of api.md 6.5), before and inside an answer."""
+"""What the client is told when attempts failed, before and inside an answer."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
+"""Which endpoints of a model can take a request, and why the others cannot."""
 
 from collections.abc import Iterable, Sequence
 from math import inf, isinf

@@ -1,4 +1,4 @@
-"""Waiting for a settlement: bounded for the client, not for the books (design section 3).
+"""Waiting for a settlement: bounded for the client, not for the books.
 
 The client waits for its last frame at most so long. If the settlement is not durable by then, a streamed answer is
 settled later all the same; a whole answer is given up: its client was given nothing, so it may not be charged.

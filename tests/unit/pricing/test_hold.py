@@ -1,4 +1,4 @@
-"""The hold covers every usage within its bounds; the bound covers every count (reliability.md 2.5, decision 19)."""
+"""The hold covers every usage within its bounds; the bound covers every count."""
 
 import base64
 import json

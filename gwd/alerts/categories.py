@@ -23,7 +23,7 @@ Category = Literal[
 ]
 EmailRole = Literal["member", "billing", "admin", "owner"]
 
-# Who gets an email unless the organization says otherwise (spec 6.2: owners and admins).
+# Who gets an email unless the organization says otherwise: owners and admins.
 EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
     "low_balance": ("owner", "admin", "billing"),
     "budget_threshold": ("owner", "admin"),

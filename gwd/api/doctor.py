@@ -84,7 +84,7 @@ async def look(call: Call) -> Answer:
 
 
 def sqlite_version(version: str) -> Check:
-    """Older libraries can damage the log."""
+    """Libraries older than `MINIMUM_SQLITE` can damage the write-ahead log when it is reset."""
     if tuple(int(part) for part in version.split(".")) >= MINIMUM_SQLITE:
         return Check(name="sqlite", state="ok", message=f"SQLite {version}")
     wanted = ".".join(map(str, MINIMUM_SQLITE))

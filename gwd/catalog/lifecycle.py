@@ -17,7 +17,7 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
     successor: str | None = None
 
     def state(self, now_us: int) -> State:
-        """Derived from the clock at every look (spec 3: a missed timer must not keep a model alive)."""
+        """Derived from the clock at every look: a missed timer must not keep a model alive."""
         if self.retired_at_us is not None and now_us >= self.retired_at_us:
             return "retired"
         if self.deprecated_at_us is not None and now_us >= self.deprecated_at_us:

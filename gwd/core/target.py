@@ -18,7 +18,7 @@ class Flags(
     """What is peculiar about an endpoint; read from the catalog, never guessed from a name.
 
     thinking_form              which thinking parameter an Anthropic-format model takes
-    supported_efforts          reasoning levels the model knows; None: all five of the spec
+    supported_efforts          reasoning levels the model knows; None: all five
     rejects_sampling           refuses temperature, top_p, top_k
     rejects_thinking_disabled  refuses an explicit `thinking: disabled`
     rejects_disabled_above_high  refuses `thinking: disabled` together with an effort above high

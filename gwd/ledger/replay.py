@@ -35,7 +35,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     invariant: Annotated[
         str,
         Meta(
-            description="The rule that is broken: I1 to I18, or `audit`, `schema` or `head` for what vouches for them."
+            description="The rule that is broken: I1 to I18 of docs/invariants.md, or `audit`, `schema` or `head` for what vouches for them."
         ),
     ]
     organization_id: Annotated[

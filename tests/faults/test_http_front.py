@@ -36,7 +36,7 @@ def post(*lines: bytes) -> bytes:
     return head(HOST, *lines, start=b"POST /api/v1/chat/completions HTTP/1.1")
 
 
-# The corpus of reliability 5.2: what a kinder server took, and what would make a proxy and us disagree.
+# What a kinder server took, and what would make a proxy and us disagree.
 REFUSED: dict[str, tuple[bytes, int]] = {
     "space before the colon of content-length": (post(b"Content-Length : 56") + SECOND, 400),
     "bare LF hides content-length": (post(b"X-A: b\nContent-Length: 56") + SECOND, 400),

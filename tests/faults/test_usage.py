@@ -70,7 +70,7 @@ def counts(client: Client, prompt: int, completion: int, **inside: int) -> dict[
 async def test_a_detail_larger_than_the_count_that_holds_it_is_cut(
     node: Gateway, stream: bool
 ) -> None:
-    """reports.md 078: 100 x 0.5 + 10 x 8 per million."""
+    """100 x 0.5 + 10 x 8 per million."""
     for client in (CHAT, RESPONSES):
         usage = counts(client, 100, 10, cached=150)
         node.vendor.script.next(Behaviour(usage_object=usage), model=client.upstream)

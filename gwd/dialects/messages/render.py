@@ -374,7 +374,7 @@ def _excludes(request: Request) -> bool:
 
 
 def _stop_reason(finished: Finished, *, called: bool, refused: bool) -> str:
-    """api.md 5.10. A turn that holds calls is a tool turn, whatever the vendor said."""
+    """A turn that holds calls is a tool turn, whatever the vendor said."""
     match finished.reason:
         case "length":
             word = "model_context_window_exceeded"

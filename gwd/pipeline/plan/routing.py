@@ -1,7 +1,6 @@
 """The plan of a request: which targets, in which order, or why none. A value computed from values; no I/O.
 
-The order of things is api.md 6.3: resolve names (resolution), filter endpoints (eligibility), order them, choose
-credentials.
+In this order: resolve names (resolution), filter endpoints (eligibility), order them, choose credentials.
 """
 
 from collections.abc import Sequence

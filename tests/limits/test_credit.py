@@ -38,7 +38,7 @@ async def grant(gateway: Gateway, kind: str, amount: float, expires_at: str | No
 async def test_promotional_pays_before_granted_before_purchased_and_what_expires_first(
     opened: Opened, watch: Watch
 ) -> None:
-    """Promotional credit pays before granted before purchased, and within a kind the earliest expiry first; a charge may take from several lots."""
+    """Promotional, then granted, then purchased, each by expiry; a charge may take from several lots (I8)."""
     async with opened() as gateway:
         till = Till(gateway)
         for kind, expires_at in (

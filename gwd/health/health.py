@@ -105,7 +105,7 @@ class Health:
         return rest
 
     def rest(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
-        """The rest of this endpoint with this credential; None when it is awake."""
+        """The rest of this endpoint with this credential; None when it does not rest."""
         return self._rests.of(endpoint_id, credential_id, now_s)
 
     def forget_credentials(self, edited: Iterable[str] | None = None) -> None:

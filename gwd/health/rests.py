@@ -60,7 +60,7 @@ class Rests:
         self._credentials: dict[str, Rest] = {}
 
     def of(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
-        """The rest that decides for this endpoint with this credential now; None when it is awake."""
+        """The rest that decides for this endpoint with this credential now; None when it does not rest."""
         if not self._pairs and not self._credentials:
             return None
         pair = self._pairs.get((endpoint_id, credential_id))

@@ -84,7 +84,7 @@ def final_error(
 
 
 def _misled(failures: Sequence[FailedAttempt]) -> str:
-    """Where an address leads elsewhere or to somebody who is not trusted: no second try helps, so it is said which."""
+    """The error for a redirect or an untrusted certificate, which it names: trying again cannot help."""
     return "; ".join(
         dict.fromkeys(
             f"{failure.planned.target.tag}: {failure.fault.message}"

@@ -1,4 +1,4 @@
-"""The categories people subscribe to, and per organization who hears of each: GET and PATCH /notifications/alerts."""
+"""The categories people subscribe to, and per organization who is notified: GET and PATCH /notifications/alerts."""
 
 from typing import Annotated, Any, Final, Literal
 

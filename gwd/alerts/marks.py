@@ -29,7 +29,7 @@ def is_raised(connection: Connection, mark: Mark) -> bool:
 
 
 def clear(connection: Connection, name: str) -> bool:
-    """Let a cause speak again; true if it had spoken."""
+    """Delete the marks of a cause, so that it raises its alert again; true if there were any."""
     return connection.execute("DELETE FROM alert_mark WHERE name = ?", (name,)) > 0
 
 

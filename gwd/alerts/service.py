@@ -1,4 +1,4 @@
-"""Alerts: raised in the transaction of their cause, with one delivery for each place that should hear of it."""
+"""Alerts: raised in the transaction of their cause, with one delivery for each destination and address it goes to."""
 
 from typing import Annotated, Any, Literal
 

@@ -27,7 +27,7 @@ def crossed(
     """What this charge crossed; called after it was counted, in the same transaction.
 
     The mark names family, window and limit: a successor stays silent about what the old key told, and a raised
-    limit speaks anew.
+    limit alerts anew.
     """
     limit_nano = key.limit_nano
     counted_nano = charged_nano + byok_nano if key.include_byok_in_limit else charged_nano

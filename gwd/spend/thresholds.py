@@ -20,7 +20,7 @@ class Crossing(msgspec.Struct, frozen=True, kw_only=True):
     """Thresholds newly reached: one alert for the highest.
 
     `mark` names the limit and its period; an alert is due only if `threshold_percent` exceeds the value kept under
-    that name, which makes each threshold speak once per period, after a rotation too.
+    that name, which makes each threshold alert once per period, after a rotation too.
     """
 
     mark: str

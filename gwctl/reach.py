@@ -1,4 +1,4 @@
-"""What stands between gwctl and the gateway: a redirect, a page of somebody else, a certificate, a path in front."""
+"""What stands between gwctl and the gateway: a redirect, another server's page, a certificate, a path in front."""
 
 import ssl
 from collections.abc import Mapping

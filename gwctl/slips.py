@@ -1,4 +1,4 @@
-"""Prices that look like a slip of the hand, found before anything is sent; the daemon judges again by its own rule."""
+"""Prices that look like a typing error, found before anything is sent; the daemon judges again by its own rule."""
 
 from collections.abc import Mapping
 from decimal import Decimal

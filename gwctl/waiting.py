@@ -1,4 +1,4 @@
-"""A sign of life on stderr while the gateway works: on a terminal, after half a second."""
+"""Progress on stderr while the gateway works: on a terminal, after half a second."""
 
 import sys
 import threading

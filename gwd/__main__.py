@@ -85,7 +85,7 @@ def _print_all() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        # The interpreter would try again at its end, and complain in its own words.
+        # The interpreter would flush again at exit and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
 

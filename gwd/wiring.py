@@ -1,4 +1,4 @@
-"""The node put together and taken apart: the only place that knows every room.
+"""Builds the node and closes it in reverse: the only place that knows every room.
 
 `Node` order at start: lock, key ring, schema, recovery, a look at the books, then the socket. At the end:
 no new requests, running ones may finish, the rest end in-band, every settlement is waited for, then the store closes.
@@ -362,11 +362,11 @@ class RunningNode:
         last = list(live.values())
         for generation in last:
             generation.stop(Draining("the gateway is stopping; try again", retry_after_s=5))
-        # A failed disk settles nothing more: recovery does, and the sooner the better.
+        # Nothing can be settled on a failed disk: stop at once, the next start's recovery settles.
         limit_s = LAST_SETTLEMENTS_S if self.failure is None else LAST_WORDS_S
         await _until(lambda: not live, limit_s)
         await _until(lambda: all(generation.frame_queue.empty for generation in last), LAST_WORDS_S)
-        await asyncio.sleep(POLL_S)  # what was taken out is on its way to the sockets
+        await asyncio.sleep(POLL_S)  # the frames just taken are being written to the sockets
 
     async def _close(self) -> None:
         for listener in self._listeners:

@@ -1,4 +1,4 @@
-"""The categories people subscribe to, and per organization who hears of each: GET and PATCH /notifications/alerts."""
+"""The categories people subscribe to, and per organization who is notified: GET and PATCH /notifications/alerts."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -23,7 +23,7 @@ Category = Literal[
 ]
 EmailRole = Literal["member", "billing", "admin", "owner"]
 
-# Who gets an email unless the organization says otherwise (spec 6.2: owners and admins).
+# Who gets an email unless the organization says otherwise: owners and admins.
 EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
     "low_balance": ("owner", "admin", "billing"),
     "budget_threshold": ("owner", "admin"),
@@ -95,7 +95,7 @@ def list_settings(connection: Connection, organization_id: str) -> list[AlertSet
 def patch_setting(
     connection: Connection, organization_id: str, changes: PatchAlertSetting
 ) -> AlertSetting:
-    """Change one category. Owners always get mail about a disabled destination (spec 6.3.4)."""
+    """Change one category. Owners always get mail about a disabled destination."""
     fields: dict[str, Any] = {
         name: value
         for name in ("enabled", "thresholds", "channels", "email_roles")

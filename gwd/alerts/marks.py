@@ -1,4 +1,4 @@
-"""Marks: what lets each cause speak once, and only louder again."""
+"""Marks: each cause raises its alert once, and again only at a higher level."""
 
 import msgspec
 
@@ -6,14 +6,14 @@ from gwd.store import Connection
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """The name of a cause and how loud it is: a threshold in percent, or 1 where there is only one loudness."""
+    """The name of a cause and its level: a threshold in percent, or 1 where there is only one level."""
 
     name: str
     value: int = 1
 
 
 def mark_once(connection: Connection, mark: Mark, *, now_us: int) -> bool:
-    """Remember the mark; true if the cause has not spoken this loud before."""
+    """Store the mark; true if the cause has not reached this level before."""
     changed = connection.execute(
         "INSERT INTO alert_mark (name, value, marked_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
         " SET value = excluded.value, marked_at = excluded.marked_at WHERE excluded.value > value",
@@ -23,13 +23,13 @@ def mark_once(connection: Connection, mark: Mark, *, now_us: int) -> bool:
 
 
 def is_raised(connection: Connection, mark: Mark) -> bool:
-    """Whether the cause has spoken this loud before."""
+    """Whether the cause has reached this level before."""
     row = connection.row("SELECT value FROM alert_mark WHERE name = ?", (mark.name,))
     return row is not None and row[0] >= mark.value
 
 
 def clear(connection: Connection, name: str) -> bool:
-    """Let a cause speak again; true if it had spoken."""
+    """Delete the marks of a cause, so that it raises its alert again; true if there were any."""
     return connection.execute("DELETE FROM alert_mark WHERE name = ?", (name,)) > 0
 
 

@@ -1,4 +1,4 @@
-"""The alerts about money, worded: pure functions from numbers to what people read (api.md 9.1, 9.2)."""
+"""The alerts about money, worded: pure functions from numbers to what people read."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Alerts: raised in the transaction of their cause, with one delivery for each place that should hear of it."""
+"""Alerts: raised in the transaction of their cause, with one delivery for each destination and address it goes to."""
 
 from typing import Annotated, Any, Literal
 
@@ -220,7 +220,7 @@ def _destinations(
 def _addresses(
     connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
 ) -> list[str]:
-    """People by role; alerts with a threshold go by mail from the organization's percentage on (spec 6.2: 80)."""
+    """People by role; alerts with a threshold go by mail from the organization's percentage on (80 by default)."""
     if alert.thresholds_crossed:
         lowest = settings(connection, organization_id).settings.alert_email_min_percent
         if max(alert.thresholds_crossed) < lowest:

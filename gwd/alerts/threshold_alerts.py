@@ -1,7 +1,8 @@
 """What a charge set off: alerts for thresholds of key and budgets, the low balance, an automatic top-up.
 
-Runs inside the settlement transaction, after the charge was counted; each cause speaks once per period. A cause is
-judged first, which changes nothing; only what there is to tell is written, in a savepoint: no alert can undo a charge.
+Runs inside the settlement transaction, after the charge was counted; each cause raises its alert once per period. A
+cause is judged first, which changes nothing; only what there is to tell is written, in a savepoint: no alert can undo a
+charge.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,7 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
 def raise_crossed(connection: Connection, charge: Charge) -> None:
     """Raise what this charge crossed and begin a top-up if one is due; what fails is left out, logged and counted.
 
-    Of an organization that was deleted meanwhile nothing is told: nobody is left to hear it.
+    An organization that was deleted meanwhile gets no alerts: it has no members left.
     """
     if is_deleted(connection, charge.settled.organization_id):
         return

@@ -1,6 +1,6 @@
-"""The response of an inference request: sanic's, without its cleaning of every header's name and value.
+"""The response of an inference request: sanic's, without its sanitizing of every header's name and value.
 
-That cleaning costs as much as the rest of a response together. The headers here are our own (`gwd.api.headers`): ids,
+That sanitizing costs as much as the rest of a response together. The headers here are our own (`gwd.api.headers`): ids,
 numbers, slugs, and a vendor's name, which the catalog takes only if it is printable.
 """
 

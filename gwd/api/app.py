@@ -1,4 +1,4 @@
-"""The sanic application: built from the table of routes, with our error envelopes and no surprises of the framework."""
+"""The sanic application: built from the table of routes, with our error envelopes instead of the framework's."""
 
 import logging
 import re

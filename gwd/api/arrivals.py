@@ -1,9 +1,9 @@
 """Request bodies on their way: how slowly they may come, and how much of them a listener holds at once.
 
-Nobody has been asked for a key before the whole body is here, so what strangers can make us keep is bounded twice: a
-body must go on coming, whatever of it came at first; and all unfinished ones together have a ceiling. When that is
-reached, room is made by those that have been coming for long, the largest first, so that slow strangers cannot keep
-the others out.
+A key is asked for once the whole body is here, so what callers without a key can make us keep is bounded twice: a body
+must go on coming, whatever of it came at first; and all unfinished ones together have a ceiling. When that is reached,
+room is made by those that have been coming for long, the largest first, so that slow senders cannot keep the others
+out.
 """
 
 import asyncio

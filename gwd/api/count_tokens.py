@@ -1,4 +1,4 @@
-"""POST /messages/count_tokens: our own estimate of a prompt, free and no generation (api.md 2.1).
+"""POST /messages/count_tokens: our own estimate of a prompt, free and no generation.
 
 Agents fire a dozen of these at once to draw their context, so they have a rate bucket of their own of the same size.
 """

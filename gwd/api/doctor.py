@@ -1,4 +1,4 @@
-"""GET /operator/doctor: known trouble, looked for one by one; each finding says what to do."""
+"""GET /operator/doctor: checks for known problems; each finding says what to do."""
 
 import asyncio
 import ipaddress
@@ -84,7 +84,7 @@ async def look(call: Call) -> Answer:
 
 
 def sqlite_version(version: str) -> Check:
-    """Older libraries can damage the log (design decision 5)."""
+    """Libraries older than `MINIMUM_SQLITE` can damage the write-ahead log when it is reset."""
     if tuple(int(part) for part in version.split(".")) >= MINIMUM_SQLITE:
         return Check(name="sqlite", state="ok", message=f"SQLite {version}")
     wanted = ".".join(map(str, MINIMUM_SQLITE))
@@ -122,7 +122,7 @@ def clock_check(found: ClockRecord) -> Check:
 
 
 def key_ring(path: Path) -> Check:
-    """Nobody but the service reads the key ring (reliability.md 4.4)."""
+    """The key ring's file is readable by the service's user alone."""
     try:
         info = path.lstat()
     except OSError:
@@ -193,7 +193,7 @@ def base_url(settings: Settings) -> Check:
 
 
 def self_service(settings: Settings, organizations_count: int) -> Check:
-    """Owners who book their own purchases are fine on a node of one's own, not on one with guests."""
+    """Owners may book their own purchases where they run the node; not where others have accounts on it."""
     if organizations_count > 1 and settings.credits.self_service:
         return Check(
             name="self service",

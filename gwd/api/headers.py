@@ -42,7 +42,7 @@ def base(request_id: str) -> dict[str, str]:
 def inference(
     request_id: str, generation_id: str, rate: Rate | None, served: Target | None, *, now_us: int
 ) -> dict[str, str]:
-    """The spec's six headers, as far as they are known."""
+    """The ids of request and generation, the rate window, provider and model, as far as they are known."""
     headers = {
         "x-request-id": request_id,
         "request-id": request_id,
@@ -76,7 +76,7 @@ def of_error(error: GatewayError) -> dict[str, str]:
 
 
 def lifecycle(life: Lifecycle, base_url: str, now_us: int) -> dict[str, str]:
-    """What a deprecated model's answers carry (spec 3; RFC 9745, 8594, 5829)."""
+    """What a deprecated model's answers carry (RFC 9745, 8594, 5829)."""
     if life.state(now_us) != "deprecated" or life.deprecated_at_us is None:
         return {}
     headers = {"deprecation": f"@{life.deprecated_at_us // US_PER_S}"}

@@ -1,11 +1,11 @@
 """The HTTP front: one strict reading of every request's head, absolute deadlines, and caps on connections.
 
-The framework reads heads kindly and its timers start anew with every byte. Here the raw head is judged once, before
-the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first byte);
-a body has to keep up a least rate (gwd.api.arrivals), and so has a client that takes its answer (gwd.api.readers); an
-address can hold only so many connections; and values that are no UTF-8 are made text before anybody reads them. It is
-a protocol of its own rather than listeners to the framework's signals, because those cost every request, and the
-framework rewrites itself to do without them when nobody listens.
+The framework accepts malformed heads, and its timers start anew with every byte. Here the raw head is judged once,
+before the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first
+byte); a body has to keep up a least rate (gwd.api.arrivals), and so has a client that takes its answer
+(gwd.api.readers); an address can hold only so many connections; and values that are no UTF-8 are made text before
+anybody reads them. It is a protocol of its own rather than listeners to the framework's signals, because those cost
+every request, and the framework rewrites itself to do without them when nobody listens.
 """
 
 import asyncio
@@ -258,7 +258,7 @@ class GuardedProtocol(HttpProtocol):
         if http is not None and http.stage is Stage.REQUEST:
             self._cancel(RequestTimeout("the head of the request did not arrive in time"))
         else:
-            self.close()  # a connection on which nothing was ever said
+            self.close()  # a connection on which nothing was sent
 
     def _cancel(self, error: SanicException) -> None:
         if self.http is not None:
@@ -277,7 +277,7 @@ def _text(value: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        return raw.decode("latin-1")  # what HTTP once said such bytes are
+        return raw.decode("latin-1")  # the charset of header values in older HTTP
 
 
 def _is_loopback(address: str) -> bool:

@@ -176,7 +176,7 @@ async def _answer(
 
 
 def count_refusal(node: Node, error: GatewayError) -> None:
-    """A request ended at the door."""
+    """Count a request that was refused before the line."""
     node.counters.refusals[error.code] += 1
     count_auth_failure(node.counters, error)
 

@@ -1,4 +1,4 @@
-"""GET /metrics: the node's counters in Prometheus text, turned into it only when somebody asks.
+"""GET /metrics: the node's counters in Prometheus text, rendered at each scrape.
 
 Labels are routes, codes, reasons and adapters: closed sets, never a key, a user, a session or an organization.
 """

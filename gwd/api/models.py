@@ -143,13 +143,13 @@ async def get_model(node: Node, raw_name: str) -> bytes:
 
 
 async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[Sequence[str]]:
-    """The allow-lists that narrow the list for this caller; none for a stranger."""
+    """The allow-lists that narrow the list for this caller; none without a valid key."""
     if "authorization" not in headers and "x-api-key" not in headers:
         return []
     try:
         row = await node.authenticator.find(headers, address)
     except Unauthenticated:
-        return []  # the list is public: a foreign or stale key reads it like anybody
+        return []  # the list is public: an unknown or expired key reads it like no key
     plan_input = await node.state.plan_input(row.caller.organization_id, None)
     settings = plan_input.organization.settings
     if row.caller.kind != "inference" or not settings.is_filtered_model_catalog_enabled:

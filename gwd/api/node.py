@@ -1,4 +1,4 @@
-"""What handlers are given: the node's store, line, secrets and settings, put together by wiring."""
+"""What handlers are given: the node's store, inference line, secrets and settings, assembled by `gwd.wiring`."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Whether the node should be given requests: GET /readyz, and the check before new inference (reliability P8)."""
+"""Whether the node should be given requests: GET /readyz, and the check before new inference."""
 
 from typing import Final
 

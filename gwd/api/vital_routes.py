@@ -1,4 +1,4 @@
-"""At the root: /healthz (the loop turns), /readyz (send requests here), /metrics."""
+"""At the root: /healthz (the event loop runs), /readyz (the node takes requests), /metrics."""
 
 from typing import Any, Final
 

@@ -24,7 +24,7 @@ _APPLICABLE: Final = (
 
 
 class BudgetCrossing(msgspec.Struct, frozen=True, kw_only=True):
-    """A budget whose spending newly reached a threshold, where it stands, and the mark that makes it speak once."""
+    """A budget whose spending newly reached a threshold, where it stands, and the mark that makes it alert once."""
 
     status: BudgetStatus
     crossing: Crossing
@@ -78,7 +78,7 @@ def crossed(
 def standing_crossing(
     connection: Connection, budget: Budget, *, now_us: int
 ) -> BudgetCrossing | None:
-    """What a new or changed budget has already crossed in its period, so that nobody waits for a crossing that was."""
+    """What a new or changed budget has already crossed in its period: no later charge would cross it."""
     at_us = ledger_time_us(connection, budget.organization_id, now_us=now_us)
     over = _crossing(budget, 0, spent(connection, budget, at_us=at_us), at_us)
     if over is None:

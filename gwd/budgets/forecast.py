@@ -21,7 +21,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 def in_period(
     spent_nano: int, limit_nano: int, *, start_us: int, end_us: int, now_us: int
 ) -> Forecast:
-    """Linear from the period's start; the first hour counts whole, so that one request predicts no ruin."""
+    """Linear from the period's start; the first hour counts whole, so that an early request projects no huge sum."""
     elapsed_us = max(now_us - start_us, MIN_ELAPSED_US)
     left_us = max(0, end_us - now_us)
     exhausts_at_us = _exhausts(spent_nano, limit_nano - spent_nano, elapsed_us, now_us)

@@ -280,7 +280,7 @@ def _thresholds(percents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_order(budget: Budget, siblings: list[Budget], param: str) -> None:
-    """Limits strictly shrink as the window narrows: lifetime > monthly > weekly > daily (spec 8)."""
+    """Limits strictly shrink as the window narrows: lifetime > monthly > weekly > daily."""
     breadth = WINDOWS.index(budget.interval)
     for sibling in siblings:
         other = WINDOWS.index(sibling.interval)

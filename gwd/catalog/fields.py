@@ -19,7 +19,7 @@ MAX_WEIGHT: Final = Decimal(1_000_000_000_000)
 MAX_TOKENS: Final = 1_000_000_000
 Modality = Literal["text", "image", "file", "audio", "video", "embeddings"]
 
-# What the operator makes is looked at with every request, or sent with every call: it has an end.
+# Texts that are read with every request or sent with every call are bounded.
 _NAMED: Final = {"minLength": 1, "maxLength": MAX_NAME}
 Tokens = Annotated[int, Meta(ge=1, le=MAX_TOKENS)]
 Aliases = Annotated[

@@ -1,6 +1,6 @@
-"""Prices that look like a slip of the hand are taken only when the caller says that they are meant.
+"""Prices that look like a typing error are taken only with `accept: true`.
 
-A slip is a price that changes by more than tenfold, or one above 0.001 USD a token (1,000 USD a million).
+That is a price that changes by more than tenfold, or one above 0.001 USD a token (1,000 USD a million).
 """
 
 from decimal import Decimal

@@ -17,7 +17,7 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
     successor: str | None = None
 
     def state(self, now_us: int) -> State:
-        """Derived from the clock at every look (spec 3: a missed timer must not keep a model alive)."""
+        """Derived from the clock at every look: a missed timer must not keep a model alive."""
         if self.retired_at_us is not None and now_us >= self.retired_at_us:
             return "retired"
         if self.deprecated_at_us is not None and now_us >= self.deprecated_at_us:
@@ -45,7 +45,7 @@ class FamilyMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest(members: Iterable[FamilyMember], now_us: int) -> str | None:
-    """The newest active member of a family (spec 9.5); deprecated ones count only where no active one is left."""
+    """The newest active member of a family; deprecated ones count only where no active one is left."""
     living = [m for m in members if m.life.state(now_us) != "retired"]
     active = [m for m in living if m.life.state(now_us) == "active"]
     best = max(active or living, key=lambda m: (m.released_at_us, m.model), default=None)

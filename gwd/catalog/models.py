@@ -145,7 +145,7 @@ def _set_aliases(connection: Connection, model_id: str, aliases: list[str]) -> N
 
 
 def _check_lifecycle(connection: Connection, model_id: str, now_us: int) -> None:
-    """Api.md 8.12: retirement after deprecation, both with a successor that is active, gives the same kind of
+    """Retirement comes after deprecation, both with a successor that is active, gives the same kind of
     output, and forms no circle."""
     row = _row(connection, model_id)
     if row.deprecated_at is None and row.retired_at is None and row.successor is None:

@@ -199,7 +199,7 @@ def for_endpoint(
 
 
 def price_of(version_id: str, body: PriceBody, *, is_embedding: bool) -> Price | None:
-    """The resolved price, every fallback applied (design section 8); None while it is incomplete.
+    """The resolved price, every fallback applied; None while it is incomplete.
 
     Complete is prompt and completion, for embeddings prompt. Missing cache prices fall back to prompt, the one-hour
     write to the five-minute one, reasoning to completion.

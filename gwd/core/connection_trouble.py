@@ -54,7 +54,7 @@ def ssl_error_of(error: BaseException) -> ssl.SSLError | None:
 
 
 def is_redirect(status: int | None) -> bool:
-    """A 304 answers a question that we never ask, so it counts as well: whoever sends it is not the one we mean."""
+    """A 304 counts as well: it answers a conditional request, which we never send, so it comes from another server."""
     return status is not None and 300 <= status < 400
 
 

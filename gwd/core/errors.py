@@ -522,7 +522,7 @@ _RETRYABLE: Final = frozenset(
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why one upstream attempt failed: the spec's eight reasons, and `bad_request` for the caller's own fault.
+    """Why one upstream attempt failed: the vendor's or the network's fault, or `bad_request` for the caller's.
 
     `status` is the vendor's HTTP status (None before one arrived), `code` its own error code, `message` its text with
     anything that looks like a credential removed, `retry_after_s` its hint, for `quota_exhausted` as long as was said.

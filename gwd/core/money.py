@@ -1,6 +1,6 @@
 """Money as integers: nano-USD for amounts, pico-USD per token for prices; text and JSON at the edges.
 
-One rounding rule (design decision 1): a class of cost is rounded once, half up, to a nano; percentage fees round down.
+One rounding rule: a class of cost is rounded once, half up, to a nano; percentage fees round down.
 """
 
 from decimal import Context, Decimal, Inexact

@@ -1,7 +1,7 @@
 """The one internal request: what every dialect parses to and every adapter builds from.
 
 Unknown fields a client sent travel in `extras`; they are sent on only to an upstream whose family equals
-`Request.family` (design decision 15). The caller's cache marks live on the parts, so no translation forgets them.
+`Request.family`. The caller's cache marks live on the parts, so no translation forgets them.
 """
 
 from typing import Any, Final, Literal
@@ -202,7 +202,7 @@ class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_default
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The `provider` extension of a request (api.md 6.2)."""
+    """The `provider` extension of a request."""
 
     order: tuple[str, ...] = ()
     only: tuple[str, ...] = ()

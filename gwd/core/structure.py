@@ -16,7 +16,7 @@ _FIELD: Final = re.compile(rb'(?<!\\)"[ \t\r\n]*+:')
 
 
 def has_too_many_elements(text: bytes) -> bool:
-    """Whether a JSON text holds more elements than anything honest does; counted before it is read."""
+    """Whether a JSON text holds more elements than any real request; counted before it is parsed."""
     if len(text) <= MAX_STRUCTURAL_BYTES // 2:
         return False
     if text.count(b"{") + text.count(b"[") + text.count(b",") > MAX_STRUCTURAL_BYTES:

@@ -15,10 +15,10 @@ Replay = Literal["none", "open_loop", "tool_turns"]
 class Flags(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What is peculiar about an endpoint (api.md section 5); read from the catalog, never guessed from a name.
+    """What is peculiar about an endpoint; read from the catalog, never guessed from a name.
 
     thinking_form              which thinking parameter an Anthropic-format model takes
-    supported_efforts          reasoning levels the model knows; None: all five of the spec
+    supported_efforts          reasoning levels the model knows; None: all five
     rejects_sampling           refuses temperature, top_p, top_k
     rejects_thinking_disabled  refuses an explicit `thinking: disabled`
     rejects_disabled_above_high  refuses `thinking: disabled` together with an effort above high

@@ -7,7 +7,7 @@ from gwd.core.counters import DURATIONS_S, Histogram
 WRITER_SILENCE_S: Final = 10.0  # longer means that it is stuck
 GIB: Final = 1024**3
 LITTLE_BYTES: Final = GIB  # worth an alert
-TOO_LITTLE_BYTES: Final = GIB // 4  # below it no new inference begins (reliability P8)
+TOO_LITTLE_BYTES: Final = GIB // 4  # below it no new inference begins
 
 
 class Vitals:

@@ -186,7 +186,7 @@ def delete(connection: Connection, credential_id: str) -> None:
 def note_trouble(connection: Connection, news: Mapping[str, tuple[str | None, int]]) -> None:
     """Why and when vendors turned credentials away; no reason where they serve again. Nothing that a cache must see.
 
-    What was heard before a credential was changed says nothing about it any more.
+    What its vendor said before a credential was changed no longer counts.
     """
     for credential_id, (reason, at_us) in news.items():
         connection.execute(

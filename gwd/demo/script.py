@@ -1,4 +1,4 @@
-"""Which behaviour a call gets: what a test queued, else what the call itself asks for."""
+"""Which behaviour a call gets: what a test queued, else what the prompt asks for."""
 
 from collections import Counter, deque
 

@@ -1,4 +1,4 @@
-"""The legacy completions dialect (api.md 4.1): a prompt becomes one user message, the answer is text."""
+"""The legacy completions dialect: a prompt becomes one user message, the answer is text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final

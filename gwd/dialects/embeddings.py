@@ -1,4 +1,4 @@
-"""The embeddings dialect (api.md 4.2): texts or tokens in, vectors out, as numbers or as base64 of float32."""
+"""The embeddings dialect: texts or tokens in, vectors out, as numbers or as base64 of float32."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""The chat-style error envelope (api.md 7.1), used by every route but /messages."""
+"""The chat-style error envelope, used by every route but /messages."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def ended_in_error(finished: Finished) -> GatewayError:
 
 
 def choice_error(finished: Finished) -> dict[str, Any]:
-    """The error of a whole answer, beside the text that came before it (api.md 1.1)."""
+    """The error of a whole answer, beside the text that came before it."""
     error = ended_in_error(finished)
     return {"code": error.code, "type": error.type, "message": error.message}
 

@@ -1,4 +1,4 @@
-"""The gateway's own request fields and headers, read the same way in every dialect (spec 2.1, api.md 6.2)."""
+"""The gateway's own request fields and headers, read the same way in every dialect."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal

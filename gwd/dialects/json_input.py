@@ -1,4 +1,4 @@
-"""Client bytes to values, once, with errors that name the field: the front door of every inference body.
+"""Client bytes to values, once, with errors that name the field; every inference body is read here.
 
 A body is decoded to plain values first and converted to its typed shape second, so that fields the shape does not
 know are still at hand (`extras`).

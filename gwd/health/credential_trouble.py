@@ -30,7 +30,7 @@ class CredentialTrouble:
             self._news[credential.id] = fault.reason, self._clock.now_us()
 
     def served(self, credential: Credential) -> None:
-        """A call went well: whatever was the matter is over."""
+        """A call succeeded: the credential's trouble is over."""
         if self._troubled and credential.id in self._troubled:
             self._troubled.remove(credential.id)
             self._news[credential.id] = None, self._clock.now_us()

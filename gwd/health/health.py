@@ -25,7 +25,7 @@ OUTAGE_SAMPLES: Final = 3
 OUTAGE_SHARE: Final = 0.3
 SPEED_WINDOW_S: Final = 300.0
 MAX_SAMPLES: Final = 500
-# Faster than any vendor writes: then the answer came in one piece, and its whole time tells how long it took.
+# Faster than any vendor generates: the answer came in one piece, so its whole duration is measured.
 MAX_TOKENS_A_S: Final = 5_000.0
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class Health:
         return rest
 
     def rest(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
-        """The rest of this endpoint with this credential; None when it is awake."""
+        """The rest of this endpoint with this credential; None when it does not rest."""
         return self._rests.of(endpoint_id, credential_id, now_s)
 
     def forget_credentials(self, edited: Iterable[str] | None = None) -> None:

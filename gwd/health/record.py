@@ -139,7 +139,7 @@ def _rest_record(credential_id: str, rest: Rest, now_us: int, now_s: float) -> R
 
 
 def _moment(at_s: float | None, now_us: int, now_s: float) -> str | None:
-    """A moment of the monotonic clock as a time; None for one that only an edit brings."""
+    """A moment of the monotonic clock as a time; None for one that comes only with an edit."""
     return None if at_s is None or isinf(at_s) else _iso(at_s, now_us, now_s)
 
 

@@ -60,7 +60,7 @@ class Rests:
         self._credentials: dict[str, Rest] = {}
 
     def of(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
-        """The rest that decides for this endpoint with this credential now; None when it is awake."""
+        """The rest that decides for this endpoint with this credential now; None when it does not rest."""
         if not self._pairs and not self._credentials:
             return None
         pair = self._pairs.get((endpoint_id, credential_id))
@@ -81,7 +81,7 @@ class Rests:
             case "timeout":
                 return self._of_pair(pair, Rest(fault, now_s, NETWORK_S), now_s)
             case "network" | "upstream_error" if fault.detail in ("certificate", "redirect"):
-                # Only somebody who corrects an address or a certificate mends it.
+                # Time does not help: the address or the certificate has to be corrected.
                 return self._of_pair(pair, Rest(fault, now_s, CERTAIN_S), now_s)
             case "network" if network_faults >= 3:
                 return self._of_pair(pair, Rest(fault, now_s, NETWORK_S), now_s)

@@ -1,4 +1,4 @@
-"""The watch over the machine's clock: what is thought of it is told once, and a believed time outlives the process."""
+"""The machine's clock, watched: a change of what is believed of it is logged once, and the believed time is stored."""
 
 import logging
 from typing import Final

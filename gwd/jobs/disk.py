@@ -1,4 +1,4 @@
-"""Watching the disk: how much is free, a warning when it gets little, a reserve for when it is full."""
+"""Free disk space, watched: warnings in the log when it gets low, and the reserve that is deleted when it is full."""
 
 import asyncio
 import logging

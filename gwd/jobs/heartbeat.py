@@ -1,4 +1,4 @@
-"""The writer's heartbeat: once a second an empty transaction; one that is long overdue tells of a stuck writer."""
+"""The writer's heartbeat: an empty transaction once a second; one that is long overdue means a stuck writer."""
 
 import logging
 from typing import Final
@@ -38,4 +38,4 @@ class Heartbeat:
 
 @maintains_cache
 def _nothing(_: Connection) -> None:
-    """A turn of the writer."""
+    """The empty transaction."""

@@ -1,4 +1,4 @@
-"""How late the event loop is: it sleeps a short while and looks at what that took."""
+"""Event loop lag: how much longer a short sleep takes than it should."""
 
 import asyncio
 from time import perf_counter
@@ -10,7 +10,7 @@ GAP_S: Final = 0.25
 
 
 async def measure_lag(lag: Histogram) -> None:
-    """For ever, four times a second."""
+    """Measure four times a second until cancelled."""
     while True:
         began_s = perf_counter()
         await asyncio.sleep(GAP_S)

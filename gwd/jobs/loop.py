@@ -1,4 +1,4 @@
-"""One loop for every job: at fixed gaps, for ever, whatever a single run raises."""
+"""The loop that runs a job at fixed gaps until it is cancelled; a run that raises is logged, and the next one comes."""
 
 import asyncio
 import logging

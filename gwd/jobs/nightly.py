@@ -1,4 +1,4 @@
-"""The nightly proof that the ledger adds up: the whole of it, in a process of its own (design section 3)."""
+"""The nightly proof that the ledger adds up: the whole of it, in a process of its own."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class NightlyCheck:
-    """One for the node. It runs once a night; a node that did not run at night makes up for it when it runs again."""
+    """One for the node. It verifies once a night; a node that was down at night verifies when it is up again."""
 
     def __init__(self, store: Store, clock: Clock, quarantine: Callable[[str], None]) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class NightlyCheck:
         """Verify if this night's turn has come; a difference puts the node into quarantine."""
         night = (self._clock.now_us() - BEGINS_US) // US_PER_DAY
         if self._last is None:
-            # A node that never did has nothing behind it yet.
+            # A new node has no night behind it that it could have missed.
             self._last = await self._store.read(_last)
         if self._last is None:
             self._last = night

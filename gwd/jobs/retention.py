@@ -1,6 +1,6 @@
 """What is kept for a while only: replies of keyed requests, signed reasoning, tags where an organization says so.
 
-A reader finds what has had its time, however long the history is; the writer is only given short lists of it.
+A reader finds what is past its retention, however long the history is; the writer deletes it in short lists.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ AT_MOST: Final = 100_000
 
 
 async def forget(store: Store, clock: NodeClock) -> None:
-    """Drop what has had its time; while the clock is in doubt nothing is dropped by it."""
+    """Delete what is past its retention; nothing is deleted while the machine's clock is in doubt."""
     now_us = clock.due_us()
     for kind in (idempotency, signatures):
         found = await store.read(kind.old, now_us=now_us, at_most=AT_MOST)

@@ -1,4 +1,4 @@
-"""What the service manager is told: ready, stopping, and that the node still lives (sd_notify)."""
+"""Notifications to the service manager (sd_notify): ready, stopping, and the watchdog's sign of life."""
 
 import logging
 import os
@@ -23,12 +23,12 @@ def notify(environment: Mapping[str, str], state: str) -> None:
             sender.connect(address)
             sender.sendall(state.encode())
     except OSError as error:
-        # A manager that does not listen is no reason to refuse requests.
-        log.warning("NOTIFY_SOCKET %s: %s was not told: %s", shown, state, error.strerror or error)
+        # A notification that cannot be sent does not stop the node.
+        log.warning("NOTIFY_SOCKET %s: %s was not sent: %s", shown, state, error.strerror or error)
 
 
 def watchdog_gap_s(environment: Mapping[str, str]) -> float | None:
-    """How often the manager wants to hear of this process, with room for one lost beat; None: it does not ask."""
+    """Seconds between two watchdog notifications, so that one may be lost; None where the manager has no watchdog."""
     limit_us = environment.get("WATCHDOG_USEC", "")
     if not limit_us.isdecimal() or int(limit_us) == 0:
         return None

@@ -130,7 +130,7 @@ def _reason(answer: Answer) -> str:
 
 
 def _is_final(answer: Answer) -> bool:
-    """A clear no (402, 403 …) is not asked again; trouble on the way is."""
+    """Whether the hook refused for good (402, 403 …); anything else is tried again."""
     if answer.status is None:
         return False
     return 400 <= answer.status < 500 and answer.status not in RETRIED_STATUS

@@ -58,7 +58,7 @@ def existing(
 def delete(
     connection: Connection, organization_id: str, ref: str, *, actor: Caller, now_us: int
 ) -> DeletedKey:
-    """Delete a key: its secret dies at once, its history stays.
+    """Delete a key: its secret stops working at once, its history stays.
 
     The key before it in its rotation is followed by the key after it, or counts as not rotated where there is none.
     """

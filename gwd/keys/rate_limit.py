@@ -80,7 +80,7 @@ def count_tokens_bucket(family_id: str) -> str:
 
 
 def unusable_bucket(key_id: str) -> str:
-    """The window of a key that may not act. Its own, not its family's: whoever has an old key starves no new one."""
+    """The window of a key that may not act. Not its family's: an old key takes nothing from its successor's."""
     return "unusable:" + key_id
 
 

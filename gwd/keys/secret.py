@@ -18,7 +18,7 @@ _SHAPE: Final = re.compile(r"gw[im]_[0-9A-Za-z]{49}", re.ASCII)
 _SIGNED_LENGTH: Final = len("gwi_") + BODY_LENGTH
 _BEARER: Final = "bearer "
 
-# One text for every key that is malformed or unknown: which of the two it was is nobody's business.
+# One text for every key that is malformed or unknown: saying which would help whoever guesses keys.
 _UNKNOWN: Final = "The API key is not valid. Check that the whole key was sent, and that it exists."
 _MISSING: Final = "No API key was sent. Send it as the header `Authorization: Bearer <API_KEY>` or as `x-api-key`."
 _TWO_KEYS: Final = (

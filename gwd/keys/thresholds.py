@@ -27,7 +27,7 @@ def crossed(
     """What this charge crossed; called after it was counted, in the same transaction.
 
     The mark names family, window and limit: a successor stays silent about what the old key told, and a raised
-    limit speaks anew.
+    limit alerts anew.
     """
     limit_nano = key.limit_nano
     counted_nano = charged_nano + byok_nano if key.include_byok_in_limit else charged_nano
@@ -74,7 +74,7 @@ def moved(
 
 
 def alert_data(found: KeyCrossing) -> dict[str, Any]:
-    """The `data` of alert.key_limit (api.md 9.2)."""
+    """The `data` of alert.key_limit."""
     key = found.key
     resets_at_us = period_end_us(key.limit_window, found.at_us)
     percent_tenths = found.spent_nano * 1_000 // found.limit_nano

@@ -33,7 +33,7 @@ _SET_EXPIRY: Final = "UPDATE account SET next_expiry_at = ? WHERE organization_i
 
 
 def open_account(connection: Connection, organization_id: str, *, now_us: int) -> None:
-    """Give a new organization its empty account."""
+    """Create the account of a new organization, with nothing in it."""
     connection.execute(
         "INSERT INTO account (organization_id, last_at) VALUES (?, ?)", (organization_id, now_us)
     )

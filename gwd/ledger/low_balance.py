@@ -1,7 +1,7 @@
-"""When the balance is low, and how loud that is: pure arithmetic. The caller keeps what was already told.
+"""When the balance is low, and by how much: pure arithmetic. The caller keeps the highest level it has reported.
 
-The level serves as the loudness of the mark that lets an alert speak once: a low balance is told once, an empty one
-once more. Only added credit re-arms it, at 10 % above the threshold, so that a balance hovering there stays quiet.
+The level is kept as the alert's mark: a low balance is reported once, an empty one once more. Only added credit
+re-arms it, at 10 % above the threshold, so that a balance near the threshold does not alert again and again.
 """
 
 from typing import Final, Literal
@@ -23,5 +23,5 @@ def rearms(owned_nano: int, threshold_nano: int) -> bool:
 
 
 def mark_name(organization_id: str) -> str:
-    """The name under which the loudest told level is kept."""
+    """The name under which the highest level reported so far is kept."""
     return f"low_balance:{organization_id}"

@@ -1,4 +1,4 @@
-"""Ledger time set back after a clock that was ahead: the one way in which it may go back, and it leaves a trace.
+"""Set ledger time back after a clock that was ahead: the only way in which it may go back, recorded as an entry.
 
 Entries stay as they are. A `clock` entry of no amount says who set the time back and why; the entries after it go on
 from the true time. Credit that expired although its time has not come returns to its lot by `restoration` entries,
@@ -46,7 +46,7 @@ class Mended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ahead(connection: Connection, *, now_us: int) -> list[Ahead]:
-    """Whose ledger time is further on than a small step of the clock explains."""
+    """Organizations whose ledger time is ahead of the clock by more than a small step."""
     return [
         Ahead(organization_id=row[0], last_us=row[1])
         for row in connection.rows(_AHEAD, (now_us + SMALL_US,))

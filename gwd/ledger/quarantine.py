@@ -1,4 +1,4 @@
-"""Quarantine: while the ledger does not add up nothing is served, until a start finds it in order (design section 8).
+"""Quarantine: while the ledger does not add up nothing is served, until a start finds it in order.
 
 That a node is in quarantine is kept in its database: a start that finds the note verifies all books before it lifts it.
 """
@@ -13,7 +13,7 @@ _NAME: Final = "quarantine"
 
 
 def note(connection: Connection, reason: str) -> None:
-    """Keep it for the next start."""
+    """Write into the database that the node is in quarantine, and why; the next start reads it."""
     connection.execute(
         "INSERT INTO node_fact (name, value) VALUES (?, ?)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -28,7 +28,7 @@ def noted(connection: Connection) -> str | None:
 
 
 def lift(connection: Connection) -> None:
-    """The books were found in order."""
+    """Remove the note: the books were verified and add up."""
     connection.execute("DELETE FROM node_fact WHERE name = ?", (_NAME,))
 
 
@@ -40,7 +40,7 @@ def refusal() -> LedgerQuarantined:
 
 
 def mistake(error: Exception) -> GatewayError:
-    """What a request is told that met something unforeseen: the gateway's mistake, or the ledger's."""
+    """The error for an unforeseen exception: the quarantine's where the ledger broke, else an internal error."""
     if isinstance(error, LedgerBroken):
         return refusal()
     return InternalError("the gateway made a mistake; try again")

@@ -35,7 +35,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     invariant: Annotated[
         str,
         Meta(
-            description="The rule that is broken: I1 to I18, or `audit`, `schema` or `head` for what vouches for them."
+            description="The rule that is broken, I1 to I18 as docs/invariants.md lists them; `audit`, `schema` or "
+            "`head` where the audit trail, the tables or a signed head are not what they were."
         ),
     ]
     organization_id: Annotated[

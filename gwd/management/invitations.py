@@ -1,7 +1,7 @@
 """Invitations: a person joins with a role, workspaces and a management key of their own.
 
-A token is shown once, inside `accept_url`; only its keyed digest is stored. An invitation lives seven days (spec 3),
-and a person's open invitations end with the rights they were made with.
+A token is shown once, inside `accept_url`; only its keyed digest is stored. An invitation lives seven days, and a
+person's open invitations end with the rights they were made with.
 """
 
 from typing import Annotated, Any, Final, Literal

@@ -1,4 +1,4 @@
-"""A new node: directory, gwd.toml, key ring and migrated database, made beside the target and moved in whole."""
+"""A new node: directory, gwd.toml, key ring, migrated database; made beside the target, moved into place as a whole."""
 
 import shutil
 import tempfile

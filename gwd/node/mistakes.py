@@ -1,4 +1,4 @@
-"""Which errors of a command are the machine's or its owner's to mend, and their one line; the rest are ours."""
+"""Errors of a command that its user can correct, each in one line; any other exception is a fault of the program."""
 
 import errno
 

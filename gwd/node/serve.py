@@ -68,7 +68,7 @@ def _raise_file_limit() -> None:
 
 
 def _settle_memory() -> None:
-    """What start-up made lives for ever: the collector need not look at it again, nor so often at anything."""
+    """Freeze the objects of start-up, so that the garbage collector skips them, and have it run less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -127,7 +127,7 @@ def check_literal(url: str, rules: Rules, *, param: str) -> None:
 
 
 def allowed(address: Address, port: int, rules: Rules) -> bool:
-    """Whether a connection may go there; the operator's networks come before the list, the node's own doors never."""
+    """Whether a connection may go there; the operator's networks are, the node's own listeners never."""
     plain = _plain(address)
     if any(_is_own(plain, port, own, own_port) for own, own_port in rules.own_sockets):
         return False

@@ -1,4 +1,4 @@
-"""The signature of what we call out: HMAC-SHA256 over timestamp, a dot, and the exact bytes sent (spec 6.3)."""
+"""The signature of what we call out: HMAC-SHA256 over timestamp, a dot, and the exact bytes sent."""
 
 import hmac
 from hashlib import sha256

@@ -115,11 +115,11 @@ class Generation:
 
     @property
     def is_settling(self) -> bool:
-        """Whether its end is known and goes to the books until they have it."""
+        """Whether its end is known and being settled."""
         return self._on_record
 
     async def run(self) -> None:
-        """The line. Whatever happens in it, the hold is resolved and the head is answered."""
+        """The line. Plan to last frame. Whatever happens, the hold is settled or released and `head` resolves."""
         line, request = self._line, self._request
         error: GatewayError = Draining("the gateway is stopping; try again")
         try:
@@ -163,7 +163,7 @@ class Generation:
         self._interrupt()
 
     def give_up(self) -> None:
-        """It did not end although it was told to: what it holds is resolved by its last checkpoint, not here."""
+        """It did not end after `stop`: recovery resolves its hold by the last checkpoint."""
         self._on_record = True
         if self.task is not None:
             self.task.cancel()
@@ -259,7 +259,7 @@ class Generation:
             self._outcome = msgspec.structs.replace(self._outcome, error=self._stop)
 
     async def _finish(self, planned: Plan) -> None:
-        """Settle, then say so: cost and receipt travel in the client's last frame."""
+        """Settle, then give the client its last frame, with cost and receipt."""
         final_record = self._final_record(planned)
         body = None
         if self._wants_whole():
@@ -294,7 +294,7 @@ class Generation:
             log.exception("a settlement failed", extra=self._named)
             self._outcome = self._outcome.broken_off(mistake(broken))
             return True
-        log.error("a settlement is late", extra=self._named)
+        log.error("a settlement takes longer than the client waits", extra=self._named)
         self._outcome = self._outcome.with_error(late() if self._request.stream else given_up())
         return False
 
@@ -309,7 +309,7 @@ class Generation:
         )
 
     def _settle_wait(self, final_record: FinalRecord) -> SettleWait:
-        """A stream's settlement is waited for at last; a whole answer that was not given is not charged."""
+        """The wait for settling: a stream is settled in the end, a whole answer that was given up is not charged."""
         line = self._line
         return SettleWait(
             line.store,
@@ -334,7 +334,7 @@ class Generation:
     # --- small steps
 
     def _abandon(self, error: GatewayError) -> None:
-        """The exit of a line that broke: the writer's queue orders this after the hold, so nothing leaks."""
+        """After an unexpected error: release the hold. The writer's queue runs this after the hold."""
         line, now_us = self._line, self._line.clock.now_us()
         row = refused_row(self.identity, error, now_us)
         line.store.submit(abandon, row, app_url=line.app_url, now_us=now_us)

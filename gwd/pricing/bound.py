@@ -1,4 +1,4 @@
-"""A number of prompt tokens that no vendor's count exceeds (reliability.md 2.5, design decision 19).
+"""A number of prompt tokens that no vendor's count exceeds.
 
 Why bytes bound tokens: every vendor's vocabulary falls back to single bytes, so no text has more tokens than UTF-8
 bytes, before or after compatibility normalisation (which older vocabularies apply and which can lengthen a text).

@@ -1,4 +1,4 @@
-"""What a usage costs at a price: each class rounded once, the total is their sum (spec 2.2, design decision 1)."""
+"""What a usage costs at a price: each class rounded once, the total is their sum."""
 
 from collections.abc import Collection
 from math import prod

@@ -1,4 +1,4 @@
-"""The credit to hold for a request at a target (reliability.md 2.5, design decision 19).
+"""The credit to hold for a request at a target.
 
 A demand is measured once per request; a hold is computed from it for each target. The hold is never under the cost of
 any usage that stays within its bounds, whichever classes and tier the tokens end up in.

@@ -1,7 +1,7 @@
 """A signed head: where the books stood at a moment, in a form that is kept elsewhere and compared later.
 
-Whoever may write the database can write all chains anew, and each of them is whole again. A head that lies elsewhere
-still names the last hash of that time: today's history either contains it, or was rewritten or cut off.
+Whoever can write the database can compute all chains anew, and each of them is consistent again. A head that lies
+elsewhere still names the last hash of that time: today's history either contains it, or was rewritten or cut off.
 
 The signature is Ed25519 over the head's JSON without it, by a key that is derived from the key ring, which is
 not in the database. The public key stands in the head, so that a head can be checked without the node, too; whoever

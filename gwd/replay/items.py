@@ -1,4 +1,4 @@
-"""Output items by id, held for an hour for each key, so that an item_reference can be resolved (api.md 3.6)."""
+"""Output items by id, held for an hour for each key, so that an item_reference can be resolved."""
 
 from collections import OrderedDict
 from collections.abc import Mapping

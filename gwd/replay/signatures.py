@@ -1,4 +1,4 @@
-"""Signed reasoning of tool calls, kept for a day so that clients which drop it can go on (api.md 5.9).
+"""Signed reasoning of tool calls, kept for a day so that clients which drop it can go on.
 
 Blobs belong to one organization and mean something only to the format that made them.
 """

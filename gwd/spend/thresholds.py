@@ -20,7 +20,7 @@ class Crossing(msgspec.Struct, frozen=True, kw_only=True):
     """Thresholds newly reached: one alert for the highest.
 
     `mark` names the limit and its period; an alert is due only if `threshold_percent` exceeds the value kept under
-    that name, which makes each threshold speak once per period, after a rotation too.
+    that name, which makes each threshold alert once per period, after a rotation too.
     """
 
     mark: str
@@ -72,7 +72,7 @@ def mark_name(subject: str, window: Window, at_us: int) -> str:
 
 
 def severity(threshold_percent: int, *, refuses: bool) -> Literal["info", "warning", "critical"]:
-    """How loud: below 80 info, below 100 warning, from 100 critical where the limit refuses requests."""
+    """The severity: below 80 info, below 100 warning, from 100 critical where the limit refuses requests."""
     if threshold_percent < _WARNING_FROM:
         return "info"
     if threshold_percent >= _FULL and refuses:

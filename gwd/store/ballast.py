@@ -1,4 +1,4 @@
-"""A file that is only there to be deleted: on a full disk it makes room to settle what is under way."""
+"""Reserved disk space: a file that is deleted on a full disk, so that requests under way can be settled."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ class Ballast:
         self.is_there = False
 
     def make(self) -> None:
-        """Take the space, really: a file with holes would free nothing."""
+        """Allocate the space: deleting a sparse file would free nothing."""
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

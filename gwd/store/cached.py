@@ -12,8 +12,8 @@
     def admit(connection: Connection, ...) -> ...        # puts or invalidates every change it makes to any of them
 
 Only functions marked with `maintains_cache` see what is remembered: for every other function, and for readers, a finder
-goes to the database, and the writer forgets everything after it. So a function that knows nothing of this page is
-right, and one that is marked has to be looked over: whatever it writes, directly or through others, must be put or
+goes to the database, and the writer forgets everything after it. So a function without the mark is always right,
+and one with the mark has to be reviewed: whatever it writes, directly or through others, must be put or
 invalidated. A value is remembered under the finder's name and arguments; only its own room may change it in place.
 Nothing else that outlives a function may keep what was read: a transaction that is rolled back would leave it wrong.
 """

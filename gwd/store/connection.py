@@ -68,7 +68,7 @@ class Connection:
         self.raw.executemany(sql, rows)
 
     def in_savepoint(self, what: str, fn: Callable[[], object]) -> None:
-        """Run `fn` so that it can spoil nothing else of the transaction: if it raises, it alone is undone."""
+        """Run `fn` in a savepoint: if it raises, only its own changes are undone."""
         self.raw.execute("SAVEPOINT part")
         try:
             fn()
@@ -120,13 +120,13 @@ class ReadOnlyDatabaseError(RuntimeError):
 
 
 def require(database: Path) -> None:
-    """Raises NoDatabaseError: what is missing is never made by the way."""
+    """Raises NoDatabaseError for a missing file; opening it would create an empty one."""
     if not database.is_file():
         raise NoDatabaseError(f"{database} does not exist; run `gwd init` or restore a backup")
 
 
 def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
-    """A connection with the house pragmas; readers cannot write. Raises OldSqliteError, ReadOnlyDatabaseError."""
+    """A connection with gwd's pragmas; readers cannot write. Raises OldSqliteError, ReadOnlyDatabaseError."""
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < MINIMUM_SQLITE:
         wanted = ".".join(map(str, MINIMUM_SQLITE))
@@ -166,7 +166,7 @@ def transaction(connection: Connection, mode: Literal["IMMEDIATE", "DEFERRED"]) 
 
 
 class _Orm(APSWDatabase):  # type: ignore[misc]
-    """peewee over one connection that somebody else owns; it opens and closes nothing."""
+    """peewee over a connection that `Connection` owns; it opens and closes nothing."""
 
     def __init__(self, raw: apsw.Connection) -> None:
         super().__init__(None, thread_safe=False, autoconnect=False)

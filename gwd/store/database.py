@@ -3,10 +3,10 @@
 `await store.write(fn, …)` queues `fn(connection, …)` for the writer. Queued functions run in one `BEGIN IMMEDIATE`
 transaction, one COMMIT, then all callers wake at once. A function that raises undoes only itself: the batch begins
 again with a savepoint for each function. When SQLite takes the whole transaction away (full disk, I/O error), the
-functions of the batch run again one by one after a full disk, and all fail after an I/O error: a failing disk is not
-argued with.
+functions of the batch run again one by one after a full disk; after an I/O error all of them fail, nothing is written
+any more, and the node stops.
 
-The functions themselves run on the event loop, where no second thread fights them for the interpreter at every
+The functions themselves run on the event loop, where no second thread competes for the interpreter lock at every
 statement; whatever may wait for a disk or a lock (the COMMIT, a locked file, a lost batch) runs on the writer's thread,
 and while it does, the next batch gathers. The connection is used by one of the two at a time, never by both.
 """
@@ -40,9 +40,9 @@ T = TypeVar("T")
 
 
 class Store:
-    """Open it inside the running loop; close it when all writers of the house have stopped.
+    """Open it inside the running loop; close it when everything that writes has stopped.
 
-    `on_failure` hears of a disk that failed, `on_broken` of an invariant that a function found broken.
+    `on_failure` is called when the disk failed, `on_broken` when a function found an invariant broken.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Store:
             self._loop.call_soon(self._gather, 0)
 
     def _gather(self, seen: int) -> None:
-        """Begin once a turn of the loop has queued nothing more: a busy loop fills the batch, an idle one begins."""
+        """Begin in the first turn of the loop that queued nothing more: a busy loop fills the batch first."""
         waiting = len(self._waiting)
         if waiting == seen or waiting >= MAX_BATCH:
             self._begin()
@@ -195,13 +195,13 @@ class Store:
         self._slow.put(slowly)
 
     def _slow_loop(self) -> None:
-        """The writer's thread: one slow thing after the other."""
+        """The writer's thread: what may block, one thing after the other."""
         while (slowly := self._slow.get()) is not None:
             outcomes = slowly()
             if not self._writer.is_log_long:
                 self._loop.call_soon_threadsafe(self._ended, outcomes)
                 continue
-            # Nobody waits for what is only housekeeping.
+            # No caller waits for the log to be shortened.
             self._loop.call_soon_threadsafe(_wake, outcomes)
             self._writer.shorten_log()
             self._loop.call_soon_threadsafe(self._ended, [])
@@ -241,7 +241,7 @@ class Store:
         return outcomes
 
     def _mend(self, jobs: list[Job], cause: BaseException | None) -> list[Outcome]:
-        """Nothing of the batch was kept: what can still be done about it."""
+        """The batch was rolled back: run its functions again one by one, or fail them all."""
         full = isinstance(cause, apsw.FullError)
         if full and self._ballast is not None and self._ballast.drop():
             return self._run(jobs)
@@ -253,7 +253,7 @@ class Store:
         return [outcome for job in jobs for outcome in self._run([job])]
 
     def _broken(self, error: AssertionError) -> None:
-        """A function found an invariant broken; it was undone. Told on the loop, whichever thread found it."""
+        """A function found an invariant broken and was undone: call `on_broken`, on the loop from either thread."""
         if self._on_broken is not None:
             self._loop.call_soon_threadsafe(self._on_broken, error)
 

@@ -53,7 +53,7 @@ class Writer:
         self._raw.set_busy_timeout(0)
         self._raw.set_wal_hook(
             self._committed
-        )  # in place of the automatic checkpoint within a COMMIT
+        )  # instead of SQLite's automatic checkpoint within a COMMIT
         self._log_pages = 0
         self._counters = counters
 
@@ -93,7 +93,7 @@ class Writer:
         return self._log_pages >= LONG_LOG_PAGES
 
     def reserve_log(self) -> None:
-        """Write a log's length of nothing and take it back: the file keeps the room, the database is not touched.
+        """Write as much as the log may hold and roll back: its file keeps the size, the database is unchanged.
 
         Where the disk does not give it, the log grows as it is needed.
         """

@@ -162,7 +162,7 @@ def _is_enabled(connection: Connection, organization_id: str) -> bool:
 
 
 def forget_the_future(connection: Connection, *, now_us: int) -> None:
-    """A clock that was ahead is right again: what was to wait until a time that it made up is due now."""
+    """After a clock that was ahead: attempts that wait for a time in the future are due now."""
     connection.execute(
         "UPDATE topup_attempt SET next_attempt_at = ?1 WHERE state = 'pending' AND created_at > ?1",
         (now_us,),

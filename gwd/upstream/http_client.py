@@ -121,7 +121,7 @@ class HttpClient:
     def _kept(self, place: _Place) -> "_Connection | None":
         idle = self._idle.get((place.host, place.port, place.is_tls))
         while idle:
-            connection = idle.pop()  # the one used last: the others may end in peace
+            connection = idle.pop()  # the one used last: the others may reach their idle timeout
             if not connection.is_closing:
                 return connection
         return None
@@ -263,7 +263,7 @@ class _Connection(asyncio.Protocol):
         else:
             self.wait_until(self._deadline_s)
 
-    # --- the socket's side
+    # --- called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -271,7 +271,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         reply = self._reply
         if reply is None:
-            self.abort()  # a vendor that speaks without being asked is not asked again here
+            self.abort()  # bytes without a call: the connection is not used again
             return
         reply.has_bytes = True
         reply.unsaid += len(data)
@@ -296,7 +296,7 @@ class _Connection(asyncio.Protocol):
         if self._reply is not None:
             self._reply.lost(was_reset=error is not None)
 
-    # --- the parser's side
+    # --- called by the parser
 
     def on_message_begin(self) -> None:
         if self._reply is not None:
@@ -394,10 +394,10 @@ class _Reply:
         connection, self._connection = self._connection, None
         if connection is not None:
             if self._paused:
-                connection.resume()  # the next call on it has to hear its answer
+                connection.resume()  # else the next call on it would receive nothing
             connection.release(whole=self._done and self._may_stay and self._fault is None)
 
-    # --- the connection's side
+    # --- called by the connection
 
     def begin(self) -> None:
         if self.status:
@@ -477,7 +477,7 @@ class _Reply:
             connection.abort()
 
     async def _wait(self, deadline_s: float, message: str) -> None:
-        """Wait for news of the connection. Nothing can come of one that is closed."""
+        """Wait until the connection has received something or is closed."""
         if self._connection is None or self._connection.is_lost:
             self._fault = _broke()
             raise self._fault

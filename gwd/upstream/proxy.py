@@ -86,7 +86,7 @@ class _Answer(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        # Where nobody waits any more, a connection that is lost is no news.
+        # Nobody waits for the answer any more.
         self.status.add_done_callback(lambda done: done.cancelled() or done.exception())
         self.is_talkative = False
         self._received = 0

@@ -1,4 +1,4 @@
-"""Text that a vendor's own coding agent adds for its vendor alone (api.md 2.2)."""
+"""Text that a vendor's own coding agent adds for its vendor alone."""
 
 from typing import Final
 

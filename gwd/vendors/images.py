@@ -1,4 +1,4 @@
-"""What an image really is: clients declare the wrong type, and vendors compare it with the bytes (api.md 5.3)."""
+"""What an image really is: clients declare the wrong type, and vendors compare it with the bytes."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""The cast over HTTP: an organization with people of every role, a workspace with its lead, and strangers next door."""
+"""Callers over HTTP: an organization with people of every role, a workspace with its lead, and another organization."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""GET /auth/key and /key: what the calling key is, may and has used (spec 2.8; api.md 8.4)."""
+"""GET /auth/key and /key: what the calling key is, may and has used."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is let in at all (reliability.md 4.1): one text for every wrong key, and a limit that spares valid ones."""
+"""Who is let in at all: one text for every wrong key, and a limit that spares valid ones."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ async def test_neither_the_public_hash_nor_the_stored_digest_opens_anything(
 
 
 async def test_the_gateways_key_counts_beside_a_foreign_bearer(office: Office) -> None:
-    """Agents send a vendor's bearer beside ours (design decision 10); two different ones of ours are refused."""
+    """Agents send a vendor's bearer beside ours; two different ones of ours are refused."""
     owner, admin = office["owner"].key, office["admin"].key
     assert owner is not None
     assert admin is not None
@@ -93,7 +93,7 @@ async def test_a_management_key_runs_no_model(office: Office, path: str) -> None
 
 
 async def test_who_made_a_request_does_not_come_from_the_host_header(office: Office) -> None:
-    """Authority is judged on the matched route, never on a rebuilt address (reliability.md 5.1 row 9)."""
+    """Authority is judged on the matched route, never on a rebuilt address."""
     for host in ("a/api/v1/models?x=", "evil.example", "127.0.0.1/v1/models#"):
         reply = await office.client.get("/keys", headers={"host": host})
         assert reply.status_code in (400, 401), host

@@ -1,4 +1,4 @@
-"""/budgets and the form by workspace (spec 2.10 and 8; api.md 8.8)."""
+"""/budgets and the form by workspace."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ async def test_one_budget_for_each_scope_interval_and_kind(office: Office) -> No
 
 
 async def test_limits_shrink_as_the_window_narrows(office: Office) -> None:
-    """Spec 8: lifetime > monthly > weekly > daily, by POST, PATCH and PUT."""
+    """lifetime > monthly > weekly > daily, by POST, PATCH and PUT."""
     made = await office.ok("owner", "POST", "/budgets", MONTH)
     daily = {"scope": "organization", "interval": "daily", "limit": 100}
     reply = await office.call("owner", "POST", "/budgets", daily)

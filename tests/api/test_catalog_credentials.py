@@ -1,4 +1,4 @@
-"""/catalog/credentials: the platform's vendor keys, written once and never read back (spec 5.7; api.md 8.12)."""
+"""/catalog/credentials: the platform's vendor keys, written once and never read back."""
 
 from pathlib import Path
 from typing import Any

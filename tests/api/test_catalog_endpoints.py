@@ -1,4 +1,4 @@
-"""/catalog/endpoints: which provider serves which model, at what price, under which name (design: starting it)."""
+"""/catalog/endpoints: which provider serves which model, at what price, under which name."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

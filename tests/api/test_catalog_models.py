@@ -1,4 +1,4 @@
-"""/catalog/models: what can be asked for, its price and its life (spec 3, 9.4; api.md 8.12)."""
+"""/catalog/models: what can be asked for, its price and its life."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""/catalog/providers: named upstream services (design: starting it)."""
+"""/catalog/providers: named upstream services."""
 
 from typing import Any
 

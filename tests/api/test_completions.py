@@ -1,4 +1,4 @@
-"""POST /completions: the legacy text shape over any model (spec 2.5; api.md 4.1)."""
+"""POST /completions: the legacy text shape over any model."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""POST /messages/count_tokens: free, no generation, a rate bucket of its own (api.md 2.1)."""
+"""POST /messages/count_tokens: free, no generation, a rate bucket of its own."""
 
 from typing import Any
 

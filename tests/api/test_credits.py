@@ -1,4 +1,4 @@
-"""GET /credits: what was added, used, is held and left, for any key (spec 2.9; api.md 8.5)."""
+"""GET /credits: what was added, used, is held and left, for any key."""
 
 import json
 from decimal import Decimal

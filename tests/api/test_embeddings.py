@@ -1,4 +1,4 @@
-"""POST /embeddings: vectors in input order, billed on input alone (spec 2.5; api.md 4.2, 4.3)."""
+"""POST /embeddings: vectors in input order, billed on input alone."""
 
 import base64
 import json

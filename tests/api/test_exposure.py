@@ -1,4 +1,4 @@
-"""A node that would carry keys in the clear does not start (reliability.md P24)."""
+"""A node that would carry keys in the clear does not start."""
 
 import os
 import socket

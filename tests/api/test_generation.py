@@ -1,4 +1,4 @@
-"""GET /generation: what became of one request, by the id of any dialect (spec 2.7; api.md 8.6)."""
+"""GET /generation: what became of one request, by the id of any dialect."""
 
 import pytest
 

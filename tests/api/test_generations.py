@@ -1,4 +1,4 @@
-"""GET /generations: the activity log, refusals included, filtered and paged (spec 7.1; api.md 8.6)."""
+"""GET /generations: the activity log, refusals included, filtered and paged."""
 
 from typing import Any
 

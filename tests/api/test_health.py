@@ -1,4 +1,4 @@
-"""/healthz, /readyz and the probes of agents: at the root, without a key (design: starting it; api.md 10)."""
+"""/healthz, /readyz and the probes of agents: at the root, without a key."""
 
 import re
 from pathlib import Path

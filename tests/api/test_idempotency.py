@@ -1,4 +1,4 @@
-"""`Idempotency-Key` on every POST that writes (api.md 8.1): a retry cannot make two, and never shows a secret again."""
+"""`Idempotency-Key` on every POST that writes: a retry cannot make two, and never shows a secret again."""
 
 import asyncio
 from typing import Any

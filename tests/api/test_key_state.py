@@ -1,4 +1,4 @@
-"""A key's state decides at the very next request (spec 3 and 5): here, while it streams, and everywhere else."""
+"""A key's state decides at the very next request: here, while it streams, and everywhere else."""
 
 import asyncio
 import json

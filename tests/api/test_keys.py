@@ -1,4 +1,4 @@
-"""/keys over HTTP: created once, found by id or hash, rotated in one family (spec 2.8, 3; api.md 8.2 and 8.3)."""
+"""/keys over HTTP: created once, found by id or hash, rotated in one family."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -71,7 +71,7 @@ async def test_rotation_gives_a_successor_and_the_old_key_an_end(
 
 
 async def test_both_keys_of_a_rotation_work_and_share_one_counter(gateway: Gateway) -> None:
-    """Rotating never hands the limit out again (design decision 9)."""
+    """Rotating never hands the limit out again."""
     rotated = await gateway.manage("POST", f"/keys/{gateway.key_id}/rotate", {"overlap": "1h"})
     new = {"authorization": f"Bearer {rotated['key']}"}
     assert (await gateway.chat()).status_code == 200

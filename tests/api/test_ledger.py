@@ -1,4 +1,4 @@
-"""GET /credits/ledger: every movement of a request is a line, and the lines add up (spec 1.5; api.md 8.5)."""
+"""GET /credits/ledger: every movement of a request is a line, and the lines add up."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""POST /messages as a client sees it: whole, streamed, refused (spec 2.3; api.md 2)."""
+"""POST /messages as a client sees it: whole, streamed, refused."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""GET /models and /models/{slug}: public, one list for every client (spec 2.6; api.md 4.4, 4.5)."""
+"""GET /models and /models/{slug}: public, one list for every client."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

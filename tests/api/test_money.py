@@ -1,4 +1,4 @@
-"""/credits over HTTP: purchases, refunds, grants, the ledger, automatic top-up (spec 2.9; api.md 8.5)."""
+"""/credits over HTTP: purchases, refunds, grants, the ledger, automatic top-up."""
 
 from collections.abc import AsyncIterator
 from decimal import Decimal

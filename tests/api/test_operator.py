@@ -1,4 +1,4 @@
-"""/operator and the test of a provider: what the node says of itself (design.md section 8)."""
+"""/operator and the test of a provider: what the node says of itself."""
 
 from pathlib import Path
 from typing import Any

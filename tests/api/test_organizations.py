@@ -1,4 +1,4 @@
-"""/organization, /organizations and settings (api.md 8.10 and 8.11)."""
+"""/organization, /organizations and settings."""
 
 from typing import Any
 

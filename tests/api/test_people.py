@@ -1,4 +1,4 @@
-"""Members and invitations (spec 2.12 and 3; api.md 8.10): who joins, with which rights, and how they leave."""
+"""Members and invitations: who joins, with which rights, and how they leave."""
 
 import asyncio
 

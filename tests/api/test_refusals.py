@@ -1,4 +1,4 @@
-"""Refusals at the door of inference: told with all headers, recorded once, and cheap to repeat (api.md 7.4 and 7.5)."""
+"""Refusals at the door of inference: told with all headers, recorded once, and cheap to repeat."""
 
 import gzip
 from typing import Any

@@ -1,4 +1,4 @@
-"""POST /responses as a client sees it: whole, streamed, cut short, refused (spec 2.4; api.md 3)."""
+"""POST /responses as a client sees it: whole, streamed, cut short, refused."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every route with every kind of caller is answered as the table of rights says (design.md section 8)."""
+"""Every route with every kind of caller is answered as the table of rights says."""
 
 import re
 from collections.abc import Iterator

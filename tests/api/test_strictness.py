@@ -1,4 +1,4 @@
-"""Management input is read strictly on every route (api.md 0.3 and 8.1; reliability.md 5.4): scripts must see typos."""
+"""Management input is read strictly on every route: scripts must see typos."""
 
 import json
 

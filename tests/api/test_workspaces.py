@@ -1,4 +1,4 @@
-"""/workspaces (api.md 8.10): by id or slug, teams in one call, and what a lead may."""
+"""/workspaces: by id or slug, teams in one call, and what a lead may."""
 
 from typing import Any
 

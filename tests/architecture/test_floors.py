@@ -1,4 +1,4 @@
-"""The plan of the house holds: floors, who may use which library, sizes, words, the example settings."""
+"""The architecture holds: floors, who may use which library, sizes, words, the example settings."""
 
 import ast
 import re

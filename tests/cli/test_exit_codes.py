@@ -1,4 +1,4 @@
-"""Exit codes and errors: cli.md's rows on exit codes, errors and help."""
+"""Exit codes, and what errors and help say."""
 
 import json
 import os

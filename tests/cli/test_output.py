@@ -1,4 +1,4 @@
-"""Tables, tabs, JSON, quiet: cli.md's rows on reading and machine output, streams, money, time."""
+"""Tables, tabs, JSON, quiet: what people and what programs read, which stream it goes to, money and time."""
 
 import json
 from decimal import Decimal

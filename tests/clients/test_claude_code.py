@@ -1,4 +1,4 @@
-"""Claude Code's requests, in the shapes recorded from version 2.1.197 (api.md 2.2), replayed through a tool loop.
+"""Claude Code's requests, in the shapes recorded from version 2.1.197, replayed through a tool loop.
 
 The vendor behind the gateway is as strict as the real one: a field, header or block that it does not know, a signature
 that was touched, or a call without its result makes it answer 400.

@@ -1,4 +1,4 @@
-"""Codex as it was recorded (api.md 3.5): its bodies, its headers, and what it takes from the stream.
+"""Codex as it was recorded: its bodies, its headers, and what it takes from the stream.
 
 Codex reads items from `response.output_item.done` alone, needs `response.completed` with id and usage, matches a call
 by separate `name` and `namespace`, and replays reasoning without its raw content.

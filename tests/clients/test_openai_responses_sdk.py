@@ -174,7 +174,7 @@ async def test_a_custom_tool_gets_free_text(gateway: Gateway, model: str):
 
 @pytest.mark.parametrize("model", MODELS)
 async def test_truncation_ends_incomplete_and_is_billed_exactly(gateway: Gateway, model: str):
-    """spec section 3: an answer that was cut is `incomplete`, and its stream says so."""
+    """An answer that was cut is `incomplete`, and its stream says so."""
     async with client(gateway) as sdk:
         stream = await sdk.responses.create(
             model=model, input=ASK, max_output_tokens=16, stream=True
@@ -194,7 +194,7 @@ async def test_truncation_ends_incomplete_and_is_billed_exactly(gateway: Gateway
 async def test_a_fault_in_mid_stream_fails_and_bills_what_came(
     gateway: Gateway, model: str, fault: str
 ):
-    """spec section 3: partial output that reached the client is billed, the stream ends in response.failed."""
+    """Partial output that reached the client is billed, the stream ends in response.failed."""
     gateway.vendor.script.next(fault)
     async with client(gateway) as sdk:
         stream = await sdk.responses.create(model=model, input=ASK, stream=True)
@@ -272,7 +272,7 @@ async def test_signed_thinking_comes_back_through_this_dialect(gateway: Gateway)
 
 
 async def test_an_item_reference_is_resolved_for_the_key_that_got_the_item(gateway: Gateway):
-    """api.md 3.6: some SDKs refer to reasoning and messages instead of sending them again."""
+    """Some SDKs refer to reasoning and messages instead of sending them again."""
     question: Any = {"role": "user", "content": "Please get weather in Rome"}
     async with client(gateway) as sdk:
         first = await sdk.responses.create(model=RESPONSES, input=[question], tools=[WEATHER])

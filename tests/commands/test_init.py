@@ -1,4 +1,4 @@
-"""gwd init: a node made whole or not at all (design 7)."""
+"""gwd init: a node made whole or not at all."""
 
 import json
 import os

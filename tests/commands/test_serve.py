@@ -184,7 +184,7 @@ def test_a_database_that_cannot_be_written_is_one_line(made, tmp_path, monkeypat
 
 def test_a_manager_that_does_not_listen_is_only_a_warning(serve, tmp_path):
     with serve(free_port(), NOTIFY_SOCKET=str(tmp_path / "nobody")) as process:
-        assert "READY=1 was not told" in wait_for_line(process, "NOTIFY_SOCKET")
+        assert "READY=1 was not sent" in wait_for_line(process, "NOTIFY_SOCKET")
 
 
 @pytest.mark.parametrize(

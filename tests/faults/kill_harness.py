@@ -1,4 +1,4 @@
-"""Load on a daemon that is killed again and again, and the look at its ledger after each start (reliability.md P1)."""
+"""Load on a daemon that is killed again and again, and the look at its ledger after each start."""
 
 import asyncio
 import os

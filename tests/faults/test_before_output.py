@@ -1,4 +1,4 @@
-"""The fault matrix before the first output (reliability.md 1.3): what the client gets, that it costs nothing."""
+"""The fault matrix before the first output: what the client gets, that it costs nothing."""
 
 import gzip
 from typing import Any

@@ -1,4 +1,4 @@
-"""A full disk: the reserve is given up, and what is under way is still settled (reliability P8)."""
+"""A full disk: the reserve is given up, and what is under way is still settled."""
 
 import asyncio
 from pathlib import Path

@@ -36,7 +36,7 @@ def post(*lines: bytes) -> bytes:
     return head(HOST, *lines, start=b"POST /api/v1/chat/completions HTTP/1.1")
 
 
-# The corpus of reliability 5.2: what a kinder server took, and what would make a proxy and us disagree.
+# What a kinder server took, and what would make a proxy and us disagree.
 REFUSED: dict[str, tuple[bytes, int]] = {
     "space before the colon of content-length": (post(b"Content-Length : 56") + SECOND, 400),
     "bare LF hides content-length": (post(b"X-A: b\nContent-Length: 56") + SECOND, 400),
@@ -373,7 +373,7 @@ async def test_large_bodies_have_a_ceiling_and_small_ones_pass_it(
 async def test_room_for_a_large_body_is_made_by_the_largest_of_those_that_take_long(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slow strangers that fill the ceiling do not keep the others out."""
+    """Slow senders without a key that fill the ceiling do not keep the others out."""
     monkeypatch.setattr(arrivals, "MAX_BYTES", 1_000_000)
     monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
     monkeypatch.setattr(arrivals, "BYTES_PER_S", 1)

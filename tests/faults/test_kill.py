@@ -1,4 +1,4 @@
-"""Killed at any instant, nothing acknowledged is lost or doubled (reliability.md P1). `make kill` runs more rounds."""
+"""Killed at any instant, nothing acknowledged is lost or doubled. `make kill` runs more rounds."""
 
 import os
 import random

@@ -60,7 +60,6 @@ async def test_end_without_the_closing_mark_is_an_end_where_the_reason_was_told(
 async def test_stream_for_a_whole_answer_is_put_together(
     node: Gateway, client: Client, words: str
 ) -> None:
-    """reports.md 036."""
     honest, honest_bill = await billed(node, client, stream=False)
     node.vendor.script.next(words, model=client.upstream)
     seen, bill = await billed(node, client, stream=False)
@@ -82,7 +81,6 @@ async def test_stream_under_a_wrong_content_type_is_put_together(
 
 
 async def test_character_cut_by_the_network_arrives_whole(node: Gateway, client: Client) -> None:
-    """reports.md 037."""
     text = "日本語 🌊 Ünïcode \u2028 end"
     node.vendor.script.next(
         Behaviour(text=text, write_bytes=1), Behaviour(text=text), model=client.upstream

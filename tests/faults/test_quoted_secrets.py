@@ -1,4 +1,4 @@
-"""A vendor quotes our call in its errors: the credential and the provider's headers reach nobody (reliability P14)."""
+"""A vendor quotes our call in its errors: the credential and the provider's headers reach nobody."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Vendors that cannot be reached: refused, unknown, untrusted, or no HTTP at all (reliability.md 1.3)."""
+"""Vendors that cannot be reached: refused, unknown, untrusted, or no HTTP at all."""
 
 import asyncio
 import itertools
@@ -207,7 +207,7 @@ STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 async def test_connection_that_is_cut_behind_the_last_word_has_done_its_work(
     node: Gateway, listen: Listen, chunked: bool, reset: bool
 ) -> None:
-    """reliability.md 1.3: the end after a finish reason and usage counts as success, without `[DONE]` too."""
+    """The end after a finish reason and usage counts as success, without `[DONE]` too."""
     seen, charged_nano = await cut_after(node, listen, ENDED, chunked=chunked, reset=reset)
     assert (seen.text, seen.ended_well) == ("All of it", True)
     assert charged_nano == 10 * 2_000 + 3 * 8_000

@@ -1,4 +1,4 @@
-"""Which token counts are billed when a vendor counts absurdly, twice, or not at all (reliability.md 1.3)."""
+"""Which token counts are billed when a vendor counts absurdly, twice, or not at all."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def counts(client: Client, prompt: int, completion: int, **inside: int) -> dict[
 async def test_a_detail_larger_than_the_count_that_holds_it_is_cut(
     node: Gateway, stream: bool
 ) -> None:
-    """reports.md 078: 100 x 0.5 + 10 x 8 per million."""
+    """100 x 0.5 + 10 x 8 per million."""
     for client in (CHAT, RESPONSES):
         usage = counts(client, 100, 10, cached=150)
         node.vendor.script.next(Behaviour(usage_object=usage), model=client.upstream)
@@ -142,7 +142,7 @@ async def test_usage_of_no_known_shape_is_estimated(
     assert bill.tokens == (client.prompt_estimate(), received_tokens(seen.text))
 
 
-# Insurance (spec 3): zero completion tokens and a finish that is blank or an error
+# Insurance: zero completion tokens and a finish that is blank or an error
 
 
 @pytest.mark.parametrize("client_", [CHAT, MESSAGES], ids=lambda c: c.name)

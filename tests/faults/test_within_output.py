@@ -1,4 +1,4 @@
-"""The fault matrix once output has begun (reliability.md 1.3): a stream is billed for what its client received."""
+"""The fault matrix once output has begun: a stream is billed for what its client received."""
 
 import zlib
 

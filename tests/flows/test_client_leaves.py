@@ -1,4 +1,4 @@
-"""A client that leaves: it pays for what it could have received, and no call runs on (design decision 17)."""
+"""A client that leaves: it pays for what it could have received, and no call runs on."""
 
 import asyncio
 import contextlib
@@ -88,7 +88,6 @@ async def charged_nano(gateway: Gateway) -> Decimal:
 async def test_leaving_before_the_first_token_is_free_and_stops_the_vendor(
     gateway: Gateway, call: Calling, stream: bool
 ) -> None:
-    """reports.md 057."""
     gateway.vendor.script.next(Behaviour(stall_after=0 if stream else -1))
     caller = await call(stream=stream)
     upstream = await gateway.vendor.calls.wait_for(1)

@@ -30,7 +30,7 @@ def verify(connection: Connection) -> ledger.Verification:
 
 
 async def test_two_hundred_at_once_cannot_hold_more_than_there_is(store: Store) -> None:
-    """P3: balance for half of them."""
+    """There is balance for half of them."""
     await store.write(fund, CALLERS // 2 * USD)
     answers = await asyncio.gather(
         *(store.write(hold, f"gen-{n}", 1 * USD, now_us=NOW_US) for n in range(CALLERS))

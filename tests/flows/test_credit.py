@@ -41,7 +41,7 @@ async def test_hold_covers_the_cap_and_the_rest_comes_back(gateway: Gateway) -> 
 
 
 async def test_too_little_credit_is_a_402_with_figures_that_hold(opened: Opened) -> None:
-    """api.md 7.3: what is named as affordable is admitted, one token more is not."""
+    """What is named as affordable is admitted, one token more is not."""
     async with opened(credit="0.01") as gateway:
         refused = await gateway.chat(max_tokens=5_000)
         error = error_of(refused)
@@ -69,7 +69,6 @@ async def test_nothing_is_affordable_without_any_credit(opened: Opened) -> None:
 
 
 async def test_own_402_is_no_mark_against_an_endpoint(opened: Opened) -> None:
-    """reports.md 069."""
     async with opened(credit=None) as gateway:
         await add_backup(gateway)
         for _ in range(8):
@@ -86,7 +85,7 @@ async def test_own_402_is_no_mark_against_an_endpoint(opened: Opened) -> None:
 async def test_dearer_target_is_left_out_when_the_balance_covers_only_the_cheaper(
     opened: Opened,
 ) -> None:
-    """design section 3: one hold, for the dearest target that the balance can pay for."""
+    """One hold, for the dearest target that the balance can pay for."""
     dear = {"prompt": "0.0001", "completion": "0.001"}
     async with opened(credit="0.05") as gateway:
         await add_backup(gateway, pricing=dear)
@@ -130,7 +129,7 @@ async def test_dearest_of_all_targets_is_held_for(gateway: Gateway) -> None:
 async def test_two_hundred_at_once_cannot_spend_what_covers_a_hundred(
     opened: Opened, stream: bool
 ) -> None:
-    """reliability.md P3; reports.md 082, with the real line."""
+    """Over HTTP, through the whole line."""
     async with opened(credit=None) as gateway:
         gateway.vendor.script.always(Behaviour(delay_s=2.5))
         hold = await hold_of(gateway)
@@ -205,7 +204,6 @@ class Interloper:
 async def test_key_disabled_between_plan_and_admission_is_refused(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """reports.md 087."""
     assert (await gateway.chat()).status_code == 200
 
     async def disable() -> None:

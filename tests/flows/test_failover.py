@@ -59,7 +59,7 @@ async def test_next_endpoint_serves_and_the_receipt_says_why(
 
 
 async def test_client_of_a_failed_first_frame_sees_one_clean_stream(two: Gateway) -> None:
-    """reports.md 045: a status line of 200 proves nothing."""
+    """A status line of 200 proves nothing."""
     two.vendor.script.next("error_first comments", model=A)
     reply = await two.chat(stream=True, provider=ORDER)
     frames = frames_of(reply.text)
@@ -154,7 +154,6 @@ async def test_bad_request_is_tried_once_and_keeps_the_vendors_words(
 async def test_too_long_a_prompt_is_tried_again_only_where_the_context_is_larger(
     gateway: Gateway,
 ) -> None:
-    """reports.md 059, api.md 6.4."""
     await add_backup(gateway)
     await gateway.add_provider("large", "openai_chat", gateway.vendor.openai_url)
     await gateway.add_endpoint("demo/chat", "large", "gpt-demo", context_length=400_000)

@@ -1,4 +1,4 @@
-"""A ledger that does not add up: nothing is served, before any vendor is called, also after a restart (design 8)."""
+"""A ledger that does not add up: nothing is served, before any vendor is called, also after a restart."""
 
 import asyncio
 from pathlib import Path

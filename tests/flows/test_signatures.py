@@ -1,4 +1,4 @@
-"""Signed reasoning of a tool turn survives a client that drops it (api.md 5.9)."""
+"""Signed reasoning of a tool turn survives a client that drops it."""
 
 import json
 from typing import Any

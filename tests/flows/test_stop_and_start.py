@@ -65,7 +65,6 @@ async def test_running_answers_may_finish_before_the_node_stops(started: Started
 async def test_what_has_not_finished_in_time_ends_in_band_and_is_settled(
     started: Started,
 ) -> None:
-    """reliability.md P11."""
     running, gateway = await started.start(GWD_TIMEOUTS_DRAIN_S="0.3")
     started.vendor.script.always(Behaviour(event_delay_s=0.05, tokens=500))
     stream = await reading(gateway, stream=True)
@@ -104,7 +103,7 @@ async def stop_while(running: RunningNode, *tasks: "asyncio.Task[httpx.Response]
 
 
 async def test_hold_of_a_call_that_delivered_nothing_is_given_back(started: Started) -> None:
-    """reliability.md 2.4: reserved, or dispatched with nothing delivered."""
+    """Reserved, or dispatched with nothing delivered."""
     running, gateway = await started.start()
     started.vendor.script.always(Behaviour(stall_after=0))
     asking = await reading(gateway, stream=True)
@@ -143,7 +142,7 @@ async def test_hold_of_a_stream_is_settled_by_its_last_checkpoint_and_once(
 async def test_hold_that_nothing_owns_is_swept_while_the_node_runs(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """reliability.md P6: a hold may not outlive the longest request by more than a minute."""
+    """A hold may not outlive the longest request by more than a minute."""
     monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.1)
     monkeypatch.setattr("gwd.jobs.sweep.SLACK_US", 0)
     running, gateway = await started.start(GWD_TIMEOUTS_TOTAL_S="1.5")
@@ -167,7 +166,6 @@ async def test_hold_that_nothing_owns_is_swept_while_the_node_runs(
 
 @pytest.mark.alone
 async def test_ten_thousand_open_holds_are_resolved_within_two_seconds(started: Started) -> None:
-    """reliability.md P1."""
     running, gateway = await started.start()
     started.vendor.script.always(Behaviour(stall_after=0))
     asking = await reading(gateway, stream=True)

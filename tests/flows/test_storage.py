@@ -89,7 +89,7 @@ async def test_full_disk_fails_all_of_a_batch_and_the_next_write_works(
 
 
 async def test_broken_disk_is_not_argued_with(disk: Disk, store: Store) -> None:
-    """reliability.md P7: after an I/O error nothing is written any more, even if the disk comes back."""
+    """After an I/O error nothing is written any more, even if the disk comes back."""
     disk.broken = True
     with pytest.raises(StorageUnavailable):
         await store.write(hold, "gen-1", 1 * USD, now_us=NOW_US)
@@ -125,7 +125,7 @@ async def test_writer_that_breaks_itself_answers_everybody_and_gives_up(
 async def test_locked_file_fails_the_whole_batch_after_one_wait(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """reliability.md P9: a wait for each function of the batch would be a hang."""
+    """A wait for each function of the batch would be a hang."""
     monkeypatch.setattr(writer, "BUSY_TIMEOUT_MS", 300)
     other = apsw.Connection(store.path)
     other.execute("BEGIN IMMEDIATE")
@@ -170,7 +170,7 @@ async def test_requests_on_a_full_disk_are_503s_and_every_answer_given_is_charge
 
 
 async def test_settlement_waits_for_room_on_the_disk(disk: Disk, gateway: Gateway) -> None:
-    """reliability.md P8: no settlement of a request in flight is lost."""
+    """No settlement of a request in flight is lost."""
     gateway.vendor.script.next(Behaviour(first_event_delay_s=0.3))
     asking = asyncio.ensure_future(gateway.chat(stream=True))
     await gateway.vendor.calls.wait_for(1)
@@ -208,7 +208,7 @@ async def test_stream_whose_settlement_is_late_ends_with_an_error_and_is_settled
 async def test_whole_answer_whose_settlement_is_late_is_a_503_and_never_charged(
     disk: Disk, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """spec 7: failed requests are never charged, whatever the disk does afterwards."""
+    """Failed requests are never charged, whatever the disk does afterwards."""
     monkeypatch.setattr(inference, "SETTLE_WAIT_S", 0.3)
     monkeypatch.setattr("gwd.pipeline.settle.settle_wait.LONGEST_PAUSE_S", 0.1)
     gateway.vendor.script.next(Behaviour(delay_s=0.2))
@@ -286,7 +286,7 @@ raise SystemExit(serve(read, os.environ))
 
 @pytest.mark.alone
 async def test_broken_disk_ends_the_daemon_at_once_with_a_failure(tmp_path: Path) -> None:
-    """reliability.md P7: stop admitting, exit non-zero within a second, recover on restart."""
+    """Stop admitting, exit non-zero within a second, recover on restart."""
     nodes = Nodes(tmp_path)
     management_key = nodes.init()
     port = free_port()

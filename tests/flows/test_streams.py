@@ -39,7 +39,7 @@ async def charged_nano(gateway: Gateway) -> Decimal:
 async def test_broken_stream_ends_in_three_parts_and_bills_what_was_received(
     gateway: Gateway,
 ) -> None:
-    """api.md 1.6: the error chunk with usage, the bare error, [DONE]; design decision 17."""
+    """The error chunk with usage, the bare error, [DONE]; what was received is charged."""
     gateway.vendor.script.next("error=server_error error_after=8")
     headers = {"x-gw-metadata": "enabled"}
     reply = await gateway.chat(stream=True, usage={"include": True}, headers=headers)
@@ -73,7 +73,7 @@ async def test_broken_stream_ends_in_three_parts_and_bills_what_was_received(
 async def test_silent_vendor_is_bridged_by_signs_that_no_client_takes_for_data(
     gateway: Gateway, path: str, sign: str
 ) -> None:
-    """reports.md 119, before the first output."""
+    """Before the first output."""
     gateway.vendor.script.next(SLOW)
     content = [{"role": "user", "content": "hello"}]
     body: dict[str, Any] = {"model": "demo/chat", "stream": True, "max_tokens": 50}

@@ -102,7 +102,7 @@ def _put_back(connection: Any, hold: ledger.OpenReservation) -> None:
 async def test_a_request_past_its_deadline_is_ended_and_gives_back_its_hold(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that can be told to end, and one that hears nothing: neither keeps its hold."""
+    """A generation that ends when it is stopped, and one that does not: neither keeps its hold."""
     monkeypatch.setattr("gwd.wiring.SWEEP_S", 0.05)
     monkeypatch.setattr("gwd.jobs.sweep.SLACK_US", 1_000_000)
     released = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Token probabilities in both OpenAI formats, whatever format the vendor speaks (api.md 5.13)."""
+"""Token probabilities in both OpenAI formats, whatever format the vendor speaks."""
 
 import json
 from typing import Any

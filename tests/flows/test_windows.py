@@ -1,4 +1,4 @@
-"""Windows at their edges, with a clock that the test moves: limits, budgets, rate, overlap; forward and back (P10)."""
+"""Windows at their edges, with a clock that the test moves: limits, budgets, rate, overlap; forward and back."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -86,7 +86,6 @@ async def test_hard_budget_opens_again_at_the_edge_and_not_before(
     start: datetime,
     end: datetime,
 ) -> None:
-    """reports.md 084."""
     clock.set(start)
     async with opened(clock) as gateway:
         body: dict[str, Any] = {"scope": scope, "interval": window, "kind": "hard", "limit": 0.01}
@@ -120,7 +119,7 @@ async def test_lifetime_never_opens_again(opened: Opened, clock: MovableClock) -
 async def test_clock_set_back_does_not_open_a_closed_window(
     opened: Opened, clock: MovableClock, kind: str
 ) -> None:
-    """reliability.md I12: ledger time never goes back, so neither does the window that it is in."""
+    """Ledger time never goes back, so neither does the window that it is in (I12)."""
     clock.set(LONG_BEFORE)
     async with opened(clock) as gateway:
         clock.wait_until(at(2032, 3, 11, 0, 5))
@@ -196,7 +195,7 @@ async def test_clock_that_jumps_under_a_stream_harms_nothing(
 async def test_rate_window_does_not_care_what_the_wall_clock_does(
     opened: Opened, clock: MovableClock, jump_s: int
 ) -> None:
-    """reliability.md P5; reports.md 097: refused requests do not lengthen the window."""
+    """Refused requests do not lengthen the window."""
     clock.set(LONG_BEFORE)
     async with opened(clock) as gateway:
         clock.wait_until(at(2032, 2, 29, 12))
@@ -220,7 +219,6 @@ async def test_rate_window_does_not_care_what_the_wall_clock_does(
 async def test_rotated_key_works_to_the_last_second_of_its_overlap(
     opened: Opened, clock: MovableClock
 ) -> None:
-    """reports.md 099."""
     clock.set(at(2032, 3, 10, 12))
     async with opened(clock) as gateway:
         old, old_id = await gateway.new_key(limit=5)

@@ -146,7 +146,6 @@ async def test_bill_is_right_to_the_nano_in_every_dialect(
 async def test_cached_tokens_are_shown_in_the_clients_own_convention(
     gateway: Gateway, path: str
 ) -> None:
-    """reports.md 072."""
     gateway.vendor.script.always(Behaviour(usage_object=openai(2_000, 100, cached=1_500)))
     shown = usage_of(await ask(gateway, path, "demo/chat", stream=False))
     match path:
@@ -163,7 +162,6 @@ async def test_cached_tokens_are_shown_in_the_clients_own_convention(
 async def test_hold_comes_back_however_the_attempt_dies(
     gateway: Gateway, path: str, stream: bool
 ) -> None:
-    """reports.md 080."""
     gateway.vendor.script.always("cut_before_headers")
     reply = await ask(gateway, path, "demo/chat", stream=stream)
     assert reply.status_code == 503
@@ -173,7 +171,6 @@ async def test_hold_comes_back_however_the_attempt_dies(
 
 @pytest.mark.parametrize("path", [*DIALECTS, "/completions", "/embeddings"])
 async def test_spent_budget_closes_every_inference_path(gateway: Gateway, path: str) -> None:
-    """reports.md 086."""
     await gateway.manage(
         "POST",
         "/budgets",
@@ -197,7 +194,6 @@ async def test_spent_budget_closes_every_inference_path(gateway: Gateway, path: 
 async def test_unreliable_accounting_is_billed_by_the_smaller_prompt(
     gateway: Gateway, stream: bool
 ) -> None:
-    """spec 8.2."""
     await gateway.add_provider("inflated", "openai_chat", gateway.vendor.openai_url)
     await gateway.add_model(
         "demo/inflated", pricing={"prompt": "0.000002", "completion": "0.000008"}

@@ -1,4 +1,4 @@
-"""Rules of the Anthropic format that make or break a call (api.md section 5), one test a rule."""
+"""Rules of the Anthropic format that make or break a call, one test a rule."""
 
 import contextlib
 from typing import Any

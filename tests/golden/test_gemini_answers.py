@@ -1,4 +1,4 @@
-"""Answers of the Gemini format at their odd ends, one test a rule (api.md 5.10, 5.11)."""
+"""Answers of the Gemini format at their odd ends, one test a rule."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rules of the Gemini format that make or break a call (api.md section 5), one test a rule."""
+"""Rules of the Gemini format that make or break a call, one test a rule."""
 
 from itertools import pairwise
 from typing import Any

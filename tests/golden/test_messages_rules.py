@@ -1,4 +1,4 @@
-"""Rules of the messages dialect (api.md section 2), one test a rule."""
+"""Rules of the messages dialect, one test a rule."""
 
 import contextlib
 from typing import Any

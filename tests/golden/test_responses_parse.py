@@ -149,7 +149,7 @@ def test_a_malformed_body_is_the_clients_fault(body: bytes):
 
 
 def test_hosted_tools_are_dropped_and_counted():
-    """api.md 3.5: a default client always sends one, so it is no reason to refuse."""
+    """A default client always sends one, so it is no reason to refuse."""
     request = parse(tools=[SEARCH, FUNCTION, {"type": "image_generation"}], tool_choice="auto")
     assert request.dropped_tools == ("web_search", "image_generation")
     assert [tool.name for tool in generate(request).tools] == ["f"]
@@ -209,7 +209,7 @@ class Held:
 
 
 def test_a_reference_is_resolved_from_memory_or_skipped():
-    """api.md 3.6: skipping keeps calls and results paired, refusing would break the client."""
+    """Skipping keeps calls and results paired, refusing would break the client."""
     held: dict[str, dict[str, Any]] = {
         "rs_1": {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
         "fc_1": {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},

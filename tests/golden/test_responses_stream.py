@@ -38,7 +38,7 @@ from tests.golden.test_responses import RENDERING
 
 STREAMS = sorted((golden.ROOT / "answers").glob("*/*.responses.sse"))
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
-# Every key the response object always has; `test_no_key_is_missing` holds them against api.md 3.1.
+# Every key the response object always has; see `test_no_key_is_missing`.
 KEYS = frozenset(field.name for field in msgspec.structs.fields(ResponseObject)) - {
     "error_type",
     "gateway_metadata",
@@ -231,7 +231,7 @@ def test_a_broken_stream_fails_once_and_never_ends_half_an_item(
     ],
 )
 def test_a_failure_is_named_so_that_agents_understand_it(error: errors.GatewayError, code: str):
-    """api.md 3.4: the vendor's vocabulary in `error.code`, our own code in `error_type`."""
+    """The vendor's vocabulary in `error.code`, our own code in `error_type`."""
     fault = Fault(reason="upstream_error", message="vendor text")
     final = rendered([Failed(fault, error), Settled(Usage(), Cost())])[-1]
     assert final["type"] == "response.failed"
@@ -260,7 +260,7 @@ def test_an_internal_error_says_nothing_about_its_cause():
 
 
 def test_the_receipt_stands_on_the_terminal_object_only():
-    """spec 2.2: on streams of this dialect the receipt is on the closing object."""
+    """On streams of this dialect the receipt is on the closing object."""
     receipt = msgspec.Raw(b'{"generation_id":"gen-1"}')
     events: list[Event] = [Started(), Finished("stop"), Settled(USAGE, Cost(), receipt)]
     streamed = rendered(events)

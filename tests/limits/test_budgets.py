@@ -1,4 +1,4 @@
-"""Budgets over HTTP: scopes, windows, kinds, refusals, forecast (spec 2.10, 3, 7 and 8; api.md 7.3 and 8.8)."""
+"""Budgets over HTTP: scopes, windows, kinds, refusals, forecast."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def refusal(reply: httpx.Response) -> Any:
 async def test_a_hard_budget_refuses_what_follows_the_request_that_reached_it(
     opened: Opened, watch: Watch, interval: str
 ) -> None:
-    """Spec 3 and 7, for each scope: the whole body of the refusal, and the period after it."""
+    """For each scope: the whole body of the refusal, and the period after it."""
     async with opened() as gateway:
         start, end = PERIODS[interval]
         for scope in SCOPES:
@@ -114,7 +114,7 @@ async def test_a_soft_budget_refuses_nothing_and_tells(gateway: Gateway) -> None
 
 
 async def test_of_several_reached_budgets_the_widest_is_named(gateway: Gateway) -> None:
-    """api.md 7.3: organization before workspace before key, and the broadest interval first."""
+    """Organization before workspace before key, and the broadest interval first."""
     made = []
     for scope in reversed(SCOPES):
         for number, interval in enumerate(("daily", "weekly", "monthly", "lifetime")):
@@ -131,7 +131,7 @@ async def test_of_several_reached_budgets_the_widest_is_named(gateway: Gateway) 
 
 
 async def test_a_key_s_own_limit_is_named_before_a_budget(gateway: Gateway) -> None:
-    """api.md 7.4: 7 key limit, 8 hard budgets, 10 the balance."""
+    """The key's limit before hard budgets before the balance."""
     await make(gateway, "organization", "daily", 0.01)
     await gateway.manage("PATCH", f"/keys/{gateway.key_id}", {"limit": 0.01})
     assert (await spend(gateway, 1)).status_code == 200
@@ -148,7 +148,7 @@ async def test_a_key_s_own_limit_is_named_before_a_budget(gateway: Gateway) -> N
 async def test_a_budget_made_in_mid_period_counts_what_the_period_already_spent(
     opened: Opened, watch: Watch
 ) -> None:
-    """Spec 3: spend counts from the period's start, however young the budget."""
+    """Spend counts from the period's start, however young the budget."""
     async with opened() as gateway:
         for moment, number in (
             ("2026-11-27T12:00:00Z", 1),  # Friday
@@ -232,7 +232,7 @@ async def test_own_provider_keys_count_only_where_a_budget_includes_them(gateway
 
 
 async def test_the_forecast_is_linear_from_the_period_s_start(opened: Opened, watch: Watch) -> None:
-    """api.md 8.8: rate = spend / elapsed, projected to the window's end; exhausted only inside the window."""
+    """Rate = spend / elapsed, projected to the window's end; exhausted only inside the window."""
     async with opened() as gateway:
         watch.set("2026-11-25T16:00:00Z")
         assert (await spend(gateway, 16)).status_code == 200
@@ -250,7 +250,7 @@ async def test_the_forecast_is_linear_from_the_period_s_start(opened: Opened, wa
 
 
 async def test_the_first_hour_of_a_period_counts_whole(opened: Opened, watch: Watch) -> None:
-    """api.md 8.8: max(elapsed, 1 h), so that one early request predicts no ruin."""
+    """The rate is taken over at least an hour, so that one early request predicts no ruin."""
     async with opened() as gateway:
         watch.set("2026-11-26T00:00:10Z")
         assert (await spend(gateway, 1)).status_code == 200
@@ -278,7 +278,7 @@ async def test_a_lifetime_is_forecast_from_the_last_seven_days(
 
 
 async def test_what_is_lowered_for_one_kind_does_not_bind_the_other(gateway: Gateway) -> None:
-    """The order of limits is per scope object and kind (api.md 8.8)."""
+    """The order of limits is per scope object and kind."""
     await make(gateway, "organization", "monthly", 1)
     await make(gateway, "organization", "daily", 5, kind="soft")
     await make(gateway, "workspace", "daily", 5)

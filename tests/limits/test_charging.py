@@ -1,4 +1,4 @@
-"""What an answer costs, to the nano, and that every side says the same (spec 2.2, 8; api.md 4.3 and 5.11)."""
+"""What an answer costs, to the nano, and that every side says the same."""
 
 import json
 from decimal import Decimal
@@ -179,7 +179,7 @@ async def test_an_endpoint_s_own_price_is_charged_in_place_of_its_model_s(till: 
 
 
 async def test_request_fee_and_images_are_charged_once_each(till: Till) -> None:
-    """Spec 2.2: request_fee; the image price is shown inside `prompt` (design.md 8)."""
+    """request_fee is a part of its own; the image price is shown inside `prompt`."""
     gateway = till.gateway
     prices = {**PRICES, "request": "0.000123456", "image": "0.0007"}
     await price(gateway, "demo/chat", prices)
@@ -238,7 +238,7 @@ async def test_a_longer_prompt_is_charged_wholly_at_the_tier_it_exceeds(till: Ti
 
 
 async def test_embeddings_are_billed_on_input_tokens_only(till: Till) -> None:
-    """Spec 2.5; a completion that a server reports all the same costs nothing."""
+    """Billed on input alone; a completion that a server reports all the same costs nothing."""
     gateway = till.gateway
     prices = {"prompt": "0.0000001", "completion": "0.001"}
     await price(gateway, "demo/embed", prices)
@@ -283,7 +283,7 @@ async def test_the_same_usage_gives_the_same_bill_on_every_adapter_and_dialect(
                 if "prompt_tokens" in usage
                 else (usage["input_tokens"], usage["output_tokens"])
             )
-            # Messages counts cached tokens apart (api.md 2.4), the others inside (1.5).
+            # Messages counts cached tokens apart, the others inside.
             assert counted == ((1_300, 900) if dialect == "messages" else (5_000, 900))
             seen[model, dialect] = (sale.total, tuple(sorted(sale.receipt["cost"].items())))
     assert len({str(one) for one in seen.values()}) == 1, seen
@@ -295,7 +295,7 @@ async def test_the_same_usage_gives_the_same_bill_on_every_adapter_and_dialect(
 async def test_a_vendor_that_counts_thoughts_apart_gives_the_same_bill(
     till: Till, listener: Listener, *, stream: bool
 ) -> None:
-    """api.md 5.11: candidatesTokenCount excludes thoughts, cachedContentTokenCount lies inside the prompt."""
+    """candidatesTokenCount excludes thoughts, cachedContentTokenCount lies inside the prompt."""
     gateway = till.gateway
     prices = {**PRICES, "internal_reasoning": "0.00002"}
     await price(gateway, "demo/chat", prices)

@@ -1,4 +1,4 @@
-"""A node that died in the middle of answers: what was delivered is billed, the rest is free (reliability.md 2.4)."""
+"""A node that died in the middle of answers: what was delivered is billed, the rest is free."""
 
 import asyncio
 import shutil

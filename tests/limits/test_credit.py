@@ -1,4 +1,4 @@
-"""Credit over HTTP: which lot pays, what expires, what comes back, and that the numbers add up (spec 2.9 and 8.1)."""
+"""Credit over HTTP: which lot pays, what expires, what comes back, and that the numbers add up."""
 
 import asyncio
 from decimal import Decimal
@@ -38,7 +38,7 @@ async def grant(gateway: Gateway, kind: str, amount: float, expires_at: str | No
 async def test_promotional_pays_before_granted_before_purchased_and_what_expires_first(
     opened: Opened, watch: Watch
 ) -> None:
-    """Spec 8.1, and within a kind the earliest expiry first; a charge may take from several lots."""
+    """Promotional, then granted, then purchased, each by expiry; a charge may take from several lots (I8)."""
     async with opened() as gateway:
         till = Till(gateway)
         for kind, expires_at in (
@@ -131,7 +131,7 @@ async def test_credit_that_a_running_request_holds_does_not_expire_under_it(
 
 
 async def test_only_free_purchased_credit_is_refunded(gateway: Gateway) -> None:
-    """Spec 8.1; a refund can take no cover from a running request and none of the gifts."""
+    """Only purchased credit that is free; a refund can take no cover from a running request and none of the gifts."""
     await grant(gateway, "promotional", 0.5)
     await grant(gateway, "granted", 0.5)
     gateway.vendor.script.next(SLOW)
@@ -181,7 +181,7 @@ async def test_total_usage_is_what_was_ever_charged(gateway: Gateway) -> None:
 async def test_what_the_balance_cannot_cover_is_refused_with_what_it_could(
     opened: Opened,
 ) -> None:
-    """Spec 7: insufficient_credits; api.md 7.3: required, available, affordable_completion_tokens, top_up_url."""
+    """insufficient_credits names required, available, affordable_completion_tokens and top_up_url."""
     async with opened(credit=None) as gateway:
         await gateway.manage("POST", "/credits/purchases", {"amount": 0.02})
         reply = await gateway.chat()
@@ -210,7 +210,7 @@ async def test_what_the_balance_cannot_cover_is_refused_with_what_it_could(
 async def test_a_dearer_endpoint_is_left_out_where_only_a_cheaper_one_can_be_paid(
     opened: Opened,
 ) -> None:
-    """design.md 3: one hold for the dearest target that the balance covers; 402 only if none fits."""
+    """One hold for the dearest target that the balance covers; 402 only if none fits."""
     async with opened(credit=None) as gateway:
         await gateway.manage("POST", "/credits/purchases", {"amount": 0.02})
         dear = {"prompt": "0.0002", "completion": "0.0008"}

@@ -1,4 +1,4 @@
-"""Spend limits of keys over HTTP (spec 2.8, 3, 5.6, 7 and 8; api.md 8.2; reliability.md I13, I14)."""
+"""Spend limits of keys over HTTP."""
 
 import asyncio
 import json
@@ -87,7 +87,7 @@ async def test_a_recurring_limit_opens_with_its_next_period_in_utc(
 async def test_a_request_counts_in_the_period_in_which_it_was_settled(
     opened: Opened, watch: Watch
 ) -> None:
-    """api.md 8.8: from settled_at, not created_at; so a closed day never changes."""
+    """From settled_at, not created_at; so a closed day never changes."""
     async with opened() as gateway:
         key, key_id = await gateway.new_key(limit=1, limit_reset="daily")
         watch.set("2026-11-25T23:59:59.9Z")
@@ -133,7 +133,6 @@ async def test_a_limit_of_nothing_blocks_at_once_and_calls_nobody(gateway: Gatew
 
 
 async def test_changing_the_limit_or_its_reset_never_zeroes_usage(gateway: Gateway) -> None:
-    """api.md 8.2."""
     await gateway.manage("PATCH", f"/keys/{gateway.key_id}", {"limit": 0.01})
     assert (await spend(gateway, 1)).status_code == 200
     refusal(await spend(gateway, 1))
@@ -153,7 +152,7 @@ async def test_changing_the_limit_or_its_reset_never_zeroes_usage(gateway: Gatew
 
 
 async def test_a_rotated_key_and_its_successor_share_one_counter(gateway: Gateway) -> None:
-    """reliability.md I14: rotating does not hand the limit out again, and the overlap does not double it."""
+    """Rotating does not hand the limit out again, and the overlap does not double it (I14)."""
     old, old_id = await gateway.new_key(limit=0.03, limit_reset="monthly")
     assert (await spend(gateway, 1, **bearer(old))).status_code == 200
     rotated = await gateway.manage("POST", f"/keys/{old_id}/rotate", {"overlap": "1h"})
@@ -195,7 +194,7 @@ async def test_own_provider_keys_count_against_a_limit_only_when_it_says_so(
 async def test_a_strict_key_counts_what_running_requests_hold_and_what_this_one_may_cost(
     gateway: Gateway,
 ) -> None:
-    """reliability.md I13: spent, open holds and the new hold stay within the limit, so it is never overshot."""
+    """Spent, open holds and the new hold stay within the limit, so it is never overshot (I13)."""
     key, key_id = await gateway.new_key(limit=0.02, strict=True)
     own = bearer(key)
     error = refusal(await gateway.chat(headers=own))
@@ -224,7 +223,7 @@ async def test_the_same_key_without_strict_runs_as_many_as_it_likes(gateway: Gat
 
 
 async def test_a_key_s_in_flight_cap_refuses_the_request_beyond_it(gateway: Gateway) -> None:
-    """design.md 8: 429 too_many_in_flight with retry-after 1; off by default; shared by the family."""
+    """429 too_many_in_flight with retry-after 1; off by default; shared by the family."""
     gateway.vendor.script.always(SLOW)
     key, key_id = await gateway.new_key(in_flight_cap=2)
     rotated = await gateway.manage("POST", f"/keys/{key_id}/rotate")
@@ -254,7 +253,7 @@ async def test_the_node_s_cap_holds_for_keys_without_their_own(opened: Opened) -
 
 
 async def test_every_dialect_refuses_with_the_limit_in_its_own_envelope(gateway: Gateway) -> None:
-    """Spec 7: billing_error for messages, the chat envelope elsewhere; each refusal is in Activity."""
+    """billing_error for messages, the chat envelope elsewhere; each refusal is in Activity."""
     key, key_id = await gateway.new_key(limit=0)
     user = [{"role": "user", "content": "hi"}]
     bodies: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Two hundred clients at once: no overdraft, bounded overshoot, books that are exact (reliability.md P3 and P4).
+"""Two hundred clients at once: no overdraft, bounded overshoot, books that are exact.
 
 GWD_LOAD_REQUESTS scales it: 5,000 here, 20,000 for the figures of a release.
 """
@@ -27,7 +27,7 @@ HOLD = Decimal("0.0012")  # at most: 60 tokens out, and the bound of a one-word 
 async def test_a_balance_for_half_of_the_load_serves_half_of_it_and_is_never_overdrawn(
     opened: Opened, tmp_path: Path
 ) -> None:
-    """P3: the ledger equals the balance, the free balance never falls below nothing, no lock reaches a client."""
+    """The ledger equals the balance, the free balance never falls below nothing, no lock reaches a client."""
     credit = COST * REQUESTS / 2
     async with opened(credit=str(credit), **FAST) as gateway:
         gateway.vendor.script.always(ANSWER)
@@ -57,7 +57,7 @@ async def test_a_balance_for_half_of_the_load_serves_half_of_it_and_is_never_ove
 async def test_a_key_s_limit_is_overshot_by_no_more_than_what_ran_when_it_was_reached(
     opened: Opened, tmp_path: Path
 ) -> None:
-    """P4: by default at most (in flight − 1) × the dearest request; a strict key not at all."""
+    """By default at most (in flight − 1) × the dearest request; a strict key not at all."""
     limit = COST * 100
     async with opened(**FAST) as gateway:
         gateway.vendor.script.always(ANSWER)

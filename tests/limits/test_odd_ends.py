@@ -1,4 +1,4 @@
-"""Answers that end badly or are counted badly: insured, free, partial, estimated (spec 3 and 8.2; api.md 1.7)."""
+"""Answers that end badly or are counted badly: insured, free, partial, estimated."""
 
 import asyncio
 from decimal import Decimal
@@ -31,7 +31,7 @@ async def flag(gateway: Gateway, model: str, **flags: Any) -> None:
 async def test_an_answer_without_a_token_and_without_a_finish_is_insured(
     till: Till, dialect: str, *, stream: bool
 ) -> None:
-    """Spec 3: not charged; `cost.insured` is true, Activity shows cost 0 with the marker."""
+    """Not charged; `cost.insured` is true, Activity shows cost 0 with the marker."""
     gateway = till.gateway
     gateway.vendor.script.always(EMPTY)
     sale = await till.buy(dialect, stream=stream)
@@ -78,7 +78,7 @@ async def test_the_insurance_does_not_use_up_limits_or_budgets(till: Till) -> No
 async def test_a_request_that_failed_before_any_output_is_free(
     till: Till, words: str, *, stream: bool
 ) -> None:
-    """Spec 7.2: failed requests are never charged; the hold is released."""
+    """Failed requests are never charged; the hold is released."""
     gateway = till.gateway
     before = await gateway.balance()
     gateway.vendor.script.always(words)
@@ -98,7 +98,7 @@ async def test_a_request_that_failed_before_any_output_is_free(
 async def test_a_stream_that_broke_off_is_billed_for_what_was_received(
     till: Till, model: str, end: str
 ) -> None:
-    """Spec 3: partial output then failure is billed for received tokens."""
+    """Partial output then failure is billed for received tokens."""
     gateway = till.gateway
     gateway.vendor.script.always(f"tokens=200 {end}")
     before = await gateway.balance()
@@ -116,7 +116,7 @@ async def test_a_stream_that_broke_off_is_billed_for_what_was_received(
 
 
 async def test_a_client_that_leaves_pays_for_what_was_produced(till: Till) -> None:
-    """api.md 1.7: the vendor is stopped, tokens so far are billed, status cancelled."""
+    """The vendor is stopped, tokens so far are billed, status cancelled."""
     gateway = till.gateway
     gateway.vendor.script.always(Behaviour(tokens=400, event_delay_s=0.01))
     before = await gateway.balance()
@@ -138,7 +138,7 @@ async def test_a_client_that_leaves_pays_for_what_was_produced(till: Till) -> No
 async def test_a_client_that_leaves_a_whole_request_before_its_end_pays_nothing(
     till: Till,
 ) -> None:
-    """design.md 17: a whole answer is billed only if the vendor had finished."""
+    """A whole answer is billed only if the vendor had finished."""
     gateway = till.gateway
     gateway.vendor.script.always(Behaviour(delay_s=5))
     asking = asyncio.create_task(
@@ -157,7 +157,7 @@ async def test_a_client_that_leaves_a_whole_request_before_its_end_pays_nothing(
 async def test_unreliable_accounting_bills_the_smaller_prompt(
     till: Till, model: str, *, stream: bool
 ) -> None:
-    """Spec 8.2: where a provider's accounting is unreliable, the smaller of reported and estimated."""
+    """Where a provider's accounting is unreliable, the smaller of reported and estimated."""
     gateway = till.gateway
     await flag(gateway, model, usage_unreliable=True)
     content = "a prompt of several plain words " * 20
@@ -197,7 +197,7 @@ async def test_unreliable_accounting_is_cut_in_a_stream_that_broke_off_too(till:
 async def test_counts_that_cannot_be_are_replaced_by_the_estimate(
     till: Till, model: str, kind: str
 ) -> None:
-    """reliability.md 1.3: nothing a vendor reports wrongly makes a bill wrong; the record says it was estimated."""
+    """Nothing a vendor reports wrongly makes a bill wrong; the record says it was estimated."""
     gateway = till.gateway
     gateway.vendor.script.always(f"usage={kind} tokens=60")
     amounts = set()
@@ -255,7 +255,7 @@ async def test_details_beyond_their_whole_are_cut_to_it(till: Till) -> None:
 async def test_a_cost_beyond_the_hold_is_charged_exactly_and_becomes_debt(
     till: Till,
 ) -> None:
-    """design.md 19, reliability.md I4 and I7: never less than the cost; the next request is refused."""
+    """Never less than the cost: what exceeds all credit becomes debt, and the next request is refused (I4, I7)."""
     gateway = till.gateway
     balance = await gateway.balance()
     left = Decimal("0.001")

@@ -1,4 +1,4 @@
-"""Alerts about money: thresholds of keys and budgets, the low balance (spec 6.2 and 8; api.md 9.1 to 9.3)."""
+"""Alerts about money: thresholds of keys and budgets, the low balance."""
 
 from decimal import Decimal
 
@@ -22,7 +22,7 @@ async def quiet(gateway: Gateway) -> None:
 async def test_a_key_s_limit_tells_at_50_80_90_and_100_percent_once_each(
     gateway: Gateway,
 ) -> None:
-    """Spec 6.2: owners and admins are emailed at 80 percent and above."""
+    """Owners and admins are emailed at 80 percent and above."""
     await quiet(gateway)
     await gateway.manage("PATCH", f"/keys/{gateway.key_id}", {"limit": 0.1})
     seen = []
@@ -94,7 +94,7 @@ async def test_a_threshold_speaks_once_a_window_and_anew_in_the_next(
 
 
 async def test_rotation_repeats_no_alert(gateway: Gateway) -> None:
-    """api.md 8.3."""
+    """What an alert has said of a key is not said again of its successor."""
     await quiet(gateway)
     key, key_id = await gateway.new_key(limit=0.1)
     await gateway.manage(
@@ -150,7 +150,7 @@ async def test_own_provider_keys_cross_thresholds_only_where_they_count(
 
 @pytest.mark.parametrize(("kind", "full"), [("hard", "critical"), ("soft", "warning")])
 async def test_a_budget_tells_at_its_thresholds(gateway: Gateway, kind: str, full: str) -> None:
-    """api.md 9.1: 50 info, 80 and 90 warning, 100 critical for a hard budget, warning for a soft one."""
+    """50 info, 80 and 90 warning, 100 critical for a hard budget, warning for a soft one."""
     await quiet(gateway)
     body = {"scope": "organization", "interval": "monthly", "limit": 0.1, "kind": kind}
     budget = (await gateway.manage("POST", "/budgets", body))["data"]
@@ -204,7 +204,7 @@ async def test_a_failed_or_insured_request_crosses_nothing(gateway: Gateway) -> 
 async def test_a_low_balance_is_told_on_crossing_and_again_only_after_it_rose_clearly(
     gateway: Gateway,
 ) -> None:
-    """api.md 9.3: on crossing below; re-armed after the balance has risen 10 % above the threshold."""
+    """On crossing below; re-armed after the balance has risen 10 % above the threshold."""
     await long_context(gateway)
     await gateway.manage("PATCH", "/organization/settings", {"low_balance_threshold": 9.9})
     for number in (5, 5, 1, 3):

@@ -1,4 +1,4 @@
-"""Automatic top-up of a running node, with a receiver that checks what it gets (api.md 8.5; alert auto_topup)."""
+"""Automatic top-up of a running node, with a receiver that checks what it gets, and the alert auto_topup."""
 
 import asyncio
 import hashlib

@@ -174,7 +174,7 @@ def bill(row: GenerationRow, prices: Mapping[str, str]) -> Decimal:
 
 
 def check_parts(cost: Mapping[str, Any]) -> None:
-    """The classes of a receipt add up to its total (spec 2.2); insured is 0, an own key pays the fee."""
+    """The classes of a receipt add up to its total; insured is 0, an own key pays the fee."""
     parts = {*CLASSES, "request_fee", "platform_fee", *({"web_search"} & cost.keys())}
     assert set(cost) == {*parts, "currency", "total", "insured", "byok"}
     whole = sum(cost[name] for name in parts)

@@ -15,7 +15,7 @@ import sanic_routing.utils
 
 NOBODY = Path(__file__).with_name("nobody.pem")
 TRUST = {"SSL_CERT_FILE": str(NOBODY), "SSL_CERT_DIR": str(NOBODY.parent / "none")}
-"""Nothing here talks to strangers, and the machine's authorities take longer to read than most tests do."""
+"""Nothing here calls real servers, and the machine's certificate authorities take longer to read than most tests do."""
 
 
 def be_quick() -> None:

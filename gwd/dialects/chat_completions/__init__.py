@@ -1,4 +1,4 @@
-"""The chat completions dialect (api.md section 1)."""
+"""The chat completions dialect."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""`reasoning_details` in both directions: what a client replays, and what it is shown (api.md 1.4)."""
+"""`reasoning_details` in both directions: what a client replays, and what it is shown."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Events to chat completion chunks, or to one chat completion (api.md 1.1, 1.2, 1.6).
+"""Events to chat completion chunks, or to one chat completion.
 
 The constant head and tail of a chunk are encoded once per generation; a text delta costs one JSON string and one join.
 Everything after the last delta waits for `Settled`.
@@ -296,7 +296,7 @@ class ChatRenderer:
 def failure_frames(
     envelope: bytes, choice: dict[str, Any], shown: dict[str, Any], usage: object
 ) -> bytes:
-    """Three parts: clients differ in which of them they notice (api.md 1.6)."""
+    """Three parts: clients differ in which of them they notice."""
     fields = {"choices": [choice], "error": shown, "usage": usage}
     chunk = envelope + b"," + _ENCODE(fields)[1:] + b"\n\n"
     bare = {key: shown[key] for key in ("code", "type", "message")}

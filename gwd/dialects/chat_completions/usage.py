@@ -1,4 +1,4 @@
-"""The `usage` object of chat-style answers (api.md 1.5)."""
+"""The `usage` object of chat-style answers."""
 
 import msgspec
 

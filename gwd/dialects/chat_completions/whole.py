@@ -1,4 +1,4 @@
-"""A completion as one chat completion body (api.md 1.1)."""
+"""A completion as one chat completion body."""
 
 from typing import Any, assert_never
 

@@ -16,9 +16,7 @@ from gwd.dialects.extensions import (
     User,
 )
 
-MAX_CAP: Final = (
-    2**53
-)  # clamped to what the model gives (api.md 10); beyond it is no number of tokens
+MAX_CAP: Final = 2**53  # clamped to what the model gives; beyond it is no number of tokens
 Cap = Annotated[int, Meta(ge=1, le=MAX_CAP)]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]

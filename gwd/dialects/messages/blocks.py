@@ -42,7 +42,7 @@ from gwd.dialects.messages.wire import (
     ToolWire,
 )
 
-# The line changes with every call (api.md 2.2): kept for its own vendor, poison for any other vendor's prompt cache.
+# The line changes with every call: kept for its own vendor; for any other it would make every prompt miss the cache.
 _BILLING_LINE: Final = re.compile(r"\s*x-anthropic-billing[\w-]*\s*:[^\n]*(?:\n|\Z)", re.IGNORECASE)
 _NOT_IN_SYSTEM: Final = ("image", "image_url", "document")
 _ROLE_OF_BLOCK: Final = {

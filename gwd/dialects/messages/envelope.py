@@ -1,4 +1,4 @@
-"""Errors as a messages client reads them (api.md 2.6, 7.2)."""
+"""Errors as a messages client reads them."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""A messages body and its headers to a Request (api.md 2.1, 2.2, 2.7).
+"""A messages body and its headers to a Request.
 
 What an agent adds is kept, never refused: unknown fields, thinking kinds and block kinds go to `extras`, together with
 the fields whose exact form matters to their own vendor (`thinking`, `output_config`, `metadata`, tools it runs).
@@ -340,7 +340,7 @@ def _check_date(text: str, name: str) -> None:
 
 
 def _sent(body: Generate) -> frozenset[str]:
-    """The words of `supported_parameters` that this body uses (api.md 4.4).
+    """The words of `supported_parameters` that this body uses.
 
     A cap is left out: it is sent to every model, under one name or the other.
     """

@@ -1,4 +1,4 @@
-"""Whose reasoning a thinking block holds, told by its signature so that any client carries it back unharmed.
+"""Whose reasoning a thinking block holds, read from its signature, which every client sends back unchanged.
 
 The messages format has one kind of thinking block, signed by one vendor. Reasoning that another vendor made is shown
 in the same block; its own signature (encrypted content, thought signature) travels there too, behind a mark that

@@ -1,4 +1,4 @@
-"""Events to what a messages client reads: named SSE events in strict order, or one message object (api.md 2.3–2.5).
+"""Events to what a messages client reads: named SSE events in strict order, or one message object.
 
 Every event has an `event:` line: SDKs drop events without one. A block is opened by its first delta or its end, not by
 `PartStarted`, because only then is known whether it is a block of the vendor's own kind (`extras` with a `type`) that
@@ -374,7 +374,7 @@ def _excludes(request: Request) -> bool:
 
 
 def _stop_reason(finished: Finished, *, called: bool, refused: bool) -> str:
-    """api.md 5.10. A turn that holds calls is a tool turn, whatever the vendor said."""
+    """A turn that holds calls is a tool turn, whatever the vendor said."""
     match finished.reason:
         case "length":
             word = "model_context_window_exceeded"

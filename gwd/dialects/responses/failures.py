@@ -1,4 +1,4 @@
-"""How a failure inside a stream is named: the codes that Codex and the SDKs understand (api.md 3.4)."""
+"""How a failure inside a stream is named: the codes that Codex and the SDKs understand."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The body of POST /responses to a Request (spec 2.4, api.md 3.5 and 3.6)."""
+"""The body of POST /responses to a Request."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The wire of the responses dialect: what a client sends, and the objects it gets back (api.md section 3)."""
+"""The wire of the responses dialect: what a client sends, and the objects it gets back."""
 
 from typing import Annotated, Any, Literal
 

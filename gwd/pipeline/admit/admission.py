@@ -1,4 +1,4 @@
-"""The admission transaction: revisions, key, limits, budgets, the plan's own refusal, the hold (api.md 7.4).
+"""The admission transaction: revisions, key, limits, budgets, the plan's own refusal, the hold.
 
 It runs on the writer and decides once. A refusal is recorded in the same transaction.
 """

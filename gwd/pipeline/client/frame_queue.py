@@ -11,7 +11,7 @@ PIECE_BYTES: Final = 256 * 1024
 
 
 class FrameQueue:
-    """Frames in order. The writer waits only when the client is far behind; after `abandon` it writes into the void.
+    """Frames in order. The writer waits only when the client is far behind; after `abandon` its frames are dropped.
 
     `try_write` is the reader's short cut: it takes frames at once, on the writer's time, or says no. Frames that it did
     not take, and all that follow until they are gone, come out of `next`.
@@ -49,7 +49,7 @@ class FrameQueue:
         return self._size <= HIGH_WATER_BYTES or self._abandoned
 
     async def room(self) -> None:
-        """Wait until the client has caught up, or has left. One that takes too little is cut by its connection."""
+        """Wait until the client has caught up, or has left. `gwd.api.readers` cuts one that reads too slowly."""
         while not self.has_room:
             self._room = asyncio.get_running_loop().create_future()
             try:

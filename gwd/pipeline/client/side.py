@@ -60,7 +60,7 @@ class ClientSide:
         self._last_push_s = 0.0
 
     def leave(self) -> None:
-        """The client is gone; what is still on its way to it is dropped."""
+        """The client has left; frames that it has not read are dropped."""
         self.left = True
         self.frame_queue.abandon()
 
@@ -112,7 +112,7 @@ class ClientSide:
     async def close(
         self, outcome: Outcome, final_record: FinalRecord, body: bytes | None, *, primary: Planned
     ) -> None:
-        """Say the last word, if the client is still there. `primary` is named where no target was tried."""
+        """Render the last event, if the client is still there. `primary` is named where no target was tried."""
         if self.left:
             return
         error = outcome.error
@@ -126,7 +126,7 @@ class ClientSide:
         if self._renderer is None:
             shown = outcome.trying or primary
             self._renderer = self._renderer_for(shown, outcome.reported, outcome.demand)
-        # Some dialects say everything once more at the end.
+        # Some dialects repeat the whole answer in their last event.
         said = sum(map(len, outcome.texts)) + sum(map(len, outcome.reasonings))
         await self._render(self._renderer, _last_events(final_record, error), said)
 

@@ -138,7 +138,7 @@ class Attempt:
             try:
                 data = await reply.read(waiting_s)
             except UpstreamFault as cut:
-                # Some vendors cut the connection behind their last word: what is complete is complete.
+                # Some vendors cut the connection after a complete answer, which counts as complete.
                 events, _ = decoded_frames(decoder, splitter.close(), is_last=True)
                 if cut.fault.reason != "network" or not has_end(events):
                     raise
@@ -177,7 +177,7 @@ class Attempt:
         now_s, target = self._resources.clock.monotonic_s(), self._planned.target
         fault = without_secrets(fault, target)
         rest = None
-        if not (self._sink.was_behind and fault.reason == "timeout"):  # that is its client's doing
+        if not (self._sink.was_behind and fault.reason == "timeout"):  # its client was slow
             rest = self._resources.health.failed(target, fault, now_s, asked=hash(self._call.body))
         return FailedAttempt(
             planned=self._planned,

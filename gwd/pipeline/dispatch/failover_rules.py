@@ -1,4 +1,4 @@
-"""What a generation learns from one endpoint's refusal about those still to be tried."""
+"""Failover rules: what one endpoint's refusal says about the targets that are still to be tried."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the client is told when attempts failed (the table of api.md 6.5), before and inside an answer."""
+"""What the client is told when attempts failed, before and inside an answer."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -84,7 +84,7 @@ def final_error(
 
 
 def _misled(failures: Sequence[FailedAttempt]) -> str:
-    """Where an address leads elsewhere or to somebody who is not trusted: no second try helps, so it is said which."""
+    """The error for a redirect or an untrusted certificate, which it names: trying again cannot help."""
     return "; ".join(
         dict.fromkeys(
             f"{failure.planned.target.tag}: {failure.fault.message}"

@@ -1,4 +1,4 @@
-"""Signed reasoning of tool turns, put back for clients that drop it and kept for their next turn (api.md 5.9)."""
+"""Signed reasoning of tool turns, put back for clients that drop it and kept for their next turn."""
 
 from collections.abc import Sequence
 

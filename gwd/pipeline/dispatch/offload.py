@@ -33,5 +33,5 @@ class Offload:
         return await loop.run_in_executor(self._threads, lambda: function(*arguments, **named))
 
     def close(self) -> None:
-        """Nothing waits for what still runs: nobody does."""
+        """Stop the threads; what they still compute has no caller any more."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Which endpoints of a model can take a request, and why the others cannot (api.md 6.3, step 2)."""
+"""Which endpoints of a model can take a request, and why the others cannot."""
 
 from collections.abc import Iterable, Sequence
 from math import inf, isinf
@@ -36,7 +36,7 @@ from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
 _VENDOR_FILE: Final = "vendor_file"
-_LONGEST_WAIT_S: Final = 3_600.0  # behind it somebody is to look, not to wait
+_LONGEST_WAIT_S: Final = 3_600.0  # a rest beyond it needs the operator: no wait is named
 _NO_CREDENTIAL: Final = "no_credential"
 _NO_TOOL: Final = "unsupported_tool"
 _MODALITY: Final = "modality"

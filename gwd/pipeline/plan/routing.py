@@ -1,7 +1,6 @@
 """The plan of a request: which targets, in which order, or why none. A value computed from values; no I/O.
 
-The order of things is api.md 6.3: resolve names (resolution), filter endpoints (eligibility), order them, choose
-credentials.
+In this order: resolve names (resolution), filter endpoints (eligibility), order them, choose credentials.
 """
 
 from collections.abc import Sequence
@@ -120,20 +119,20 @@ def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refu
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A target, and until when it rests; None while it is awake."""
+    """A target, and until when it rests; None where it does not rest."""
 
     planned: Planned
     rests_until_s: float | None
 
 
 def _resting_last(found: list[_Found]) -> tuple[Planned, ...]:
-    """What rests is tried behind all that is awake, the soonest end first: a rest only orders."""
+    """Targets that rest come after all others, the soonest end of a rest first; none is left out."""
     awake = [each.planned for each in found if each.rests_until_s is None]
     if len(awake) == len(found):
         return tuple(awake[:MAX_TARGETS])
     resting = [(each.rests_until_s, each.planned) for each in found if each.rests_until_s]
     resting.sort(key=lambda pair: pair[0])
-    # Places are kept for them: where everything awake fails, they are all that is left.
+    # Places are kept for resting targets: they are tried when all the others fail.
     awake = awake[: max(MAX_TARGETS - len(resting), MAX_TARGETS // 2)]
     return (*awake, *(planned for _, planned in resting))[:MAX_TARGETS]
 

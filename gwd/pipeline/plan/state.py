@@ -1,7 +1,7 @@
 """What plans are computed from, cached on the loop: the catalog with opened vendor keys, and organizations' settings.
 
 Both carry the revision they were read at. Each admission compares revisions in its own transaction; on a mismatch it
-asks for a fresh look (design decision 3), so nothing here can outlive the change of a right or a price.
+asks for a fresh look, so nothing here can outlive the change of a right or a price.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""What a generation is charged, and how it is recorded: pure arithmetic over its outcome (spec 3, 7, 8)."""
+"""What a generation is charged, and how it is recorded: pure arithmetic over its outcome."""
 
 from typing import Final
 

@@ -31,7 +31,7 @@ def count_end(
 def count_bill(
     counters: Counters, outcome: Outcome, bill: Bill, demand: Demand, hold_nano: int
 ) -> None:
-    """Whose counts were billed, and whether the hold was a bound (reliability I7)."""
+    """Whose counts were billed, and whether the hold was a bound."""
     usage, demand = bill.usage, outcome.demand or demand
     if usage.refused:
         counters.usage_rejected += 1

@@ -1,4 +1,4 @@
-"""Holds that outlived their process: settled for what was delivered, or given back (reliability.md 2.4).
+"""Holds that outlived their process: settled for what was delivered, or given back.
 
 Runs at start, before the socket opens, for holds of earlier boots; and as the sweeper of the running node, for holds
 older than any request may be. Running it twice changes nothing. Each hold is resolved by itself: one that cannot be is

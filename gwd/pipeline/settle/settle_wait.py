@@ -1,4 +1,4 @@
-"""Waiting for a settlement: bounded for the client, not for the books (design section 3).
+"""The wait for a settlement: bounded for the client; the settlement itself is tried until it is durable.
 
 The client waits for its last frame at most so long. If the settlement is not durable by then, a streamed answer is
 settled later all the same; a whole answer is given up: its client was given nothing, so it may not be charged.
@@ -67,7 +67,7 @@ class SettleWait:
         return False
 
     async def settle_later(self) -> None:
-        """Go on until the books have it; what is left when the node stops is for recovery."""
+        """Try until it is durable; what is left when the node stops is settled by recovery."""
         while not self._store.failed:
             writing = self._late or self._submit(_Claim.given_up())
             self._late = None
@@ -109,7 +109,7 @@ async def _wait(writing: "asyncio.Future[Settlement | None]", deadline_s: float)
 
 
 class _Claim:
-    """Who came first, the writer that settles or the client that was told it failed; decided once, on any thread."""
+    """Decides once, on any thread, whether the settlement or the give-up came first."""
 
     def __init__(self) -> None:
         self._first: dict[str, str] = {}

@@ -132,7 +132,7 @@ class _Draft:
         return system, turns
 
     def _resolve(self, choice: Choice, turns: list[Turn]) -> tuple[Thinking, Choice]:
-        """Conflicts between thinking, forced tools, unsigned history and a prefilled answer (api.md 5.6, 5.9)."""
+        """Conflicts between thinking, forced tools, unsigned history and a prefilled answer."""
         request, target = self._request, self._target
         thinking = thinking_rules.plan(request, target, self._max_tokens)
         reasons_asked = "reasoning" in request.sent_parameters

@@ -1,4 +1,4 @@
-"""Cache marks within the vendor's rules: at most four, and no one-hour mark behind a five-minute one (api.md 5.12)."""
+"""Cache marks within the vendor's rules: at most four, and no one-hour mark behind a five-minute one."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

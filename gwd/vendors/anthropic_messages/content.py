@@ -34,7 +34,7 @@ BAD_ARGUMENTS_NOTE: Final = (
     "Note: the arguments of this call were not valid JSON and were replaced by an empty object.\n"
 )
 
-# It compares the bytes with the declared type (api.md 5.3).
+# It compares the bytes with the declared type.
 _IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 _TEXT_TYPES: Final = frozenset(
     ("application/json", "application/xml", "application/yaml", "application/x-yaml")
@@ -112,7 +112,7 @@ class Blocks:
         return self._finished(result, part.cache, part.extras)
 
     def result_as_text(self, part: ToolResultPart) -> list[Block]:
-        """What a result without a call says, as blocks of a user turn (api.md 5.7)."""
+        """What a result without a call says, as blocks of a user turn."""
         inner = [
             b for item in part.parts if (b := self.user(item)) is not None and not _is_blank(b)
         ]

@@ -1,4 +1,4 @@
-"""The conversation as this vendor wants it: alternating turns, each call answered right after it (api.md 5.2, 5.7).
+"""The conversation as this vendor wants it: alternating turns, each call answered right after it.
 
 A message becomes blocks of a turn; neighbours of one role are one turn. The results of an assistant turn stand in the
 user turn right after it, before anything else. A call nobody answered gets a result that says so; a result nobody

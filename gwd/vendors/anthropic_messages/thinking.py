@@ -1,4 +1,4 @@
-"""Which thinking and effort parameters a call gets (api.md 5.9), decided from the request and the endpoint's flags.
+"""Which thinking and effort parameters a call gets, decided from the request and the endpoint's flags.
 
 A client that speaks this vendor's format keeps its own `thinking` object wherever the model takes that kind; any
 other wish is translated: effort to a budget below the token limit, a budget to the nearest effort.
@@ -143,7 +143,7 @@ def _budget(wish: Reasoning, max_tokens: int) -> int:
 
 
 def _effort_word(request: Request, body: object, target: Target) -> str | None:
-    """The effort for output_config; a verbosity stands in where no effort was named (api.md 5.13)."""
+    """The effort for output_config; a verbosity stands in where no effort was named."""
     if not _takes_effort(target) or not isinstance(body, Generate):
         return None
     config = (request.extras or {}).get("output_config")

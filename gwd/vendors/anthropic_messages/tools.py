@@ -1,4 +1,4 @@
-"""Tools, the choice among them, and the answer format where the model has none of its own (api.md 5.5, 5.6, 5.8)."""
+"""Tools, the choice among them, and the answer format where the model has none of its own."""
 
 from collections.abc import Iterable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A Request to one call of Gemini: only what the target takes, nothing empty, nothing null (api.md section 5)."""
+"""A Request to one call of Gemini: only what the target takes, nothing empty, nothing null."""
 
 from typing import Any, Final
 

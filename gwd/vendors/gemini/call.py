@@ -1,4 +1,4 @@
-"""Where a call to Gemini goes and what headers it carries (api.md 5.1)."""
+"""Where a call to Gemini goes and what headers it carries."""
 
 from typing import Final
 from urllib.parse import quote

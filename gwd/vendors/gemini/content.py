@@ -1,4 +1,4 @@
-"""Texts, images and files as Gemini's parts, and what tools answered (api.md 5.3, 5.4, 5.7)."""
+"""Texts, images and files as Gemini's parts, and what tools answered."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Gemini's embeddings: one batch for however many texts (api.md 4.2, 5.1).
+"""Gemini's embeddings: one batch for however many texts.
 
 The vendor answers in the order of the batch, and tells no token count on some of its models: then it is estimated.
 """

@@ -1,4 +1,4 @@
-"""The conversation as Gemini wants it: turns of user and model, each call answered right behind it (api.md 5.2, 5.7).
+"""The conversation as Gemini wants it: turns of user and model, each call answered right behind it.
 
 Neighbours of one role are one turn. The results of a model's turn stand first in the user's turn behind it, in the
 order of the calls and exactly one for each, because results are matched by name and place. A call nobody answered

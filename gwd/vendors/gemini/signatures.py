@@ -1,4 +1,4 @@
-"""Thought signatures of calls: what to remember of an answer, and how to put it back into a request (api.md 5.9).
+"""Thought signatures of calls: what to remember of an answer, and how to put it back into a request.
 
 The vendor signs the first call of each turn and wants the signature back on that very call. Few clients keep it: most
 know a call by its id, name and arguments only. Whoever keeps the memory (tool call id to blob, per organization,

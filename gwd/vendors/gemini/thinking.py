@@ -1,4 +1,4 @@
-"""The `thinkingConfig` of a call (api.md 5.9): a level for the newer models, a budget of tokens for the older ones.
+"""The `thinkingConfig` of a call: a level for the newer models, a budget of tokens for the older ones.
 
 A model whose catalog entry names no form gets a budget, which all of them understand.
 """

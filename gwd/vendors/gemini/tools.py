@@ -1,4 +1,4 @@
-"""Function declarations and the choice among them (api.md 5.5, 5.6)."""
+"""Function declarations and the choice among them."""
 
 import re
 from typing import Any, Final, assert_never

@@ -1,4 +1,4 @@
-"""Text, images and files as content of chat messages (api.md 5.3, 5.4, 5.12)."""
+"""Text, images and files as content of chat messages."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Reasoning wishes to the one level an OpenAI-format model takes (api.md 5.9)."""
+"""Reasoning wishes to the one level an OpenAI-format model takes."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The conversation as chat messages: order, pairing of calls and results, content parts (api.md 5.2–5.4, 5.7).
+"""The conversation as chat messages: order, pairing of calls and results, content parts.
 
 Every call gets exactly one result, directly behind the turn that made it; a call without one is answered that it was
 not executed, a result without a call becomes user text. What a tool message cannot hold (images, files) follows in a

@@ -2,7 +2,7 @@
 
 It goes back to the server that wrote it and to no other. A client that keeps it sends it along; most lose it, and
 clients of other dialects never see it. Whoever keeps the memory (tool call id to blob, per organization, 24 hours) uses
-these pure functions (api.md 5.9). A blob holds what all calls of one answer carried, under the id of the first.
+these pure functions. A blob holds what all calls of one answer carried, under the id of the first.
 """
 
 from collections.abc import Iterable, Mapping

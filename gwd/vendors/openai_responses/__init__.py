@@ -1,4 +1,4 @@
-"""openai_responses: the responses format, spoken by OpenAI and by servers that follow it (api.md section 5).
+"""openai_responses: the responses format, spoken by OpenAI and by servers that follow it.
 
 Owns: building its calls, decoding its answers, reading its errors.
 Does not own: HTTP, retries, money; what a client speaks.

@@ -1,4 +1,4 @@
-"""A Request to one call of a responses server (api.md section 5, Responses columns)."""
+"""A Request to one call of a responses server."""
 
 import re
 from typing import Any, Final, assert_never

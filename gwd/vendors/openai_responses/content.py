@@ -1,4 +1,4 @@
-"""Parts of messages as this format's content: texts, images, files, and what tools answered (api.md 5.3, 5.4, 5.7)."""
+"""Parts of messages as this format's content: texts, images, files, and what tools answered."""
 
 import mimetypes
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Alerts: spec 2.11, 6.2; api.md 8.13 (alerts, events), 9."""
+"""Alerts: what is on record, who hears of them by destination and by mail, and that a cause speaks once."""
 
 import msgspec
 import pytest
@@ -103,7 +103,7 @@ def test_enabled_destinations_that_subscribe_hear_of_it(connection, made):
 
 
 def test_owners_and_admins_are_emailed_from_80_percent_on(connection, made):
-    """spec 6.2: owners and admins are emailed at 80 percent and above by default."""
+    """Owners and admins are emailed at 80 percent and above by default."""
     person(connection, made, "admin")
     person(connection, made, "billing")
     person(connection, made, "member")
@@ -163,7 +163,7 @@ def test_bad_settings_are_refused(connection, made):
 
 
 def test_owners_always_hear_of_a_disabled_destination(connection, made):
-    """spec 6.3.4: a destination failing five times in a row is disabled and owners are emailed."""
+    """A destination failing five times in a row is disabled and owners are emailed."""
     with pytest.raises(InvalidValue):
         wants(connection, made, category="destination", email_roles=["admin"])
     assert sent_to(connection, raised(connection, made, alert("destination"))) == {

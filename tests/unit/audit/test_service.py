@@ -1,4 +1,4 @@
-"""The audit trail: design.md section 8 (GET /audit); reliability.md I16 for its form."""
+"""The audit trail: what is recorded, who may read it, and that no line is changed or lost."""
 
 import apsw
 import msgspec

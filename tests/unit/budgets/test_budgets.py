@@ -70,7 +70,7 @@ def check(connection: Connection, *, now_us: int = NOW_US) -> None:
 def test_the_request_that_reaches_the_limit_completes_and_the_next_is_refused(
     connection: Connection,
 ) -> None:
-    """Spec 3: a hard budget rejects once spent reaches the limit."""
+    """A hard budget rejects once spent reaches the limit."""
     make(connection, limit="5")
     pay(connection, "4.999999999")
     check(connection)
@@ -82,7 +82,7 @@ def test_the_request_that_reaches_the_limit_completes_and_the_next_is_refused(
 
 
 def test_the_refusal_carries_scope_interval_limit_reset_and_id(connection: Connection) -> None:
-    """Spec 7: metadata of budget_exceeded."""
+    """The metadata of budget_exceeded."""
     budget = make(connection, "workspace", "weekly", "2.5")
     pay(connection, "3")
     with pytest.raises(BudgetExceeded) as refused:
@@ -108,7 +108,7 @@ def test_a_lifetime_budget_never_resets(connection: Connection) -> None:
 def test_organization_comes_before_workspace_before_key_and_broad_before_narrow(
     connection: Connection,
 ) -> None:
-    """api.md 7.3: which of several reached budgets is reported."""
+    """Which of several reached budgets is reported: the broadest scope, then the broadest interval."""
     for scope in ("key", "workspace", "organization"):
         for interval, limit in (("daily", "0.1"), ("monthly", "0.3"), ("lifetime", "0.4")):
             make(connection, scope, interval, limit)  # type: ignore[arg-type]
@@ -137,7 +137,6 @@ def test_a_soft_budget_refuses_nothing(connection: Connection) -> None:
 
 
 def test_a_budget_made_mid_period_counts_what_was_spent_before(connection: Connection) -> None:
-    """Spec 3."""
     pay(connection, "2", now_us=us_from_iso("2026-11-01T00:00:00Z"))
     make(connection, limit="2")
     with pytest.raises(BudgetExceeded):
@@ -207,7 +206,7 @@ def test_one_budget_per_scope_object_interval_and_kind(connection: Connection) -
 def test_limits_shrink_as_the_window_narrows(
     connection: Connection, interval: Window, limit: str, *, fine: bool
 ) -> None:
-    """Spec 8: lifetime > monthly > weekly > daily."""
+    """lifetime > monthly > weekly > daily."""
     make(connection, interval="monthly", limit="5")
     make(connection, interval=interval, limit="100", kind="soft")
     if fine:

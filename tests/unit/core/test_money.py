@@ -1,4 +1,4 @@
-"""Money is integers; text and JSON at the edges lose nothing (design decision 1)."""
+"""Money is integers; text and JSON at the edges lose nothing."""
 
 from decimal import Decimal
 

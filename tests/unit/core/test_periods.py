@@ -1,4 +1,4 @@
-"""Windows in UTC: days, weeks from Monday, months, and the lifetime (spec 2.8, 2.10)."""
+"""Windows in UTC: days, weeks from Monday, months, and the lifetime."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a chat client may send and what it is told otherwise (spec 2.1, api.md 1.8)."""
+"""What a chat client may send and what it is told otherwise."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a chat client receives, streamed and whole (api.md 1.1–1.6)."""
+"""What a chat client receives, streamed and whole."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Legacy completions: prompts in, one text out (spec 2.5, api.md 4.1)."""
+"""Legacy completions: prompts in, one text out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Embeddings: inputs checked, vectors as numbers or as base64 of float32 (api.md 4.2)."""
+"""Embeddings: inputs checked, vectors as numbers or as base64 of float32."""
 
 import base64
 import struct

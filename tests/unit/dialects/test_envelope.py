@@ -1,4 +1,4 @@
-"""The chat-style error envelope (api.md 7.1, 7.3)."""
+"""The chat-style error envelope."""
 
 import msgspec
 

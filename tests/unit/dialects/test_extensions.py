@@ -1,4 +1,4 @@
-"""The gateway's own fields and headers mean the same in every dialect (spec 2.1, api.md 6.2)."""
+"""The gateway's own fields and headers mean the same in every dialect."""
 
 import pytest
 

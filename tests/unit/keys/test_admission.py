@@ -1,4 +1,4 @@
-"""A key at the moment of admission: spec 2.8, 3 (key rows), 5.4, 7 `key_limit_exceeded`, 8; api.md 7.3."""
+"""A key at the moment of admission: its state, its limit, its rate, its owner and its organization."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -132,7 +132,7 @@ def test_a_deleted_key_is_unknown_at_once(stage: Stage):
 
 
 def test_the_request_that_reaches_the_limit_completes_and_the_next_is_refused(stage: Stage):
-    """spec 3: spend reaches its limit → 402 key_limit_exceeded; compared spent ≥ limit, no estimate."""
+    """Spend reaches its limit → 402 key_limit_exceeded; compared spent ≥ limit, no estimate."""
     key = stage.key(limit=Decimal("5"))
     stage.spend(key, 4.999999999)
     stage.admit(key)
@@ -216,7 +216,7 @@ def test_open_holds_count_for_a_strict_key_only(stage: Stage):
 
 
 def test_a_changed_limit_keeps_what_was_spent(stage: Stage):
-    """api.md 8.2: changing limit or reset never zeroes usage."""
+    """Changing limit or reset never zeroes usage."""
     key = stage.key(limit=Decimal(1))
     stage.spend(key, 1)
     stage.change(key, limit=Decimal(2), limit_reset="monthly")
@@ -229,7 +229,7 @@ def test_a_changed_limit_keeps_what_was_spent(stage: Stage):
 
 
 def test_the_lowest_rate_limit_of_key_organization_and_node_applies(stage: Stage):
-    """spec 8: 600 a minute by default; a lower value can be set per key."""
+    """600 a minute by default; a lower value can be set per key."""
 
     def effective(key: IssuedKey, ceiling: int = 600) -> int:
         found = stage.find(key, rate_limit_ceiling=ceiling)

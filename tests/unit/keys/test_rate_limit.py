@@ -1,4 +1,4 @@
-"""The rate window: design.md decision 7, at most N admitted in any 60 seconds, exactly."""
+"""The rate window: at most N admitted in any 60 seconds, exactly."""
 
 from collections import deque
 

@@ -1,4 +1,4 @@
-"""Rotation: spec 3 (key rotation) and 5.6; api.md 8.3; reliability.md I14."""
+"""Rotation: a successor with the same limits, one spend counter for both, an overlap that ends (I14)."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""The shape of a key: design.md decision 10 and "key checksum"."""
+"""The shape of a key: a prefix for its kind, random characters, and a checksum that covers both."""
 
 import zlib
 

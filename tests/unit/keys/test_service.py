@@ -1,4 +1,4 @@
-"""Keys under management: spec 2.8, 4 (keys), 5.3-5.6; api.md 8.2; design.md section 8 (rights)."""
+"""Keys under management: made, listed, changed, and who may."""
 
 from decimal import Decimal
 
@@ -300,7 +300,7 @@ def test_billing_reads_keys_but_makes_none(connection, made):
 
 
 def test_nobody_makes_a_key_above_their_own_role(connection, made):
-    """design.md section 8: a management key's role is at most the caller's."""
+    """A management key's role is at most the caller's."""
     admin = person(connection, made, "admin")
     with pytest.raises(Forbidden):
         issued(connection, made, CreateKey(name="x", type="management", role="owner"), actor=admin)
@@ -332,7 +332,7 @@ def test_a_lower_role_cannot_touch_a_key_with_a_higher_one(connection, made):
 
 
 def test_a_lead_sees_and_makes_keys_of_one_workspace_only(connection, made):
-    """design.md section 8: a workspace lead is an admin whose key is bound to one workspace."""
+    """A workspace lead is an admin whose key is bound to one workspace."""
     web = workspace(connection, made, "Web")
     elsewhere = issued(connection, made, CreateKey(name="elsewhere"))
     lead = caller(made, "admin", workspace_id=web)

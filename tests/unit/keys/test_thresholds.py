@@ -1,4 +1,4 @@
-"""Thresholds of key limits: spec 6.2 and 8 (50, 80, 90, 100 percent); api.md 9.3."""
+"""Thresholds of key limits: 50, 80, 90 and 100 percent, each told once in a period."""
 
 from decimal import Decimal
 

@@ -69,7 +69,6 @@ def test_only_what_is_due_and_free_expires(credit: list[Lot], free: int, at: int
 
 @given(lots(), st.integers(-(10**12), 10**13))
 def test_refundable_is_purchased_credit_that_is_free(credit: list[Lot], free: int) -> None:
-    """I9."""
     purchased = [lot for lot in credit if lot.kind == "purchased"]
     most = sum(lot.remaining_nano for lot in purchased)
     assert takeable_nano(purchased, free) == max(0, min(most, free))

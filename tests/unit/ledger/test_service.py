@@ -146,7 +146,7 @@ def test_a_generation_that_held_nothing_has_nothing_to_end(connection: Connectio
 def test_credit_is_consumed_promotional_then_granted_then_purchased(
     connection: Connection,
 ) -> None:
-    """Spec 8, billing rule 1."""
+    """Promotional credit, then granted, then purchased."""
     add(connection, 5 * USD, now_us=NOW_US)
     add(connection, 2 * USD, now_us=NOW_US, kind="granted")
     add(connection, 1 * USD, now_us=NOW_US, kind="promotional")
@@ -210,7 +210,6 @@ def test_a_purchase_reference_counts_once(connection: Connection) -> None:
 
 
 def test_only_purchased_credit_is_refundable(connection: Connection) -> None:
-    """Spec 8, billing rule 1."""
     add(connection, 5 * USD, now_us=NOW_US, kind="granted")
     add(connection, 3 * USD, now_us=NOW_US)
     with pytest.raises(InvalidValue, match="at most 3 USD"):

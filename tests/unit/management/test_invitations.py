@@ -1,4 +1,4 @@
-"""Invitations: spec 3 (team invitation), 8 (seven days); api.md 8.10; design.md section 8."""
+"""Invitations: made, shown once, accepted within seven days, withdrawn."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,4 +1,4 @@
-"""Organizations, workspaces, members: spec 2.12; api.md 8.10."""
+"""Organizations, workspaces, members: made, changed, deleted, and what each role may."""
 
 import pytest
 
@@ -193,7 +193,6 @@ def test_a_lead_writes_its_own_workspace_only(connection, made):
 
 
 def test_the_last_owner_can_be_neither_removed_nor_demoted(connection, made):
-    """design.md section 8; api.md 8.10: 409."""
     organization_id, owner = made.organization.id, caller(made, "owner")
     with pytest.raises(Conflict):
         members.remove(connection, organization_id, made.owner_id, actor=owner, now_us=NOW_US)

@@ -1,4 +1,4 @@
-"""The table of rights: design.md section 8; spec 2.12, 5.9."""
+"""The table of rights: what each role may do, and whom it may give a role."""
 
 import typing
 

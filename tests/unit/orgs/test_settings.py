@@ -1,4 +1,4 @@
-"""Settings: api.md 8.11; design.md section 8 (low balance, retention, deprecation alerts)."""
+"""Settings of an organization: defaults, changes, what is refused, and who may set what."""
 
 from decimal import Decimal
 
@@ -115,7 +115,7 @@ def test_a_bad_setting_is_named_and_nothing_is_changed(connection, made, field, 
 
 
 def test_only_the_operator_sets_the_fee_of_own_provider_keys(connection, made):
-    """spec 8.3: the percentage is set by whoever runs the gateway."""
+    """The percentage is set by whoever runs the gateway."""
     with pytest.raises(Forbidden):
         patched(connection, made, byok_fee_percent=Decimal(0))
     state = patched(connection, made, role="operator", byok_fee_percent=Decimal("2.25"))

@@ -97,7 +97,6 @@ SPELLINGS = [
 
 @pytest.mark.parametrize("url", SPELLINGS)
 async def test_no_spelling_of_an_inner_address_is_let_out(url: str) -> None:
-    """P16."""
     with pytest.raises(AddressRefused):
         await route(url, PUBLIC)
 

@@ -1,4 +1,4 @@
-"""The signature is the one that spec 6.3 lets receivers recompute."""
+"""The signature is the one that receivers recompute: HMAC-SHA256 over timestamp, a dot, and the exact bytes."""
 
 import hashlib
 import hmac

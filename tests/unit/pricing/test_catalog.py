@@ -1,4 +1,4 @@
-"""The shipped catalog: complete prices, known words, and links that lead somewhere (design.md sections 7 and 8)."""
+"""The shipped catalog: complete prices, known words, and links that lead somewhere."""
 
 import tomllib
 from datetime import datetime

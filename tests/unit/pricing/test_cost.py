@@ -1,4 +1,4 @@
-"""Cost: parts add up, tiers hold for the whole request, fees round down (spec 2.2, reliability.md 2.2 I10 and I11)."""
+"""Cost: parts add up, tiers hold for the whole request, fees round down."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""The hold covers every usage within its bounds; the bound covers every count (reliability.md 2.5, decision 19)."""
+"""The hold covers every usage within its bounds; the bound covers every count."""
 
 import base64
 import json
@@ -126,7 +126,7 @@ def test_the_clients_cap_bounds_the_output_up_to_the_models_maximum() -> None:
 
 
 def test_without_a_cap_the_smallest_of_three_limits_holds() -> None:
-    """Design decision 19: the model's maximum, the room left in the context, the configured default."""
+    """The model's maximum, the room left in the context, the configured default."""
     demand = measure(chat("hi"))
     assert bound_output(demand, target(), default_output_bound=32_768) == 32_768
     small = target(max_completion_tokens=2_000)
@@ -137,7 +137,7 @@ def test_without_a_cap_the_smallest_of_three_limits_holds() -> None:
 
 
 def test_a_cap_below_what_the_format_takes_is_held_as_it_is_sent() -> None:
-    """Api.md 3.6: the responses format takes no cap under 16."""
+    """The responses format takes no cap under 16."""
     demand = msgspec.structs.replace(measure(chat("hi")), output_cap=1)
     responses = msgspec.structs.replace(target(), format=FORMATS["openai_responses"])
     assert bound_output(demand, target(), default_output_bound=32_768) == 1

@@ -1,4 +1,4 @@
-"""First replies by Idempotency-Key: api.md 8.1; design.md section 8 (409 idempotency_conflict)."""
+"""First replies by Idempotency-Key: given again to the same request, 409 idempotency_conflict for another one."""
 
 import pytest
 

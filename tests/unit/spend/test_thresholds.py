@@ -12,7 +12,7 @@ PERCENTS = st.sets(st.integers(1, 100), max_size=6).map(tuple)
 
 
 def test_default_thresholds_of_one_dollar() -> None:
-    """Spec 6.2: alerts fire at 50, 80, 90 and 100 percent."""
+    """Alerts fire at 50, 80, 90 and 100 percent."""
     steps = [499_999_999, 500_000_000, 799_999_999, 900_000_000, 1_000_000_000, 5_000_000_000]
     limit = 1_000_000_000
     found = []

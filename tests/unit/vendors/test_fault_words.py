@@ -1,4 +1,4 @@
-"""The words of a failed answer say whose fault it was, as vendors word it (api.md 6.4)."""
+"""The words of a failed answer say whose fault it was, as vendors word it."""
 
 import pytest
 

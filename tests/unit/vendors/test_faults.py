@@ -1,4 +1,4 @@
-"""A vendor's failed answer is one of the spec's reasons, whatever status it came with (api.md 6.4)."""
+"""A vendor's failed answer is one of the fault's reasons, whatever status it came with."""
 
 import pytest
 

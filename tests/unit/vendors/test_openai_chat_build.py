@@ -1,4 +1,4 @@
-"""What goes to an OpenAI-format server: only what it takes (api.md section 5, the OpenAI column)."""
+"""What goes to an OpenAI-format server: only what it takes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a server puts on its calls for itself comes back to it, and to nobody else (api.md 5.9)."""
+"""What a server puts on its calls for itself comes back to it, and to nobody else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tool names and call ids fit the vendor and come back as the client wrote them (api.md 5.5, 5.7)."""
+"""Tool names and call ids fit the vendor and come back as the client wrote them."""
 
 import re
 

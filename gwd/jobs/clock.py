@@ -5,7 +5,7 @@ from typing import Final
 
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.node_clock import NodeClock, State
-from gwd.management.mend import keep_time
+from gwd.management.time_repair import keep_time
 from gwd.store import Store
 
 CLOCK_WATCH_S: Final = 5.0

@@ -39,7 +39,7 @@ def refusal() -> LedgerQuarantined:
     )
 
 
-def mistake(error: Exception) -> GatewayError:
+def internal_error(error: Exception) -> GatewayError:
     """What a request is told that met something unforeseen: the gateway's mistake, or the ledger's."""
     if isinstance(error, LedgerBroken):
         return refusal()

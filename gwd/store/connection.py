@@ -46,7 +46,7 @@ class OldSqliteError(RuntimeError):
 class Connection:
     """What a room function is given. It runs inside its caller's transaction and never commits.
 
-    `cached_rows` is what the writer remembers for functions that keep it true (`gwd.store.cached`); None for all others.
+    `cached_rows` is what the writer remembers for functions that keep it true (`gwd.store.cached`), None for others.
 
     `tolerated` counts the failures that were left out of their transactions.
     """

@@ -18,7 +18,7 @@ GWD = ROOT / "gwd"
 WRITERS = {
     "api/perform.py",  # every request
     "jobs/topup.py",  # the node buys credit by itself
-    "management/mend.py",  # the machine's owner, at the command line
+    "management/time_repair.py",  # the machine's owner, at the command line
     "management/setup.py",
 }
 """Who writes audit lines: one place for all requests, and what happens without one."""

@@ -228,8 +228,8 @@ async def test_a_key_that_cannot_be_read_is_told_at_once_and_everywhere(
             wrong.append((reference, error))
     assert not wrong
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfsk-acme\r\n")
-    mended = await node.manage("PATCH", address, {"key_ref": f"file:{tmp_path}/marked"})
-    assert mended["data"]["problem"] is None
+    repaired = await node.manage("PATCH", address, {"key_ref": f"file:{tmp_path}/marked"})
+    assert repaired["data"]["problem"] is None
 
 
 async def ask(node: Gateway, model: str) -> httpx.Response:

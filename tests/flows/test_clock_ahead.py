@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gwd.core.clock import US_PER_S, iso
-from gwd.management.mend import mend_time
+from gwd.management.time_repair import repair_time
 from gwd.store.connection import open_connection, transaction
 from tests.flows.clock import MovableClock
 from tests.flows.conftest import Opened
@@ -164,11 +164,11 @@ class Life:
                 await gateway.operator.aclose()
             return done
 
-    def mend(self) -> Any:
+    def repair(self) -> Any:
         connection = open_connection(str(self._nodes.directory / "node" / "gwd.db"), "writer")
         try:
             with transaction(connection, "IMMEDIATE"):
-                return mend_time(
+                return repair_time(
                     connection, by="ana", why="a year ahead", now_us=self.clock.now_us()
                 )
         finally:
@@ -203,11 +203,11 @@ async def test_a_start_in_another_time_waits_and_a_ledger_that_ran_ahead_is_mend
         await life.live(do=accept)
         # The clock is right again; the ledger is ahead, and the doubt comes back until it is mended.
         assert await life.live(jump=-400 * DAY, do=look) == ("held", False, 399)
-        (done,) = life.mend()
+        (done,) = life.repair()
         assert done.restored_nano > 4 * 10**9
         assert iso(done.to_us) < iso(done.from_us)
         assert await life.live(do=look) == ("ok", True, 0)
-        assert life.mend() == ()
+        assert life.repair() == ()
 
         async def listed(gateway: Gateway) -> tuple[int, int]:
             to = iso(life.clock.now_us() + 7_200 * US_PER_S)

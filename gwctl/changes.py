@@ -266,4 +266,4 @@ def differences(name: str, before: Any, after: Any) -> list[str]:
 def _shown(name: str, value: Any, kind: tables.Kind) -> str:
     if name in ("key", "secret") and isinstance(value, str):
         return text.mask(value)
-    return tables.told(value, kind, utc_now())
+    return tables.unambiguous(value, kind, utc_now())

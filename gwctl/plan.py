@@ -344,7 +344,7 @@ def lines(change: Change) -> list[str]:
 
 
 def _shown(prefix: str, name: str, value: Any) -> str:
-    return tables.told(value, tables.field_kind(prefix, name), utc_now())
+    return tables.unambiguous(value, tables.field_kind(prefix, name), utc_now())
 
 
 def as_json(change: Change) -> dict[str, Any]:

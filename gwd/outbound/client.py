@@ -104,8 +104,8 @@ def _exchange(tls: ssl.SSLContext | None) -> "Exchange":
 
 
 def _elsewhere(status: int, location: str | None, url: str) -> str:
-    told = redirect_trouble(status, location, asked=url)
-    return f"the receiver {told}, which is not followed; set the address to where it listens"
+    trouble = redirect_trouble(status, location, asked=url)
+    return f"the receiver {trouble}, which is not followed; set the address to where it listens"
 
 
 def _retry_after(value: str | None) -> int | None:

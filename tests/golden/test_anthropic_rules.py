@@ -145,9 +145,9 @@ class TestHistory:
             chat(user("q"), assistant(None, "a", arguments=arguments), result("a"), tools=[TOOL])
         )
         assert body["messages"][1]["content"][0]["input"] == {}
-        told = body["messages"][2]["content"][0]["content"]
-        assert "not valid JSON" in told[0]["text"]
-        assert told[1]["text"] == "done"
+        reported = body["messages"][2]["content"][0]["content"]
+        assert "not valid JSON" in reported[0]["text"]
+        assert reported[1]["text"] == "done"
 
     def test_history_with_calls_keeps_tools_declared_but_out_of_use(self):
         body = sent(chat(user("q"), assistant(None, "a"), result("a")))

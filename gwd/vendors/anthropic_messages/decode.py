@@ -83,11 +83,11 @@ class MessagesDecoder:
         self._is_text = False
         self._ending: dict[str, Any] | None = None
         self._searches = 0
-        self._searches_told: int | None = None
+        self._searches_reported: int | None = None
 
     @property
     def given(self) -> Given | None:
-        begun = self._searches if self._searches_told is None else self._searches_told
+        begun = self._searches if self._searches_reported is None else self._searches_reported
         return said(given_words(self._reports.own), begun)
 
     @property
@@ -217,7 +217,7 @@ class MessagesDecoder:
         tools = usage.get("server_tool_use") if isinstance(usage, dict) else None
         if isinstance(tools, dict) and not is_opening:
             number = count_of(tools.get("web_search_requests"))
-            self._searches_told = self._searches_told if number is None else number
+            self._searches_reported = self._searches_reported if number is None else number
 
     # Blocks.
 

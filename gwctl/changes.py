@@ -268,4 +268,4 @@ def differences(name: str, before: Any, after: Any, field: schema.Field) -> list
 def _shown(name: str, value: Any, kind: schema.Kind) -> str:
     if name in ("key", "secret") and isinstance(value, str):
         return text.mask(value)
-    return tables.told(value, kind, utc_now())
+    return tables.unambiguous(value, kind, utc_now())

@@ -347,7 +347,7 @@ def _shown(field_: schema.Field, part: str, value: Any) -> str:
 
 
 def _told(field_: schema.Field, value: Any) -> str:
-    return tables.told(value, field_.kind, utc_now())
+    return tables.unambiguous(value, field_.kind, utc_now())
 
 
 def as_json(change: Change) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def cell(value: Any, kind: Kind, now: datetime) -> str:
             return _words(value, empty="-")
 
 
-def told(value: Any, kind: Kind, now: datetime) -> str:
+def unambiguous(value: Any, kind: Kind, now: datetime) -> str:
     """The value where before and after are told apart: nothing, "", [], 0 and false each read differently."""
     match value:
         case None:

@@ -54,7 +54,7 @@ Config = Annotated[
 def main() -> None:
     """The entry point `gwd`."""
     _refuse_what_cannot_work()
-    with _mistakes_in_one_line():
+    with _errors_in_one_line():
         try:
             app()
         finally:
@@ -294,7 +294,7 @@ def migrate(
 def clock(
     *,
     config: Config = DEFAULT_DIRECTORY,
-    mend: Annotated[
+    repair: Annotated[
         bool, typer.Option("--mend", help="Let the ledger go on from the present time.")
     ] = False,
     by: Annotated[str, typer.Option(metavar="NAME", help="Who mends it; kept for ever.")] = "",
@@ -314,10 +314,10 @@ def clock(
     from gwd.node import check as looking
 
     read, machine = settings.load(config, os.environ), SystemClock()
-    if mend and not (by.strip() and why.strip()):
+    if repair and not (by.strip() and why.strip()):
         raise typer.BadParameter("say who mends the time, and why: --by NAME --why TEXT")
     print(f"the clock says {iso(machine.now_us())}")
-    if not mend:
+    if not repair:
         found = looking.time_ahead(read, machine)
         for each in found:
             print(f"{each.organization_id} is ahead: its last entry is of {iso(each.last_us)}")
@@ -326,13 +326,13 @@ def clock(
             raise typer.Exit(1)
         print("no ledger entry lies in the future")
         return
-    mended = looking.mend_time(read, machine, by=by, why=why)
-    for done in mended:
+    repairs = looking.repair_time(read, machine, by=by, why=why)
+    for done in repairs:
         print(
             f"{done.organization_id} goes on from {iso(done.to_us)} instead of {iso(done.from_us)};"
             f" {usd_text(done.restored_nano)} USD of credit came back"
         )
-    if not mended:
+    if not repairs:
         print("no ledger entry lies in the future; nothing was done")
 
 
@@ -448,11 +448,11 @@ def _on_a_terminal() -> bool:
 
 
 @contextmanager
-def _mistakes_in_one_line() -> Iterator[None]:
+def _errors_in_one_line() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        from gwd.node.mistakes import text_of
+        from gwd.node.errors import text_of
 
         if (text := text_of(error)) is None:
             raise

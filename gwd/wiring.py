@@ -41,7 +41,7 @@ from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.ledger import quarantine
-from gwd.management import mend, setup
+from gwd.management import setup, time_repair
 from gwd.outbound import OutboundClient
 from gwd.pipeline.admit.refusals import RefusalCounter
 from gwd.pipeline.dispatch.dispatch import Dispatcher
@@ -170,7 +170,7 @@ class RunningNode:
             ballast=self._ballast,
         )
         await self.store.read(setup.check_ring, ring)
-        last_us = await self.store.read(mend.last_known_us)
+        last_us = await self.store.read(time_repair.last_known_us)
         self._clock = clock = NodeClock(self._machine_clock, last_us)
         self._status.started_us = clock.now_us()
         self._status.take_certificate = self._take_certificate
@@ -348,7 +348,7 @@ class RunningNode:
         listener = Listener(app, front)
         self._listeners.append(listener)
         await listener.open(host, port, tls)
-        self._spawn(every(BODIES_SWEEP_S, front.arrivals.sweep, name="slow bodies"))
+        self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
         return listener.port
 

@@ -128,7 +128,7 @@ def _make(
     if secret:
         for name in without_key:
             wanted = {"provider": name, **secret}
-            told(
+            note_problem(
                 session,
                 send(session, "POST", CREDENTIALS.path, wanted, what=f"add the key of {name}"),
             )
@@ -149,7 +149,7 @@ def _made(session: Session, changes: list[plan.Change]) -> list[dict[str, Any]]:
     return [result for _, result in plan.apply(session, changes)]
 
 
-def told(session: Session, reply: Any) -> None:
+def note_problem(session: Session, reply: Any) -> None:
     """Say at once where the daemon cannot read what a reference names."""
     problem = data(reply).get("problem") if reply is not None else None
     if problem:
@@ -211,7 +211,7 @@ def secret(
         reply = send(session, "POST", CREDENTIALS.path, wanted, what=f"add key {name} of {slug}")
     if reply is not None:
         report(session, data(reply), f"key of {slug} set")
-        told(session, reply)
+        note_problem(session, reply)
 
 
 add_switches(provider, PROVIDERS, "openai", on={"disabled": False}, off={"disabled": True})

@@ -105,7 +105,7 @@ def raise_(
         )
     )
     wanted = setting(connection, organization_id, alert.category)
-    if wanted.enabled and _told(wanted, alert.thresholds_crossed):
+    if wanted.enabled and _is_wanted(wanted, alert.thresholds_crossed):
         for destination_id in _destinations(connection, organization_id, alert, wanted):
             enqueue(
                 connection, organization_id, event_id, destination_id=destination_id, now_us=now_us
@@ -193,7 +193,7 @@ def record(alert: Alert) -> AlertRecord:
     )
 
 
-def _told(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:
+def _is_wanted(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:
     return not crossed or wanted.thresholds is None or any(p in wanted.thresholds for p in crossed)
 
 

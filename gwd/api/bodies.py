@@ -37,7 +37,7 @@ _Place = tuple[
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def unpacked(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> bytes:
+def decoded_body(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> bytes:
     """The body as the client meant it. Raises RequestTooLarge (counted after unpacking) and UnsupportedMediaType."""
     content_type = headers.get("content-type", "")
     if content_type and _kind(content_type) in (

@@ -14,7 +14,7 @@ from gwd.core.fields import Moment
 from gwd.core.node_clock import SMALL_US, Standing, State
 from gwd.store import Connection
 
-MEND: Final = "stop the node and run gwd clock --mend --by NAME --why TEXT"
+REPAIR: Final = "stop the node and run gwd clock --mend --by NAME --why TEXT"
 _WHAT: Final = {
     "ok": "the machine's clock is believed",
     "doubted": "the machine's clock has jumped: credit does not expire by it yet",
@@ -104,7 +104,7 @@ async def record(node: Node) -> ClockRecord:
     what, remedy = _WHAT[now.state], "" if now.state == "ok" else _DO
     if ahead_us and now.state == "ok":
         what = "the ledger's last entry lies in the future: the clock was ahead"
-        remedy = MEND
+        remedy = REPAIR
     return ClockRecord(
         state=now.state,
         message=what,

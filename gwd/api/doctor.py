@@ -208,11 +208,11 @@ def counts(above_bound: Mapping[str, int]) -> Check:
     """Vendors that counted more prompt than the requests had, since the start; what they counted was billed."""
     if not above_bound:
         return Check(name="token counts", state="ok", message="no prompt larger than its request")
-    told = [f"{provider} ({number})" for provider, number in sorted(above_bound.items())]
+    reported = [f"{provider} ({number})" for provider, number in sorted(above_bound.items())]
     return Check(
         name="token counts",
         state="warning",
-        message=f"prompts were counted larger than their requests can be by {_some(told)}",
+        message=f"prompts were counted larger than their requests can be by {_some(reported)}",
         do="compare with its invoice; if it counts wrongly, set the flag usage_unreliable on its endpoints",
     )
 
@@ -326,7 +326,7 @@ def rests(endpoints: list[EndpointHealthRecord]) -> Check:
     found = [(f"{each.model} {each.tag}", rest) for each in endpoints for rest in each.rests]
     if not found:
         return Check(name="rests", state="ok", message="no endpoint rests")
-    told = [
+    reported = [
         f"{name}: {rest.reason} {_until(rest)} ({rest.message[:SHOWN_TEXT]})"
         for name, rest in found
     ]
@@ -335,7 +335,7 @@ def rests(endpoints: list[EndpointHealthRecord]) -> Check:
     return Check(
         name="rests",
         state="warning",
-        message=_some(told),
+        message=_some(reported),
         do="; ".join(remedies) or "wait: what rests is tried again by itself",
     )
 

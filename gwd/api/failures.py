@@ -13,8 +13,8 @@ from sanic_routing.exceptions import NotFound as RoutingNotFound
 
 from gwd.api import headers as response_headers
 from gwd.api import inference
-from gwd.api.arrivals import BodiesFull
 from gwd.api.bodies import too_large
+from gwd.api.body_intake import BodiesFull
 from gwd.api.headers import JSON
 from gwd.api.http_guard import BadHead, HeadTooLarge
 from gwd.api.node import Node

@@ -1,11 +1,20 @@
 """The HTTP front: one strict reading of every request's head, absolute deadlines, and caps on connections.
 
+<<<<<<< HEAD
 The framework accepts malformed heads, and its timers start anew with every byte. Here the raw head is judged once,
 before the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first
 byte); a body has to keep up a least rate (gwd.api.arrivals), and so has a client that takes its answer
 (gwd.api.readers); an address can hold only so many connections; and values that are no UTF-8 are made text before
 anybody reads them. It is a protocol of its own rather than listeners to the framework's signals, because those cost
 every request, and the framework rewrites itself to do without them when nobody listens.
+=======
+The framework reads heads kindly and its timers start anew with every byte. Here the raw head is judged once, before the
+framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first byte); a body
+has to keep up a least rate (gwd.api.body_intake), and so has a client that takes its answer (gwd.api.readers); an
+address can hold only so many connections; and values that are no UTF-8 are made text before anybody reads them. It is a
+protocol of its own rather than listeners to the framework's signals, because those cost every request, and the
+framework rewrites itself to do without them when nobody listens.
+>>>>>>> names
 """
 
 import asyncio
@@ -17,7 +26,7 @@ from sanic.exceptions import BadRequest, PayloadTooLarge, RequestTimeout, SanicE
 from sanic.http import Http, Stage
 from sanic.server import HttpProtocol
 
-from gwd.api.arrivals import Arrival, Arrivals
+from gwd.api.body_intake import BodyIntake, IncomingBody
 from gwd.api.readers import Readers, bytes_left
 from gwd.core.counters import Counters
 
@@ -99,7 +108,7 @@ class Front:
         self.cap = cap
         self.cap_per_address = cap_per_address
         self.open = 0
-        self.arrivals = Arrivals(counters)
+        self.body_intake = BodyIntake(counters)
         self.readers = Readers(counters)
         self._by_address: dict[str, int] = {}
 
@@ -175,7 +184,7 @@ class GuardedProtocol(HttpProtocol):
     """One connection. The application carries its listener's Front as `ctx.front`."""
 
     HTTP_CLASS = GuardedHttp
-    __slots__ = ("address", "arrival", "front", "head_timer", "is_counted")
+    __slots__ = ("address", "front", "head_timer", "incoming", "is_counted")
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -183,7 +192,7 @@ class GuardedProtocol(HttpProtocol):
         self.address = ""
         self.is_counted = False
         self.head_timer: asyncio.TimerHandle | None = None
-        self.arrival: Arrival | None = None
+        self.incoming: IncomingBody | None = None
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
@@ -199,11 +208,11 @@ class GuardedProtocol(HttpProtocol):
     def data_received(self, data: bytes) -> None:
         if self.is_counted:
             super().data_received(data)
-            arrival = self.arrival
-            if arrival is not None:
-                self.front.arrivals.grow(arrival, len(data))
-                if arrival.left <= 0:
-                    self.arrival = None
+            incoming = self.incoming
+            if incoming is not None:
+                self.front.body_intake.grow(incoming, len(data))
+                if incoming.left <= 0:
+                    self.incoming = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.is_counted:
@@ -211,8 +220,8 @@ class GuardedProtocol(HttpProtocol):
         self.is_counted = False
         self.front.leave(self.address)
         self.front.readers.end(self)
-        if self.arrival is not None:
-            self.front.arrivals.end(self.arrival)
+        if self.incoming is not None:
+            self.front.body_intake.end(self.incoming)
         if self.head_timer is not None:
             self.head_timer.cancel()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
@@ -241,12 +250,12 @@ class GuardedProtocol(HttpProtocol):
 
     def await_body(self, here: int, length: int) -> None:
         """A body of `length` bytes follows of which `here` are in the buffer."""
-        self.arrival = Arrival(here, length - here, self.loop.time(), self._end_body)
-        self.front.arrivals.begin(self.arrival)
+        self.incoming = IncomingBody(here, length - here, self.loop.time(), self._end_body)
+        self.front.body_intake.begin(self.incoming)
 
     def _end_body(self, error: SanicException) -> None:
         """Answer with the error if nothing was answered yet, and close without waiting for the rest."""
-        self.arrival = None
+        self.incoming = None
         if self.http is not None:
             self.http.request_body = None
         self._cancel(error)

@@ -8,10 +8,10 @@ from sanic import HTTPResponse, Request
 
 from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
-from gwd.api.answer import Answer
 from gwd.api.auth import check_access, count_auth_failure
-from gwd.api.bodies import unpacked
+from gwd.api.bodies import decoded_body
 from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.inference_response import InferenceResponse
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
 from gwd.api.stream import Stream
@@ -119,7 +119,7 @@ async def parsed_body(
     size = max_bytes if "content-encoding" in request.headers else len(request.body)
 
     def read() -> T:
-        body = unpacked(request.body, request.headers, max_bytes=max_bytes)
+        body = decoded_body(request.body, request.headers, max_bytes=max_bytes)
         return parse(body, request.headers)
 
     try:
@@ -153,9 +153,9 @@ async def _answer(
         )
         headers |= await _lifecycle(node, head, now_us)
         if head.body is not None:
-            return Answer(head.body, 200, headers, JSON)
+            return InferenceResponse(head.body, 200, headers, JSON)
         response = await request.respond(
-            Answer(None, 200, headers | response_headers.stream(), EVENT_STREAM)
+            InferenceResponse(None, 200, headers | response_headers.stream(), EVENT_STREAM)
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
         frame_queue = generation.frame_queue

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gwd.api import query
-from gwd.api.bodies import MAX_MANAGEMENT_BYTES, strict, unpacked
+from gwd.api.bodies import MAX_MANAGEMENT_BYTES, decoded_body, strict
 from gwd.api.management import Answer, Call, Handler, OpenCall, OpenHandler
 from gwd.api.node import Node
 from gwd.api.route import LiveRoute, OpenRoute, Route
@@ -163,5 +163,5 @@ def _claim(incoming: Incoming, caller: Caller, data: bytes) -> idempotency.Claim
 
 def _body(incoming: Incoming, shape: type[Any] | None) -> tuple[bytes, Any]:
     """The bytes as the client meant them, and what they say."""
-    data = unpacked(incoming.body, incoming.headers, max_bytes=MAX_MANAGEMENT_BYTES)
+    data = decoded_body(incoming.body, incoming.headers, max_bytes=MAX_MANAGEMENT_BYTES)
     return data, None if shape is None else strict(data, shape)

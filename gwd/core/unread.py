@@ -18,7 +18,7 @@ _LONGEST_WORD: Final = 512
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
-def told(block: dict[str, Any]) -> str:
+def described(block: dict[str, Any]) -> str:
     """What a model that does not know the block's kind is told of it: the kind, and what can be read of the rest."""
     kind = block.get("type")
     named = kind if isinstance(kind, str) and kind else "unknown"
@@ -47,7 +47,7 @@ def refuse_unread_question(request: Request, family: Family | None, model: str) 
         if not isinstance(part, TextPart):
             return
         kind = (part.extras or {}).get("type")
-        if part.text.strip() and (part.extras is None or part.text != told(part.extras)):
+        if part.text.strip() and (part.extras is None or part.text != described(part.extras)):
             return
         if isinstance(kind, str):
             kinds.add(kind)

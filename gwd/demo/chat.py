@@ -13,12 +13,12 @@ from gwd.demo.behaviour import Behaviour
 from gwd.demo.counts import Counts, reported
 from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
+from gwd.demo.interleave import in_order
 from gwd.demo.openai_common import answer_headers, check_bearer, unknown_model
 from gwd.demo.prompt_cache import Piece, PromptCache
 from gwd.demo.prompt_sizes import chat_pieces, text_in, total
 from gwd.demo.refusals import RefusedError, openai_body, openai_scripted
 from gwd.demo.traits import ModelTraits
-from gwd.demo.weave import weave
 from gwd.demo.wire import Json, as_list, as_object, as_text, mint, seed_of
 
 _FINGERPRINT = "fp_demo44709d"
@@ -187,7 +187,7 @@ def _deltas(reply: Reply) -> Iterator[tuple[Json, str | None, int]]:
             for piece in call.arguments
         ]
         rows.append(row)
-    for part in weave(rows, interleave=reply.behaviour.interleave):
+    for part in in_order(rows, interleave=reply.behaviour.interleave):
         yield {"tool_calls": [part]}, None, 1
     if reply.behaviour.finish != "none":
         yield {}, _finish(answer, reply.behaviour), 0

@@ -14,12 +14,12 @@ from gwd.demo.behaviour import Behaviour
 from gwd.demo.counts import Counts, reported
 from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
+from gwd.demo.interleave import in_order
 from gwd.demo.messages_blocks import Block, blocks_of
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.prompt_sizes import messages_pieces, text_in, total
 from gwd.demo.refusals import RefusedError, anthropic_body, anthropic_scripted
 from gwd.demo.traits import ModelTraits
-from gwd.demo.weave import weave
 from gwd.demo.wire import Json, as_list, as_object, as_text, mint, seed_of
 
 _BUDGET_SHARE = 40
@@ -160,8 +160,8 @@ class MessagesFormat:
         ]
         pinged = False
         for frame in [
-            *weave(rows, interleave=False),
-            *weave(call_rows, interleave=reply.behaviour.interleave),
+            *in_order(rows, interleave=False),
+            *in_order(call_rows, interleave=reply.behaviour.interleave),
         ]:
             yield frame
             if not pinged:

@@ -13,13 +13,13 @@ from gwd.demo.behaviour import Behaviour
 from gwd.demo.counts import Counts, reported
 from gwd.demo.formats import FormatName, Reply
 from gwd.demo.frames import Frame
+from gwd.demo.interleave import in_order
 from gwd.demo.openai_common import answer_headers, check_bearer, unknown_model
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.prompt_sizes import responses_pieces, text_in, total
 from gwd.demo.refusals import RefusedError, openai_body, openai_scripted
 from gwd.demo.responses_items import Item, Step, items_of
 from gwd.demo.traits import ModelTraits
-from gwd.demo.weave import weave
 from gwd.demo.wire import Json, as_list, as_object, as_text, mint, seed_of
 
 _MAX_PADDING = 16
@@ -142,8 +142,8 @@ def _steps(reply: Reply) -> Iterator[Step]:
     items = items_of(reply)
     first_call = len(items) - len(reply.answer.calls)
     rows = [_steps_of(item, index, reply) for index, item in enumerate(items)]
-    yield from weave(rows[:first_call], interleave=False)
-    yield from weave(rows[first_call:], interleave=reply.behaviour.interleave)
+    yield from in_order(rows[:first_call], interleave=False)
+    yield from in_order(rows[first_call:], interleave=reply.behaviour.interleave)
 
 
 def _steps_of(item: Item, index: int, reply: Reply) -> list[Step]:

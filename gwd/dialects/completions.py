@@ -190,8 +190,8 @@ class CompletionsRenderer:
         self._open()
         match self._end:
             case Failed(error=error):
-                told = error or UpstreamFailed("the upstream failed while answering")
-                return self._failure(told, settled)
+                reported = error or UpstreamFailed("the upstream failed while answering")
+                return self._failure(reported, settled)
             case Finished(reason="error") as finished:
                 return self._failure(
                     ended_in_error(finished), settled, native=finished.upstream_reason

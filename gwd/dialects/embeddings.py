@@ -112,7 +112,7 @@ class EmbeddingsRenderer:
                     "object": "embedding",
                     "index": index,
                     # Each written by itself: all of them in one call would hold the others up.
-                    "embedding": packed(vector)
+                    "embedding": base64_floats(vector)
                     if as_base64
                     else msgspec.Raw(msgspec.json.encode(vector)),
                 }
@@ -125,7 +125,7 @@ class EmbeddingsRenderer:
         return msgspec.json.encode(body)
 
 
-def packed(vector: Sequence[float]) -> str:
+def base64_floats(vector: Sequence[float]) -> str:
     """Base64 of the vector as little-endian IEEE float32, without a header."""
     try:
         data = struct.pack(f"<{len(vector)}f", *vector)

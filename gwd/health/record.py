@@ -161,10 +161,10 @@ def _state(
     if endpoint.price_at(now_us) is None:
         at_us = endpoint.opens_at_us(now_us)
         if at_us is not None:
-            told = (
+            reported = (
                 f"its first price begins at {iso(at_us)}; by this node's clock it is {iso(now_us)}"
             )
-            return "no_price", told
+            return "no_price", reported
         return "no_price", "it has no complete price, so nothing is sent to it"
     if not ready:
         problem = next((key.problem for key in keys if key.problem is not None), None)

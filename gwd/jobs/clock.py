@@ -5,7 +5,7 @@ from typing import Final
 
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.node_clock import NodeClock, State
-from gwd.management.mend import keep_time
+from gwd.management.time_repair import keep_time
 from gwd.store import Store
 
 CLOCK_WATCH_S: Final = 5.0
@@ -21,14 +21,14 @@ class ClockWatch:
     def __init__(self, store: Store, clock: NodeClock) -> None:
         self._store = store
         self._clock = clock
-        self._told: State = "ok"
+        self._reported: State = "ok"
         self._kept_us: int | None = None
 
     async def look(self) -> None:
         """Say what has changed, and keep the time while it is believed."""
         now = self._clock.standing()
-        if now.state != self._told:
-            self._told = now.state
+        if now.state != self._reported:
+            self._reported = now.state
             if now.state == "ok":
                 log.warning("the clock is believed: %s", iso(now.machine_us))
             else:

@@ -13,7 +13,7 @@ from gwd.core.money import usd_json
 from gwd.credentials.vault import CannotOpenError, Vault
 from gwd.management.topup import binding
 from gwd.orgs.settings import is_deleted
-from gwd.outbound import Answer, OutboundClient
+from gwd.outbound import OutboundClient, OutboundReply
 from gwd.outbound.signature import headers
 from gwd.store import Connection, Store
 
@@ -123,14 +123,19 @@ def _body(attempt: topup.ClaimedAttempt) -> bytes:
     )
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: OutboundReply) -> str:
     if answer.error is not None:
         return answer.error
     return f"the hook answered {answer.status}" if answer.status else "the hook did not answer"
 
 
+<<<<<<< HEAD
 def _is_final(answer: Answer) -> bool:
     """Whether the hook refused for good (402, 403 …); anything else is tried again."""
+=======
+def _is_final(answer: OutboundReply) -> bool:
+    """A clear no (402, 403 …) is not asked again; trouble on the way is."""
+>>>>>>> names
     if answer.status is None:
         return False
     return 400 <= answer.status < 500 and answer.status not in RETRIED_STATUS

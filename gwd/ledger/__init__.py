@@ -28,7 +28,6 @@ from gwd.ledger.credit import (
     organizations_with_due_credit,
     refund,
 )
-from gwd.ledger.mend import Ahead, Mended, ahead, set_back
 from gwd.ledger.record import (
     BalanceRecord,
     EntryRecord,
@@ -62,6 +61,7 @@ from gwd.ledger.service import (
     reserve,
     settle,
 )
+from gwd.ledger.time_repair import Ahead, TimeRepair, ahead, set_back
 
 __all__ = [
     "Ahead",
@@ -74,12 +74,12 @@ __all__ = [
     "LedgerBroken",
     "LedgerFilter",
     "LotKind",
-    "Mended",
     "NewCredit",
     "NewReservation",
     "OpenHolds",
     "OpenReservation",
     "Settlement",
+    "TimeRepair",
     "Verification",
     "add_credit",
     "adjust_down",

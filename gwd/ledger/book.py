@@ -71,7 +71,7 @@ ROUTES: Final[dict[str, tuple[Account, Account]]] = {
     "charge": ("pool", "spent"),
     "expiry": ("pool", "expired"),
     "adjustment": ("funding", "pool"),
-    # Of nothing: it says that ledger time goes back here, who wanted it and why (`gwd.ledger.mend`).
+    # Of nothing: it says that ledger time goes back here, who wanted it and why (`gwd.ledger.time_repair`).
     "clock": ("funding", "pool"),
     "restoration": ("expired", "pool"),
 }

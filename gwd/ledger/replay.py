@@ -71,7 +71,7 @@ class Replay:
         self._group: str | None = None
         self._overrun_before_nano = 0
         self._overrun_nano = 0
-        self._is_mending = False
+        self._is_repair = False
         self._settled: str | None = None
         self._settled_nano = 0
         self._charged_nano = 0
@@ -162,11 +162,11 @@ class Replay:
     def _check_time(self, seq: int, kind: str, created_at: int, *, sets_back: bool) -> None:
         # Time goes back only where an entry that moves nothing says who set it back, and why.
         if kind != "clock":
-            self._is_mending = self._is_mending and kind == "restoration"
+            self._is_repair = self._is_repair and kind == "restoration"
             if created_at < self.at_us:
                 self._wrong("I12", f"entry {seq} is older than the one before it")
             return
-        self._is_mending = True
+        self._is_repair = True
         if not sets_back:
             self._wrong("I12", f"entry {seq} sets the time back without saying who and why")
         if created_at >= self.at_us:
@@ -177,7 +177,7 @@ class Replay:
             self._wrong("I4", f"entry {seq} restores a lot that it does not describe")
             return
         expires_at = self._lots[lot_id][3]
-        if not self._is_mending or expires_at is None or expires_at <= self.at_us:
+        if not self._is_repair or expires_at is None or expires_at <= self.at_us:
             self._wrong("I4", f"restoration {seq} gives back what had not expired too early")
         self.expired[lot_id] = self.expired.get(lot_id, 0) - amount_nano
         if self.expired[lot_id] < 0:

@@ -13,7 +13,7 @@ from gwd.core.errors import InvalidRequest
 from gwd.core.text_file import read_text
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
-from gwd.management import mend, setup
+from gwd.management import setup, time_repair
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
 from gwd.store.connection import open_connection, require, transaction
@@ -78,10 +78,12 @@ def time_ahead(settings: Settings, clock: Clock) -> list[ledger.Ahead]:
         return ledger.ahead(connection, now_us=clock.now_us())
 
 
-def mend_time(settings: Settings, clock: Clock, *, by: str, why: str) -> tuple[ledger.Mended, ...]:
+def repair_time(
+    settings: Settings, clock: Clock, *, by: str, why: str
+) -> tuple[ledger.TimeRepair, ...]:
     """Let ledger time go on from now where it is ahead, and give back credit that expired too early."""
     with _opened(settings, "writer") as connection, transaction(connection, "IMMEDIATE"):
-        return mend.mend_time(connection, by=by, why=why, now_us=clock.now_us())
+        return time_repair.repair_time(connection, by=by, why=why, now_us=clock.now_us())
 
 
 def new_operator_key(settings: Settings, clock: Clock) -> str:

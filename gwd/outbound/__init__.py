@@ -7,7 +7,7 @@ no redirects, no proxy, no cookies; of an answer only status and delay are used.
 Speaks to: core. httpx is imported here alone, when it is first needed.
 """
 
-from gwd.outbound.client import Answer, OutboundClient
+from gwd.outbound.client import OutboundClient, OutboundReply
 from gwd.outbound.guard import AddressRefused, Rules, check_url
 
-__all__ = ["AddressRefused", "Answer", "OutboundClient", "Rules", "check_url"]
+__all__ = ["AddressRefused", "OutboundClient", "OutboundReply", "Rules", "check_url"]

@@ -21,7 +21,7 @@ TOTAL_TIMEOUT_S: Final = 15.0
 MAX_RETRY_AFTER_S: Final = 3_600
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class OutboundReply(msgspec.Struct, frozen=True, kw_only=True):
     """How a call ended: a status, or an error that says why there is none. Bodies are not kept.
 
     `error` stands beside a status that leads elsewhere. `refused` tells that the guard did not let the call out.
@@ -64,7 +64,7 @@ class OutboundClient:
         self._given_tls = tls
         self._exchange: Exchange | None = None
 
-    async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> OutboundReply:
         """POST the bytes as they are; redirects are answers like any other. Never raises for what a call can meet."""
         started_s = time.monotonic()
         try:
@@ -72,16 +72,16 @@ class OutboundClient:
                 path = await route(url, self.rules, self._resolver)
                 return await self._post(path, body, headers, started_s)
         except AddressRefused as refused:
-            return Answer(status=None, error=str(refused), refused=True)
+            return OutboundReply(status=None, error=str(refused), refused=True)
         except TimeoutError:
             error = f"no answer within {TOTAL_TIMEOUT_S:g} s"
-            return Answer(status=None, error=error, latency_ms=_ms_since(started_s))
+            return OutboundReply(status=None, error=error, latency_ms=_ms_since(started_s))
         except CallBroken as broken:
-            return Answer(status=None, error=str(broken), latency_ms=_ms_since(started_s))
+            return OutboundReply(status=None, error=str(broken), latency_ms=_ms_since(started_s))
 
     async def _post(
         self, path: Route, body: bytes, headers: Mapping[str, str], started_s: float
-    ) -> Answer:
+    ) -> OutboundReply:
         if self._exchange is None:
             # In a thread: the other requests of the node do not wait for it.
             self._exchange = await asyncio.to_thread(_exchange, self._given_tls)
@@ -89,7 +89,7 @@ class OutboundClient:
         status, location, retry_after = await self._exchange.post(
             path, body, sent, timeout_s=TOTAL_TIMEOUT_S
         )
-        return Answer(
+        return OutboundReply(
             status=status,
             error=_elsewhere(status, location, path.url) if is_redirect(status) else None,
             retry_after_s=_retry_after(retry_after),
@@ -104,8 +104,8 @@ def _exchange(tls: ssl.SSLContext | None) -> "Exchange":
 
 
 def _elsewhere(status: int, location: str | None, url: str) -> str:
-    told = redirect_trouble(status, location, asked=url)
-    return f"the receiver {told}, which is not followed; set the address to where it listens"
+    trouble = redirect_trouble(status, location, asked=url)
+    return f"the receiver {trouble}, which is not followed; set the address to where it listens"
 
 
 def _retry_after(value: str | None) -> int | None:

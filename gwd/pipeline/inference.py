@@ -18,7 +18,7 @@ from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect
-from gwd.ledger.quarantine import mistake, refusal
+from gwd.ledger.quarantine import internal_error, refusal
 from gwd.pipeline.admit.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.pipeline.client.head import Head
@@ -144,7 +144,7 @@ class Generation:
             error = refusal
         except Exception as broken:
             log.exception("generation failed", extra=self._named)
-            error = mistake(broken)
+            error = internal_error(broken)
         finally:
             if not self._on_record:
                 self._abandon(error)
@@ -249,7 +249,7 @@ class Generation:
         except Exception as error:
             # The vendor's part is over: what reached the client is settled like any answer that broke off.
             log.exception("dispatch failed", extra=self._named)
-            broken = mistake(error)
+            broken = internal_error(error)
         finally:
             self._dispatching = False
             self._outcome = dispatch.outcome(self._outcome, client_left=client.left)
@@ -271,7 +271,7 @@ class Generation:
                 final_record = self._final_record(planned)
             except Exception as broken:
                 log.exception("an answer could not be rendered", extra=self._named)
-                self._outcome = self._outcome.broken_off(mistake(broken))
+                self._outcome = self._outcome.broken_off(internal_error(broken))
                 final_record = self._final_record(planned)
         settle_wait = self._settle_wait(final_record)
         self._on_record = True
@@ -292,7 +292,7 @@ class Generation:
                 return True
         except Exception as broken:
             log.exception("a settlement failed", extra=self._named)
-            self._outcome = self._outcome.broken_off(mistake(broken))
+            self._outcome = self._outcome.broken_off(internal_error(broken))
             return True
         log.error("a settlement takes longer than the client waits", extra=self._named)
         self._outcome = self._outcome.with_error(late() if self._request.stream else given_up())

@@ -70,7 +70,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]
     given: dict[tuple[str, str], Given] = {}
     for variable in sorted(name for name in environ if name.startswith(PREFIX)):
         value = environ[variable]
-        if variable in OTHER_NAMES or _tells_of_a_service(variable, value):
+        if variable in OTHER_NAMES or _names_a_service(variable, value):
             continue
         name = variable
         if variable not in known and variable.endswith("_FILE"):
@@ -84,7 +84,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]
     return given
 
 
-def _tells_of_a_service(variable: str, value: str) -> bool:
+def _names_a_service(variable: str, value: str) -> bool:
     """Kubernetes and linked containers name each service's address: GWD_SERVICE_HOST, GWD_PORT=tcp://10.0.0.1:80 …"""
     if _SERVICE_NAME.search(variable):
         return True

@@ -175,7 +175,7 @@ class Store:
             # Locked by another process: worth a wait. Anything else: see what can be done about it.
             is_locked = isinstance(lost.cause, apsw.BusyError)
             finish = (
-                partial(self._run, jobs) if is_locked else partial(self._mend, jobs, lost.cause)
+                partial(self._run, jobs) if is_locked else partial(self._recover, jobs, lost.cause)
             )
         except Exception as error:
             log.exception("the writer broke")
@@ -226,7 +226,7 @@ class Store:
         try:
             self._writer.commit()
         except TransactionLost as lost:
-            return self._mend(jobs, lost.cause)
+            return self._recover(jobs, lost.cause)
         return outcomes
 
     def _run(self, jobs: list[Job]) -> list[Outcome]:
@@ -237,11 +237,16 @@ class Store:
             outcomes = self._writer.run(jobs, patiently=True)
             self._writer.commit()
         except TransactionLost as lost:
-            return self._mend(jobs, lost.cause)
+            return self._recover(jobs, lost.cause)
         return outcomes
 
+<<<<<<< HEAD
     def _mend(self, jobs: list[Job], cause: BaseException | None) -> list[Outcome]:
         """The batch was rolled back: run its functions again one by one, or fail them all."""
+=======
+    def _recover(self, jobs: list[Job], cause: BaseException | None) -> list[Outcome]:
+        """Nothing of the batch was kept: what can still be done about it."""
+>>>>>>> names
         full = isinstance(cause, apsw.FullError)
         if full and self._ballast is not None and self._ballast.drop():
             return self._run(jobs)

@@ -35,7 +35,7 @@ from gwd.upstream.proxy import LOGIN_WANTED, Proxy
 MAX_HEAD_BYTES: Final = 16 * 1024
 HIGH_WATER_BYTES: Final = 512 * 1024
 MAX_IDLE_PER_ORIGIN: Final = 512
-RESTED_S: Final = 1.0
+IDLE_S: Final = 1.0
 AT_ONCE_S: Final = 0.1
 _SWEEP_S: Final = 10.0
 MAX_INTERIM: Final = 32
@@ -78,14 +78,14 @@ class HttpClient:
             connection = self._kept(place)
             if connection is not None:
                 began_s = self._loop.time()
-                had_rested = began_s - connection.idle_since_s >= RESTED_S
+                was_idle = began_s - connection.idle_since_s >= IDLE_S
                 reply = connection.start(message)
                 try:
                     await reply.head(deadline_s - began_s)
                     return reply if self._proxy is None else self._vendors(reply, place)
                 except UpstreamFault:
                     was_quick = self._loop.time() - began_s <= AT_ONCE_S
-                    if reply.has_bytes or not (had_rested and was_quick):
+                    if reply.has_bytes or not (was_idle and was_quick):
                         raise
             connection = await self._connect(place, deadline_s - self._loop.time())
             reply = connection.start(message)

@@ -108,10 +108,10 @@ def _inner(value: object) -> object | None:
 
 def _message(error: dict[str, Any]) -> str:
     for name in ("message", "detail", "msg", "error_description", "title"):
-        told = error.get(name)
-        if not told:
+        reported = error.get(name)
+        if not reported:
             continue
-        text = told if isinstance(told, str) else msgspec.json.encode(told).decode()
+        text = reported if isinstance(reported, str) else msgspec.json.encode(reported).decode()
         return text[:_MAX_TEXT]
     return ""
 

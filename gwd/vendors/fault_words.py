@@ -66,19 +66,19 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ours: bool = False
     of_a_minute: Literal["throttle", "throttle_without_money"] | None = None
 
-    def finding(self, told: "_Told") -> Finding | None:
+    def finding(self, reported: "_Reported") -> Finding | None:
         """What an answer says by this rule."""
         if self.detail_in_text is None:
-            return (self.reason, self.detail) if self._stands(told, None) else None
-        if self._stands(told, "code"):
+            return (self.reason, self.detail) if self._stands(reported, None) else None
+        if self._stands(reported, "code"):
             return self.reason, self.detail
-        return (self.reason, self.detail_in_text) if self._stands(told, "text") else None
+        return (self.reason, self.detail_in_text) if self._stands(reported, "text") else None
 
-    def _stands(self, told: "_Told", look: Look | None) -> bool:
+    def _stands(self, reported: "_Reported", look: Look | None) -> bool:
         return any(
-            words.stand_in(told.text(look or words.look or self.look, ours=self.ours))
+            words.stand_in(reported.text(look or words.look or self.look, ours=self.ours))
             for words in self.rows
-            if _is_one_of(told.status, words.status or self.status)
+            if _is_one_of(reported.status, words.status or self.status)
         )
 
 
@@ -119,7 +119,7 @@ def _throttle_codes() -> tuple[str, ...]:
     return tuple(w.phrase for r in rules for w in r.rows if w.phrase and w.look is None)
 
 
-class _Told:
+class _Reported:
     """An answer in lower case: its sentence without what it quotes, and what of that may be about us."""
 
     def __init__(self, status: int | None, codes: str, message: str, said: str, ours: str) -> None:
@@ -169,23 +169,23 @@ def reason_by_words(status: int | None, codes: str, message: str, kind: str) -> 
     words = table()
     # A complaint about a field names it: the client chose that name, so only the code tells of anything else.
     of_a_field = status in (None, 400, 422) and words.helpers.field.search(said)
-    told = _Told(status, codes, message, said, "" if of_a_field else said)
+    reported = _Reported(status, codes, message, said, "" if of_a_field else said)
     for rule in words.rules:
-        found = rule.finding(told)
+        found = rule.finding(reported)
         if found is not None:
-            return _throttle_or(found, rule, told, words.helpers)
+            return _throttle_or(found, rule, reported, words.helpers)
     if status is None and kind == "invalid_request_error":
         return "bad_request", None
     return None
 
 
-def _throttle_or(found: Finding, rule: Rule, told: _Told, helpers: Helpers) -> Finding:
+def _throttle_or(found: Finding, rule: Rule, reported: _Reported, helpers: Helpers) -> Finding:
     """The finding, or a throttle where a limit of a minute stands beside a quota."""
-    if rule.of_a_minute is None or told.status != 429:
+    if rule.of_a_minute is None or reported.status != 429:
         return found
-    if not helpers.minute.search(told.text("text", ours=True)):
+    if not helpers.minute.search(reported.text("text", ours=True)):
         return found
-    wording = told.text("both", ours=True)
+    wording = reported.text("both", ours=True)
     if rule.of_a_minute != "throttle" and any(word in wording for word in helpers.money):
         return found
     return "rate_limited", None

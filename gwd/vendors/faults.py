@@ -40,8 +40,8 @@ def scrub(text: str) -> str:
 def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """Why an HTTP answer of another status than 200 failed, in whatever shape it says so."""
     if is_redirect(status):
-        told = redirect_trouble(status, headers.get("location"))
-        message = f"the vendor {told}, which is not followed; the provider's base_url has to name where it serves"
+        reported = redirect_trouble(status, headers.get("location"))
+        message = f"the vendor {reported}, which is not followed; the provider's base_url has to name where it serves"
         return Fault(reason="upstream_error", message=message, status=status, detail="redirect")
     error = read(body)
     without = f"the vendor answered with status {status} and without an error message"
@@ -89,11 +89,11 @@ def classify(
     are all fields of the error object.
     """
     code, kind = code and code[:MAX_READ], kind and kind[:MAX_READ]
-    told = _Told(status, headers, code, kind, message[:MAX_READ], fields or {}, clock)
-    reason, detail = told.finding(is_silent=is_silent, readable=readable)
+    reported = _Reported(status, headers, code, kind, message[:MAX_READ], fields or {}, clock)
+    reason, detail = reported.finding(is_silent=is_silent, readable=readable)
     if reason == "bad_request" and detail in (None, "elsewhere", "invalid_signature"):
-        detail = detail_of(status, told.codes, told.message) or detail
-    wait_s = told.wait_s()
+        detail = detail_of(status, reported.codes, reported.message) or detail
+    wait_s = reported.wait_s()
     if wait_s is not None and reason != "quota_exhausted":
         wait_s = min(wait_s, MAX_HINT_S)
     return Fault(
@@ -106,7 +106,7 @@ def classify(
     )
 
 
-class _Told:
+class _Reported:
     """What an error answer tells, looked at in the order in which it is believed."""
 
     def __init__(
@@ -156,10 +156,10 @@ class _Told:
 
     def _by_wait(self) -> Finding | None:
         """A wait of minutes is a throttle, whatever is said of quotas beside it; a longer one an empty allowance."""
-        told_s = self.in_fields_s or self.in_headers_s or self.in_text_s
-        if told_s is None:
+        reported_s = self.in_fields_s or self.in_headers_s or self.in_text_s
+        if reported_s is None:
             return None
-        if told_s <= MAX_HINT_S:
+        if reported_s <= MAX_HINT_S:
             return "rate_limited", None
         # A header of hours may be anybody's mistake; the error's own words for as long are meant.
         is_meant = self.in_headers_s is None or self.in_fields_s is not None

@@ -68,9 +68,9 @@ def in_headers(headers: Mapping[str, str], clock: Clock, *, of_limits: bool = Tr
     Some vendors send the latter with every answer: they mean something (`of_limits`) where a limit was the reason.
     """
     for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
-        told = _value(headers.get(name), unit, clock)
-        if told is not None:
-            return told
+        reported = _value(headers.get(name), unit, clock)
+        if reported is not None:
+            return reported
     return _of_limits(headers, clock) if of_limits else None
 
 
@@ -84,13 +84,13 @@ def in_fields(error: Mapping[str, Any], clock: Clock) -> float | None:
             continue
         for name, value in place.items():
             unit = _FIELDS.get(name.lower()) if isinstance(name, str) else None
-            if unit is not None and (told := _value(value, unit, clock)) is not None:
-                return told
+            if unit is not None and (reported := _value(value, unit, clock)) is not None:
+                return reported
         passed_on = place.get("headers")
         if isinstance(passed_on, Mapping):
-            told = in_headers({str(k).lower(): str(v) for k, v in passed_on.items()}, clock)
-            if told is not None:
-                return told
+            reported = in_headers({str(k).lower(): str(v) for k, v in passed_on.items()}, clock)
+            if reported is not None:
+                return reported
     return None
 
 
@@ -114,14 +114,14 @@ def _of_limits(headers: Mapping[str, str], clock: Clock) -> float | None:
     for name, text in headers.items():
         if "ratelimit" not in name or "reset" not in name:
             continue
-        told = _value(text, "s", clock)
-        if told is None:
+        reported = _value(text, "s", clock)
+        if reported is None:
             continue
         remaining = headers.get(name.replace("reset", "remaining"))
         if remaining is None:
-            unknown.append(told)
+            unknown.append(reported)
         elif remaining.strip() in ("0", "0.0"):
-            used_up.append(told)
+            used_up.append(reported)
     return max(used_up) if used_up else min(unknown, default=None)
 
 

@@ -56,8 +56,8 @@ async def test_what_the_operator_does_to_an_organization_is_in_its_own_trail(
         "/credits/grants",
         {"kind": "granted", "amount": 3, "organization_id": there},
     )
-    told = [line["action"] for line in await lines(office, "stranger")]
-    assert told == ["credit.grant", "organization.patch", "organization.create"]
+    reported = [line["action"] for line in await lines(office, "stranger")]
+    assert reported == ["credit.grant", "organization.patch", "organization.create"]
     mine = {line["subject_id"] for line in await lines(office)}
     assert there not in mine
 

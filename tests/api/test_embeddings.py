@@ -28,8 +28,8 @@ async def test_vectors_come_in_the_order_of_the_input(gateway: Gateway) -> None:
 
 async def test_base64_is_the_same_vector_as_little_endian_floats(gateway: Gateway) -> None:
     plain = (await send(gateway)).json()["data"][0]["embedding"]
-    packed = (await send(gateway, encoding_format="base64")).json()["data"][0]["embedding"]
-    raw = base64.b64decode(packed)
+    as_base64 = (await send(gateway, encoding_format="base64")).json()["data"][0]["embedding"]
+    raw = base64.b64decode(as_base64)
     assert struct.unpack(f"<{len(raw) // 4}f", raw) == pytest.approx(plain)
     for call in gateway.vendor.calls.on("/v1/embeddings"):
         assert call.body

@@ -231,13 +231,15 @@ async def test_every_booking_counts_once_by_its_reference_and_says_when_it_was(
         ):
             body = {**sent, "reference": written}
             again = await office.call("operator", "POST", path, body, headers=headers)
-            told = again.json()
+            reported = again.json()
             if (
                 again.status_code != 200
                 or again.headers.get("idempotency-replayed") != "true"
-                or told["data"] != first.json()["data"]
-                or told["already_booked_at"] != first.json()["data"]["created_at"]
-                or not told["message"].startswith(f"already booked on {told['already_booked_at']}")
+                or reported["data"] != first.json()["data"]
+                or reported["already_booked_at"] != first.json()["data"]["created_at"]
+                or not reported["message"].startswith(
+                    f"already booked on {reported['already_booked_at']}"
+                )
             ):
                 differences.append((path, sent, again.status_code, again.text))
         changed = {**other, "reference": reference}

@@ -51,11 +51,11 @@ async def test_status_names_each_endpoint_and_why_it_is_not_used(gateway: Gatewa
     ]
     await gateway.manage("PATCH", f"/catalog/credentials/{key['id']}", {"disabled": True})
     after = await status(gateway)
-    told = {each["model"]: (each["status"], each["reason"]) for each in after["endpoints"]}
-    assert told["demo/chat"] == ("cooling_down", "rate_limited")
-    assert told["demo/chat-b"][0] == "disabled"
-    assert told["demo/embed"][0] == "no_credential"
-    assert told["demo/claude"] == ("healthy", None)
+    reported = {each["model"]: (each["status"], each["reason"]) for each in after["endpoints"]}
+    assert reported["demo/chat"] == ("cooling_down", "rate_limited")
+    assert reported["demo/chat-b"][0] == "disabled"
+    assert reported["demo/embed"][0] == "no_credential"
+    assert reported["demo/claude"] == ("healthy", None)
     assert (after["endpoints_healthy"], after["endpoints_cooling"]) == (3, 1)
     cooling = next(each for each in after["endpoints"] if each["model"] == "demo/chat")
     assert cooling["cooldown_until"].endswith("Z")
@@ -121,8 +121,8 @@ async def test_reload_reads_key_files_again_and_unparks_keys(
     await gateway.manage("POST", "/catalog/credentials", reference)
     await gateway.add_model("demo/filed", pricing=PRICES)
     await gateway.add_endpoint("demo/filed", "filed", "gpt-demo")
-    told = (await gateway.manage("POST", "/operator/reload"))["data"]
-    assert [problem["provider"] for problem in told["problems"]] == ["filed"]
+    reported = (await gateway.manage("POST", "/operator/reload"))["data"]
+    assert [problem["provider"] for problem in reported["problems"]] == ["filed"]
     assert (await gateway.chat(model="demo/filed")).status_code == 503
     secret.write_text("sk-first-0000\n")
     assert (await gateway.manage("POST", "/operator/reload"))["data"]["problems"] == []

@@ -90,15 +90,15 @@ async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) ->
             msgspec.json.decode(reply.content, type=dict[str, msgspec.Raw])["gateway_metadata"]
         )
         wrong += [f"{fields}: {what}" for what in differences(receipt, Receipt, seen)]
-        told = msgspec.json.decode(receipt)
+        reported = msgspec.json.decode(receipt)
         wrong += [
             f"{fields}: {name or 'receipt'} is in another order"
             for name, shape in PARTS.items()
-            if not _is_in_order(told.get(name, {}) if name else told, shape)
+            if not _is_in_order(reported.get(name, {}) if name else reported, shape)
         ]
     assert wrong == []
     assert sorted(sometimes(Receipt) - seen) == []
 
 
-def _is_in_order(told: dict[str, Any], shape: type[msgspec.Struct]) -> bool:
-    return list(told) == [name for name in shape.__struct_fields__ if name in told]
+def _is_in_order(reported: dict[str, Any], shape: type[msgspec.Struct]) -> bool:
+    return list(reported) == [name for name in shape.__struct_fields__ if name in reported]

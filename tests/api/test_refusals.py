@@ -42,23 +42,23 @@ async def recorded(gateway: Gateway, key_id: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("size", [LIMIT + 500, LIMIT + 50_000], ids=["by us", "by the framework"])
-async def test_a_body_too_large_is_refused_alike_packed_and_plain(
+async def test_a_body_too_large_is_refused_alike_compressed_and_plain(
     gateway: Gateway, path: str, size: int
 ) -> None:
     body = b'{"model": "demo/chat", "x": "' + b"a" * size + b'"}'
     plain = await gateway.client.post(path, content=body)
-    packed = await gateway.client.post(
+    compressed = await gateway.client.post(
         path, content=gzip.compress(body), headers={"content-encoding": "gzip"}
     )
-    for reply in (plain, packed):
+    for reply in (plain, compressed):
         assert reply.status_code == 413, reply.text
         assert str(LIMIT) in reply.json()["error"]["message"]
         for name in ("x-gw-generation-id", *RATE_HEADERS):
             assert name in reply.headers
         record = await gateway.generation(reply)
         assert (record["status"], record["error"]["code"]) == ("refused", "request_too_large")
-    assert plain.json()["error"] == packed.json()["error"]
-    left = [int(reply.headers["x-ratelimit-remaining"]) for reply in (plain, packed)]
+    assert plain.json()["error"] == compressed.json()["error"]
+    left = [int(reply.headers["x-ratelimit-remaining"]) for reply in (plain, compressed)]
     assert left[0] == left[1] + 1
 
 

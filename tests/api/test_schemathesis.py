@@ -52,11 +52,11 @@ async def test_every_answer_is_as_it_is_written(gateway: Gateway, tmp_path: Path
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        told, _ = await process.communicate()
+        reported, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-    print(told.decode())
+    print(reported.decode())
     assert process.returncode == 0
 
 

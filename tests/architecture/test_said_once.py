@@ -18,7 +18,7 @@ GWD = ROOT / "gwd"
 WRITERS = {
     "api/perform.py",  # every request
     "jobs/topup.py",  # the node buys credit by itself
-    "management/mend.py",  # the machine's owner, at the command line
+    "management/time_repair.py",  # the machine's owner, at the command line
     "management/setup.py",
 }
 """Who writes audit lines: one place for all requests, and what happens without one."""
@@ -60,13 +60,13 @@ def test_one_place_writes_the_audit_lines_of_requests() -> None:
 
 def test_no_answer_that_shows_a_secret_shows_it_in_a_log() -> None:
     """The text of a value is what a log or a traceback would hold."""
-    told = []
+    reported = []
     routes: tuple[Route | LiveRoute | OpenRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
     for answers in {route.answers for route in routes}:
         for struct in structs_in(answers):
             secret = [field.name for field in struct.fields if kind_of(field.type) == "secret"]
             if secret:
                 values = dict.fromkeys(struct.cls.__struct_fields__) | dict.fromkeys(secret, "hush")
-                told.append((struct.cls.__name__, "hush" in repr(struct.cls(**values))))
-    assert len(told) >= 6
-    assert [name for name, shown in told if shown] == []
+                reported.append((struct.cls.__name__, "hush" in repr(struct.cls(**values))))
+    assert len(reported) >= 6
+    assert [name for name, shown in reported if shown] == []

@@ -57,18 +57,18 @@ class Bench:
                 "cpu_us": 0.0,
                 "cores": 0.0,
             }
-        told = json.loads(found[0])
-        if kind == "sse" and told["n"] < 10 * connections:
+        reported = json.loads(found[0])
+        if kind == "sse" and reported["n"] < 10 * connections:
             # A slow peer: what came of unfinished streams counts too.
-            told["n"] = max(told["n"], told["bytes"] / peer.stream_bytes)
+            reported["n"] = max(reported["n"], reported["bytes"] / peer.stream_bytes)
         return {
-            "rps": (told["n"] - told["bad"]) / told["secs"],
-            "bad": told["bad"],
-            "err": told["err"],
-            "p50": told["p50"],
-            "p99": told["p99"],
-            "cpu_us": peer_s / max(1, told["n"]) * 1e6,
-            "cores": peer_s / told["secs"],
+            "rps": (reported["n"] - reported["bad"]) / reported["secs"],
+            "bad": reported["bad"],
+            "err": reported["err"],
+            "p50": reported["p50"],
+            "p99": reported["p99"],
+            "cpu_us": peer_s / max(1, reported["n"]) * 1e6,
+            "cores": peer_s / reported["secs"],
         }
 
     def fixed_rate(self, peer: Peer, kind: str, rate: int, seconds: int) -> Numbers:
@@ -76,8 +76,8 @@ class Bench:
         wait_for_calm(self.calm_s)
         command = [str(TOOLS_PYTHON), str(HERE / "olc.py"), peer.address(kind), str(rate)]
         text = _run([*command, str(seconds), *_request(peer, kind)], seconds)
-        told: Numbers = json.loads(text.strip().splitlines()[-1])
-        return told
+        reported: Numbers = json.loads(text.strip().splitlines()[-1])
+        return reported
 
     def paced(self, peer: Peer, connections: int, seconds: int) -> Numbers:
         """Streams that the vendor sends one event at a time."""
@@ -92,12 +92,12 @@ class Bench:
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            told, cpu_s = _follow(client, lambda: _cpu_s(peer))
+            reported, cpu_s = _follow(client, lambda: _cpu_s(peer))
         finally:
             stop(upstream)
-        told["cpu_us_event"] = cpu_s / max(1, told.get("events", 0)) * 1e6
-        told["cores"] = cpu_s / seconds
-        return told
+        reported["cpu_us_event"] = cpu_s / max(1, reported.get("events", 0)) * 1e6
+        reported["cores"] = cpu_s / seconds
+        return reported
 
     def _clocks(self, peer: Peer) -> tuple[float, float, float]:
         """CPU seconds so far of the machine, the peer, and of what the bench itself runs."""
@@ -108,7 +108,7 @@ class Bench:
 
 def _follow(client: subprocess.Popen[str], cpu_s: Callable[[], float]) -> tuple[Numbers, float]:
     """What the client tells at its end, and what was used between its START and STOP."""
-    told: Numbers = {}
+    reported: Numbers = {}
     began_s = ended_s = 0.0
     assert client.stdout is not None
     with client.stdout as lines:
@@ -118,9 +118,9 @@ def _follow(client: subprocess.Popen[str], cpu_s: Callable[[], float]) -> tuple[
             elif line.startswith("STOP"):
                 ended_s = cpu_s()
             elif line.startswith("{"):
-                told = json.loads(line)
+                reported = json.loads(line)
     client.wait(10)
-    return told, ended_s - began_s
+    return reported, ended_s - began_s
 
 
 def _request(peer: Peer, kind: str) -> list[str]:

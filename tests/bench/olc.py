@@ -127,7 +127,7 @@ async def main(url: str, rate: float, seconds: float, body: bytes, headers: list
         running.append(asyncio.create_task(client.one()))
     await asyncio.wait(running, timeout=END_LIMIT_S)
     elapsed_s = time.perf_counter() - start_s
-    told = {
+    reported = {
         "rate": rate,
         "done": len(client.latencies_s),
         "err": dict(client.errors),
@@ -138,7 +138,7 @@ async def main(url: str, rate: float, seconds: float, body: bytes, headers: list
         "ttfb50": quantile_us(client.first_bytes_s, 0.5),
         "ttfb99": quantile_us(client.first_bytes_s, 0.99),
     }
-    print(json.dumps(told))
+    print(json.dumps(reported))
 
 
 def quantile_us(seconds: list[float], share: float) -> int:

@@ -125,7 +125,7 @@ async def load(url: str, connections: int, seconds: float, body: bytes, headers:
     await asyncio.sleep(seconds)
     events, elapsed_s = seen.counts["events"] - before, time.perf_counter() - began_s
     print("STOP", flush=True)
-    told = {
+    reported = {
         "connections": connections,
         "events": events,
         "events_s": round(events / elapsed_s),
@@ -135,7 +135,7 @@ async def load(url: str, connections: int, seconds: float, body: bytes, headers:
         "ttfb99_ms": quantile_ms(seen.first_bytes_s, 0.99),
         "stream50_ms": quantile_ms(seen.streams_s, 0.5),
     }
-    print(json.dumps(told), flush=True)
+    print(json.dumps(reported), flush=True)
 
 
 def quantile_ms(seconds: list[float], share: float) -> float:

@@ -30,7 +30,14 @@ from tests.bench.machine import WORK, Skip, log, stop, used  # noqa: E402
 from tests.bench.table import table  # noqa: E402
 
 READY_LIMIT_S = 90
-TOLD = ("rps_c32", "cpu_us_req_c32", "lat50_us", "sse_rps", "sse_cpu_us_req", "paced_cpu_us_event")
+REPORTED = (
+    "rps_c32",
+    "cpu_us_req_c32",
+    "lat50_us",
+    "sse_rps",
+    "sse_cpu_us_req",
+    "paced_cpu_us_event",
+)
 
 
 def main() -> int:
@@ -55,7 +62,7 @@ def main() -> int:
                     log(
                         name,
                         f"pass {number + 1}:",
-                        {k: round(seen[k], 1) for k in TOLD if k in seen},
+                        {k: round(seen[k], 1) for k in REPORTED if k in seen},
                     )
     finally:
         stop(nginx)
@@ -115,10 +122,10 @@ def latencies(name: str, peer: Peer, options: argparse.Namespace, bench: Bench) 
     """Before the heavy loads: some peers go on working after a load has ended."""
     bench.closed_loop(peer, "json", 8, 1 if options.quick else 2)  # warms up
     time.sleep(0.5)
-    told = bench.fixed_rate(peer, "json", 50, options.secs)
-    if told["err"]:
-        log(name, "errors at 50 rps:", told["err"])
-    numbers = {"lat50_us": told["p50"], "lat99_us": told["p99"]}
+    reported = bench.fixed_rate(peer, "json", 50, options.secs)
+    if reported["err"]:
+        log(name, "errors at 50 rps:", reported["err"])
+    numbers = {"lat50_us": reported["p50"], "lat99_us": reported["p99"]}
     if "sse" in peer.models:
         numbers["sse_ttfb50_us"] = bench.fixed_rate(peer, "sse", 5, options.secs)["ttfb50"]
     return numbers
@@ -127,31 +134,31 @@ def latencies(name: str, peer: Peer, options: argparse.Namespace, bench: Bench) 
 def throughput(name: str, peer: Peer, options: argparse.Namespace, bench: Bench) -> Numbers:
     numbers: Numbers = {}
     for connections in (32,) if options.quick else (32, 128):
-        told = bench.closed_loop(peer, "json", connections, options.secs)
+        reported = bench.closed_loop(peer, "json", connections, options.secs)
         numbers |= {
-            f"rps_c{connections}": told["rps"],
-            f"p50us_c{connections}": told["p50"],
-            f"p99us_c{connections}": told["p99"],
-            f"cpu_us_req_c{connections}": told["cpu_us"],
-            f"cores_c{connections}": told["cores"],
+            f"rps_c{connections}": reported["rps"],
+            f"p50us_c{connections}": reported["p50"],
+            f"p99us_c{connections}": reported["p99"],
+            f"cpu_us_req_c{connections}": reported["cpu_us"],
+            f"cores_c{connections}": reported["cores"],
         }
-        if told["bad"] or told["err"]:
-            log(name, f"{connections}: {told['bad']} not 2xx, {told['err']} socket errors")
+        if reported["bad"] or reported["err"]:
+            log(name, f"{connections}: {reported['bad']} not 2xx, {reported['err']} socket errors")
     if "sse" not in peer.models:
         return numbers
     if options.paced and not options.quick:
-        told = bench.paced(peer, options.paced, options.secs)
+        reported = bench.paced(peer, options.paced, options.secs)
         numbers |= {
-            "paced_events_s": told.get("events_s", 0),
-            "paced_cpu_us_event": told["cpu_us_event"],
-            "paced_cores": told["cores"],
+            "paced_events_s": reported.get("events_s", 0),
+            "paced_cpu_us_event": reported["cpu_us_event"],
+            "paced_cores": reported["cores"],
         }
-    told = bench.closed_loop(peer, "sse", 32, options.secs)
-    events_s = told["rps"] * upstream.EVENTS
+    reported = bench.closed_loop(peer, "sse", 32, options.secs)
+    events_s = reported["rps"] * upstream.EVENTS
     return numbers | {
-        "sse_rps": told["rps"],
+        "sse_rps": reported["rps"],
         "sse_events_s": events_s,
-        "sse_cpu_us_req": told["cpu_us"],
+        "sse_cpu_us_req": reported["cpu_us"],
     }
 
 

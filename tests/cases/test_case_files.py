@@ -47,5 +47,5 @@ def test_case_holds(name: str, options: Options) -> None:
     if result.verdict == "skipped":
         pytest.skip("; ".join(result.reasons))
     case: dict[str, Any] = result.case
-    told = "\n".join([case["title"], *result.reasons, result.last_words])
-    assert result.verdict == "passed", told
+    reported = "\n".join([case["title"], *result.reasons, result.last_words])
+    assert result.verdict == "passed", reported

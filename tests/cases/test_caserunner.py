@@ -92,8 +92,8 @@ def test_operator_refuses(path: str, op: str, rest: Json) -> None:
 
 
 def test_numbers_are_plain_and_json_is_compact() -> None:
-    told = [plain_decimal(Decimal(n)) for n in ("10.00", "2E-7", "0E-9", "1E+2", "-0")]
-    assert told == ["10", "0.0000002", "0", "100", "0"]
+    reported = [plain_decimal(Decimal(n)) for n in ("10.00", "2E-7", "0E-9", "1E+2", "-0")]
+    assert reported == ["10", "0.0000002", "0", "100", "0"]
     value = {"é": [1, Decimal("0E-3"), True, None, 'a"b']}
     assert compact_json(value) == '{"é":[1,0.000,true,null,"a\\"b"]}'
 

@@ -42,9 +42,9 @@ def test_an_unknown_outcome_has_its_own_exit_code_and_names_the_key(
     assert len(sent) == 1  # a retry of our own carried the same key
     assert f"--idempotency-key {sent.pop()}" in err
     code, _, err = run(*PURCHASE, "--idempotency-key", "inv-1", "--timeout", "0.3", "--json")
-    told = json.loads(next(line for line in err.splitlines() if line.startswith("{")))
-    assert (code, told["code"]) == (OUTCOME_UNKNOWN, "outcome_unknown")
-    assert "--idempotency-key inv-1:" in told["hint"]
+    reported = json.loads(next(line for line in err.splitlines() if line.startswith("{")))
+    assert (code, reported["code"]) == (OUTCOME_UNKNOWN, "outcome_unknown")
+    assert "--idempotency-key inv-1:" in reported["hint"]
     for method in ("PATCH", "DELETE"):
         gateway.on(method, "/keys/key_1", script)
     for words in (("key", "update", "ci", "--limit", "5"), ("key", "delete", "ci", "--yes")):

@@ -59,8 +59,8 @@ async def test_a_budget_that_is_set_refuses_and_shows_why(cli: Cli, node: Gatewa
     _, err = await cli("chat", "demo/chat", "hi", code=5)
     assert "budget_exceeded" in err
     shown = await exact(cli, "budget", "list")
-    told = loads((await node.operator.get("/budgets")).text)["data"]
-    for one, other in zip(shown, told, strict=True):
+    reported = loads((await node.operator.get("/budgets")).text)["data"]
+    for one, other in zip(shown, reported, strict=True):
         assert {**one, "forecast": None} == {**other, "forecast": None}
     by_interval = {one["interval"]: one for one in shown}
     assert by_interval["daily"]["spend"] == by_interval["daily"]["limit"] == Decimal("0.02")

@@ -252,6 +252,10 @@ async def test_errors_before_and_after_routing_are_told_in_its_envelope(http: ht
         (broken, 400, "invalid_request_error"),
         (lost, 404, "not_found_error"),
     ):
-        told = answer.json()
-        assert (answer.status_code, told["type"], told["error"]["type"]) == (status, "error", kind)
-        assert told["request_id"] == answer.headers["request-id"]
+        reported = answer.json()
+        assert (answer.status_code, reported["type"], reported["error"]["type"]) == (
+            status,
+            "error",
+            kind,
+        )
+        assert reported["request_id"] == answer.headers["request-id"]

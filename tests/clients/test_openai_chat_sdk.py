@@ -296,14 +296,14 @@ async def test_legacy_completions_answer_whole_and_streamed(sdk: openai.AsyncOpe
 
 
 async def test_embeddings_are_the_same_as_numbers_and_as_base64(sdk: openai.AsyncOpenAI):
-    packed = await sdk.embeddings.create(model=EMBED, input=["tea", "coffee"])
+    as_base64 = await sdk.embeddings.create(model=EMBED, input=["tea", "coffee"])
     plain = await sdk.embeddings.create(
         model=EMBED, input=["tea", "coffee"], encoding_format="float"
     )
-    assert [item.index for item in packed.data] == [0, 1]
-    for one, other in zip(packed.data, plain.data, strict=True):
+    assert [item.index for item in as_base64.data] == [0, 1]
+    for one, other in zip(as_base64.data, plain.data, strict=True):
         assert one.embedding == pytest.approx(other.embedding)
-    assert packed.usage.prompt_tokens > 0
+    assert as_base64.usage.prompt_tokens > 0
 
 
 async def test_a_chat_model_cannot_embed(sdk: openai.AsyncOpenAI):

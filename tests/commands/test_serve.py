@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gwd.jobs.service_manager import watchdog_gap_s
-from gwd.node.mistakes import text_of
+from gwd.node.errors import text_of
 from gwd.store.connection import ReadOnlyDatabaseError, open_connection
 from tests.cases.caserunner.ports import free_port
 from tests.support.warm import WarmProcess

@@ -198,13 +198,13 @@ async def test_images_and_files_are_counted(openai_client: Any):
 
 
 async def test_embeddings_are_unit_vectors_in_both_encodings(openai_client: Any):
-    packed = await openai_client.embeddings.create(
+    as_base64 = await openai_client.embeddings.create(
         model="embed-demo", input=["tea", "coffee"], dimensions=8
     )
     plain = await openai_client.embeddings.create(
         model="embed-demo", input=["tea", "coffee"], dimensions=8, encoding_format="float"
     )
-    for one, other in zip(packed.data, plain.data, strict=True):
+    for one, other in zip(as_base64.data, plain.data, strict=True):
         assert one.embedding == pytest.approx(other.embedding, abs=1e-6)
         assert sum(value * value for value in other.embedding) == pytest.approx(1)
     assert plain.data[0].embedding != plain.data[1].embedding

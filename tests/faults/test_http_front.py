@@ -15,7 +15,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from gwd.api import arrivals, http_guard
+from gwd.api import body_intake, http_guard
 from gwd.api.http_guard import BadHead, Front, HeadTooLarge, check_head
 from gwd.core.counters import Counters
 from gwd.wiring import RunningNode
@@ -294,7 +294,7 @@ async def test_the_deadline_starts_anew_on_a_reused_connection_and_idleness_is_n
 async def test_a_body_keeps_up_a_least_rate(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
+    monkeypatch.setattr(body_intake, "GRACE_S", 0.2)
     cut = running.node.counters.connections_cut
     before = cut["slow_body"]
     async with connected(running.port) as (reader, writer):
@@ -314,7 +314,7 @@ async def test_a_body_that_nobody_wants_any_more_is_cut_too(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The 404 goes out at once; the rest of the body may not hold the connection."""
-    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
+    monkeypatch.setattr(body_intake, "GRACE_S", 0.2)
     sent = head(HOST, b"Content-Length: 5000", start=b"POST /nowhere HTTP/1.1") + b"a"
     assert statuses(await answer_to(running.port, sent)) == [404]
 
@@ -322,21 +322,21 @@ async def test_a_body_that_nobody_wants_any_more_is_cut_too(
 async def test_a_body_above_the_least_rate_may_take_its_time(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "GRACE_S", 0.1)
+    monkeypatch.setattr(body_intake, "GRACE_S", 0.1)
     async with connected(running.port) as (reader, writer):
         writer.write(post(b"Content-Length: 10000", b"Connection: close"))
         for _ in range(10):
             writer.write(b"a" * 1_000)
             await asyncio.sleep(0.2)
         assert statuses(await rest(reader)) == [401]
-    assert len(running._listeners[0].front.arrivals) == 0
+    assert len(running._listeners[0].front.body_intake) == 0
 
 
 async def test_a_body_that_came_fast_and_then_stops_is_cut(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came at once buys no silence: the least rate holds for what came since it was last looked at."""
-    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
+    monkeypatch.setattr(body_intake, "GRACE_S", 0.2)
     cut = running.node.counters.connections_cut
     before = cut["slow_body"]
     async with connected(running.port) as (reader, writer):
@@ -344,14 +344,14 @@ async def test_a_body_that_came_fast_and_then_stops_is_cut(
         async with asyncio.timeout(5):
             assert statuses(await rest(reader)) == [408]
     assert cut["slow_body"] == before + 1
-    assert running._listeners[0].front.arrivals.bytes_here == 0
+    assert running._listeners[0].front.body_intake.bytes_here == 0
 
 
 async def test_large_bodies_have_a_ceiling_and_small_ones_pass_it(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "MAX_BYTES", 1_000_000)
-    bodies = running._listeners[0].front.arrivals
+    monkeypatch.setattr(body_intake, "MAX_BYTES", 1_000_000)
+    bodies = running._listeners[0].front.body_intake
     async with connected(running.port) as (_, first), connected(running.port) as (reader, writer):
         first.write(post(b"Content-Length: 1000000") + b"a" * 900_000)
         await until(lambda: bodies.bytes_here == 900_000)
@@ -373,11 +373,19 @@ async def test_large_bodies_have_a_ceiling_and_small_ones_pass_it(
 async def test_room_for_a_large_body_is_made_by_the_largest_of_those_that_take_long(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+<<<<<<< HEAD
     """Slow senders without a key that fill the ceiling do not keep the others out."""
     monkeypatch.setattr(arrivals, "MAX_BYTES", 1_000_000)
     monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
     monkeypatch.setattr(arrivals, "BYTES_PER_S", 1)
     bodies = running._listeners[0].front.arrivals
+=======
+    """Slow strangers that fill the ceiling do not keep the others out."""
+    monkeypatch.setattr(body_intake, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(body_intake, "GRACE_S", 0.2)
+    monkeypatch.setattr(body_intake, "BYTES_PER_S", 1)
+    bodies = running._listeners[0].front.body_intake
+>>>>>>> names
     cut = running.node.counters.connections_cut
     before = cut["bodies_full"]
     async with (

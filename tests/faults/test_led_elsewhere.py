@@ -61,7 +61,7 @@ async def served(node: Gateway, base_url: str) -> tuple[str, str]:
     return slug, f"demo/{slug}"
 
 
-async def told(node: Gateway, base_url: str) -> tuple[int, str, str, str]:
+async def reported(node: Gateway, base_url: str) -> tuple[int, str, str, str]:
     """What a request, `provider test` and doctor say of a vendor there: status, message, reason, finding."""
     slug, model = await served(node, base_url)
     body = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
@@ -99,7 +99,7 @@ async def test_a_vendor_that_redirects_is_told_with_where_it_leads(
         status = (301, 302, 303, 307, 308)[number % 5]
         head = (f"HTTP/1.1 {status} Moved", *([f"location: {location}"] if location else []))
         port = await listen(*head)
-        code, *texts = await told(node, f"http://127.0.0.1:{port}/v1")
+        code, *texts = await reported(node, f"http://127.0.0.1:{port}/v1")
         expected = f"answered with a redirect (status {status})"
         for text in texts:
             hidden = "topsecret" not in text and "word@" not in text
@@ -119,7 +119,7 @@ async def test_a_certificate_is_named_as_what_it_is(
     wrong = []
     for tls, said in cases:
         port = await listen("HTTP/1.1 200 OK", tls=tls)
-        code, *texts = await told(node, f"https://localhost:{port}/v1")
+        code, *texts = await reported(node, f"https://localhost:{port}/v1")
         wrong += [(code, text) for text in texts if code != 503 or said not in text]
         wrong += [(code, text) for text in texts if "[upstream] ca_file" not in text]
     assert not wrong
@@ -228,8 +228,8 @@ async def test_a_key_that_cannot_be_read_is_told_at_once_and_everywhere(
             wrong.append((reference, error))
     assert not wrong
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfsk-acme\r\n")
-    mended = await node.manage("PATCH", address, {"key_ref": f"file:{tmp_path}/marked"})
-    assert mended["data"]["problem"] is None
+    repaired = await node.manage("PATCH", address, {"key_ref": f"file:{tmp_path}/marked"})
+    assert repaired["data"]["problem"] is None
 
 
 async def ask(node: Gateway, model: str) -> httpx.Response:

@@ -129,7 +129,7 @@ async def test_plain_http_where_tls_was_expected(
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         (b"SSH-2.0-OpenSSH_9.2\r\n", (502, "upstream_error", 0)),
         (b"HTTP/1.1 2000 Odd\r\n\r\n", (502, "upstream_error", 0)),
@@ -141,7 +141,7 @@ async def test_plain_http_where_tls_was_expected(
     ids=["another protocol", "odd status", "status 000", "odd header", "endless header", "nothing"],
 )
 async def test_something_that_is_no_http(
-    node: Gateway, stream: bool, listen: Listen, said: bytes, told: tuple[int, str, int]
+    node: Gateway, stream: bool, listen: Listen, said: bytes, reported: tuple[int, str, int]
 ) -> None:
     async def odd(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -151,7 +151,7 @@ async def test_something_that_is_no_http(
 
     port = await listen(odd)
     found = await ask(node, f"http://127.0.0.1:{port}/v1", stream=stream)
-    assert found == told
+    assert found == reported
 
 
 @pytest.mark.parametrize(

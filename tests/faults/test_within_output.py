@@ -77,7 +77,7 @@ async def test_whole_answer_that_broke_off_is_free(
     assert (bill.outcome, bill.charged_nano) == (("failed", code, False), 0)
 
 
-def packed_silence() -> bytes:
+def compressed_silence() -> bytes:
     """A comment, and then for long only blocks that hold nothing."""
     packing = zlib.compressobj(wbits=31)
     said = packing.compress(b": still here\n\n") + packing.flush(zlib.Z_SYNC_FLUSH)
@@ -94,7 +94,7 @@ SILENT = [
     (
         "but for packing",
         Behaviour(
-            body_bytes=packed_silence(),
+            body_bytes=compressed_silence(),
             headers={"content-encoding": "gzip"},
             write_bytes=20,
             write_delay_s=0.02,

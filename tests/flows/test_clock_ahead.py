@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gwd.core.clock import US_PER_S, iso
-from gwd.management.mend import mend_time
+from gwd.management.time_repair import repair_time
 from gwd.store.connection import open_connection, transaction
 from tests.flows.clock import MovableClock
 from tests.flows.conftest import Opened
@@ -22,7 +22,7 @@ LONG_BEFORE = datetime(2031, 1, 1, tzinfo=UTC)
 """When the catalog is made: its prices hold also for a clock that is set back."""
 
 
-async def told(gateway: Gateway) -> dict[str, Any]:
+async def reported(gateway: Gateway) -> dict[str, Any]:
     found: dict[str, Any] = (await gateway.manage("GET", "/operator/clock"))["data"]
     return found
 
@@ -74,7 +74,7 @@ async def test_a_clock_that_was_wrong_for_a_moment_has_cost_nothing(
             after = (await gateway.manage("GET", "/credits"))["data"]
             if before - after["promotional"] != pytest.approx(after["total_usage"] - spent):
                 lost.append((name, before, after))
-            if (await told(gateway))["state"] != "ok":
+            if (await reported(gateway))["state"] != "ok":
                 lost.append((name, "not believed again"))
         assert lost == []
         entries = (await gateway.manage("GET", "/credits/ledger?limit=100"))["data"]
@@ -95,9 +95,9 @@ async def test_a_doubt_is_told_everywhere_and_ends_after_an_hour(
     clock.set(NOON)
     async with opened(clock) as gateway:
         await granted(gateway, NOON + timedelta(days=30))
-        assert (await told(gateway))["do"] == ""
+        assert (await reported(gateway))["do"] == ""
         clock.jump(400 * DAY)
-        found = await told(gateway)
+        found = await reported(gateway)
         assert (found["state"], found["used"][:10]) == ("held", "2032-11-30")
         assert found["machine"][:10] == "2034-01-04"
         assert 3_500 < found["left_s"] <= 3_600
@@ -113,7 +113,7 @@ async def test_a_doubt_is_told_everywhere_and_ends_after_an_hour(
         assert "gwd_clock_doubted 2.0" in (await gateway.client.get(f"{root}/metrics")).text
         assert await promotional(gateway) == 5
         clock.pass_by(3_601)
-        assert (await told(gateway))["state"] == "ok"
+        assert (await reported(gateway))["state"] == "ok"
         assert await promotional(gateway) == 0
         async with asyncio.timeout(10):  # the writer has to answer once after an hour
             while (await gateway.client.get(f"{root}/readyz")).text != "ready":
@@ -126,7 +126,7 @@ async def test_the_operators_word_ends_a_doubt_at_once_and_is_on_record(
     clock.set(NOON)
     async with opened(clock) as gateway:
         clock.jump(40 * DAY)
-        assert (await told(gateway))["state"] == "held"
+        assert (await reported(gateway))["state"] == "held"
         refused = await gateway.operator.post("/operator/clock", json={"accept": False})
         assert (refused.status_code, refused.json()["error"]["param"]) == (400, "accept")
         body = {"accept": True, "reason": "it was off"}
@@ -164,11 +164,11 @@ class Life:
                 await gateway.operator.aclose()
             return done
 
-    def mend(self) -> Any:
+    def repair(self) -> Any:
         connection = open_connection(str(self._nodes.directory / "node" / "gwd.db"), "writer")
         try:
             with transaction(connection, "IMMEDIATE"):
-                return mend_time(
+                return repair_time(
                     connection, by="ana", why="a year ahead", now_us=self.clock.now_us()
                 )
         finally:
@@ -187,7 +187,7 @@ async def test_a_start_in_another_time_waits_and_a_ledger_that_ran_ahead_is_mend
 
         async def look(gateway: Gateway) -> tuple[str, bool, int]:
             assert (await gateway.chat()).status_code == 200
-            found = await told(gateway)
+            found = await reported(gateway)
             return found["state"], await promotional(gateway) > 4, found["ledger_ahead_s"] // DAY
 
         async def accept(gateway: Gateway) -> None:
@@ -203,11 +203,11 @@ async def test_a_start_in_another_time_waits_and_a_ledger_that_ran_ahead_is_mend
         await life.live(do=accept)
         # The clock is right again; the ledger is ahead, and the doubt comes back until it is mended.
         assert await life.live(jump=-400 * DAY, do=look) == ("held", False, 399)
-        (done,) = life.mend()
+        (done,) = life.repair()
         assert done.restored_nano > 4 * 10**9
         assert iso(done.to_us) < iso(done.from_us)
         assert await life.live(do=look) == ("ok", True, 0)
-        assert life.mend() == ()
+        assert life.repair() == ()
 
         async def listed(gateway: Gateway) -> tuple[int, int]:
             to = iso(life.clock.now_us() + 7_200 * US_PER_S)

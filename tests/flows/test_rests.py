@@ -113,8 +113,8 @@ async def test_throttling_without_a_hint_rests_longer_each_time_and_says_so(
             reply = await gateway.chat()
             assert (reply.status_code, error_of(reply)["code"]) == (429, "endpoints_throttled")
             assert wait_s * 0.9 <= int(reply.headers["retry-after"]) <= wait_s
-            told = error_of(reply)["metadata"]["retry_after"]
-            assert str(told) == reply.headers["retry-after"]
+            reported = error_of(reply)["metadata"]["retry_after"]
+            assert str(reported) == reply.headers["retry-after"]
         assert len(gateway.vendor.calls) == 8
         gateway.vendor.script.clear()
         assert (await gateway.chat()).status_code == 200

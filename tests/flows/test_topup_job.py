@@ -64,12 +64,12 @@ class Scene:
         found = await self.store.read(ledger.balance, ORGANIZATION, now_us=self.clock.us)
         return found.owned_nano
 
-    async def told(self) -> list[dict[str, object]]:
+    async def raised_alerts(self) -> list[dict[str, object]]:
         """The data of every alert about a failed top-up, oldest first."""
-        return await self.store.read(_told)
+        return await self.store.read(_raised_alerts)
 
 
-def _told(connection: Connection) -> list[dict[str, object]]:
+def _raised_alerts(connection: Connection) -> list[dict[str, object]]:
     rows = connection.rows(
         "SELECT data FROM alert WHERE type = 'alert.auto_topup_failed' ORDER BY created_at"
     )
@@ -121,7 +121,7 @@ async def test_low_credit_is_bought_once_by_a_signed_call(scene: Scene) -> None:
 async def test_trouble_is_tried_again_with_the_same_key_and_a_new_signature(scene: Scene) -> None:
     scene.listener.answer = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n"
     await scene.job.run()
-    [failed] = await scene.told()
+    [failed] = await scene.raised_alerts()
     assert (failed["attempt"], failed["reason"]) == (1, "the hook answered 503")
     assert failed["next_attempt_at"] == iso(NOW_US + 60 * US_PER_S)
     await scene.job.run()
@@ -142,7 +142,7 @@ async def test_trouble_is_tried_again_with_the_same_key_and_a_new_signature(scen
 async def test_a_clear_no_is_not_asked_again(scene: Scene) -> None:
     scene.listener.answer = b"HTTP/1.1 402 Declined\r\ncontent-length: 0\r\n\r\n"
     await scene.job.run()
-    [failed] = await scene.told()
+    [failed] = await scene.raised_alerts()
     assert (failed["reason"], failed["next_attempt_at"]) == ("the hook answered 402", None)
     scene.clock.us += 3_000 * US_PER_S
     await scene.job.run()
@@ -174,7 +174,7 @@ async def test_a_deleted_organization_is_not_asked_for_money(scene: Scene) -> No
         scene.clock.us += 3_000 * US_PER_S
     assert scene.listener.requests == []
     assert await scene.store.read(_attempts) == [("failed", "the organization was deleted")]
-    assert await scene.told() == []
+    assert await scene.raised_alerts() == []
 
 
 async def test_a_payment_taken_while_its_organization_was_deleted_is_in_the_books(
@@ -209,7 +209,7 @@ async def test_a_failure_at_a_deleted_organization_is_told_to_nobody_and_not_tri
         scene.clock.us += 3_000 * US_PER_S
         await scene.job.run()
     assert len(scene.listener.requests) == 1
-    assert len(await scene.told()) == 1
+    assert len(await scene.raised_alerts()) == 1
     assert await scene.store.read(_attempts) == [("failed", "the organization was deleted")]
 
 

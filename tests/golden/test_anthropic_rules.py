@@ -99,7 +99,7 @@ class TestHistory:
         with pytest.raises(InvalidRequest):
             sent(chat(*messages))
 
-    def test_a_call_without_result_and_a_result_without_call_are_mended(self):
+    def test_a_call_without_result_and_a_result_without_call_are_repaired(self):
         body = sent(
             chat(
                 user("q"),
@@ -145,9 +145,9 @@ class TestHistory:
             chat(user("q"), assistant(None, "a", arguments=arguments), result("a"), tools=[TOOL])
         )
         assert body["messages"][1]["content"][0]["input"] == {}
-        told = body["messages"][2]["content"][0]["content"]
-        assert "not valid JSON" in told[0]["text"]
-        assert told[1]["text"] == "done"
+        reported = body["messages"][2]["content"][0]["content"]
+        assert "not valid JSON" in reported[0]["text"]
+        assert reported[1]["text"] == "done"
 
     def test_history_with_calls_keeps_tools_declared_but_out_of_use(self):
         body = sent(chat(user("q"), assistant(None, "a"), result("a")))
@@ -240,7 +240,7 @@ class TestTools:
         root = sent(chat(tools=[tool]))["tools"][0]["input_schema"]
         assert root["required"] == ["a", "b"]
 
-    def test_names_are_mended_both_ways(self):
+    def test_names_are_repaired_both_ways(self):
         name = "functions.look at:this/" + "x" * 80
         tool = {"type": "function", "function": {"name": name}}
         asked = chat(tools=[tool], tool_choice={"type": "function", "function": {"name": name}})
@@ -430,13 +430,13 @@ class TestThinking:
         messages = (user("q"), assistant("x", "a"), result("a"))
         asked = chat(*messages, tools=[TOOL], reasoning={"effort": "high"}, max_tokens=4000)
         assert signatures.missing(asked) == ("a",)
-        mended = signatures.reattach(asked, memory)
-        assert signatures.missing(mended) == ()
-        body = sent(mended)
+        repaired = signatures.reattach(asked, memory)
+        assert signatures.missing(repaired) == ()
+        body = sent(repaired)
         assert body["thinking"]["type"] == "enabled"
         kinds = [block["type"] for block in body["messages"][1]["content"]]
         assert kinds == ["thinking", "text", "tool_use"]
-        assert ADAPTER.without_signatures(mended) == asked
+        assert ADAPTER.without_signatures(repaired) == asked
 
     def test_reasoning_of_another_vendor_is_not_sent(self):
         details = [

@@ -444,9 +444,9 @@ class TestOutput:
         body = sent(asked, older)
         assert "generationConfig" not in body
         assert body["tools"]
-        first, told = [part["text"] for part in body["systemInstruction"]["parts"]]
+        first, reported = [part["text"] for part in body["systemInstruction"]["parts"]]
         assert first == "S"
-        assert '"city"' in told
+        assert '"city"' in reported
         assert dropped(asked, older) == ("response_format", "structured_outputs")
         assert config(older, response_format=FORMAT)["responseJsonSchema"] == SCHEMA
 

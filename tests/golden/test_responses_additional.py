@@ -216,9 +216,9 @@ class TestItemsOfTheVendor:
         frames = SseSplitter().feed(
             RENDERING.renderer(parse(HI), golden.REPLY).feed([*events, settled])
         )
-        told = [msgspec.json.decode(frame.data) for frame in frames]
-        done = [event["item"] for event in told if event["type"] == "response.output_item.done"]
-        assert done == told[-1]["response"]["output"]
+        reported = [msgspec.json.decode(frame.data) for frame in frames]
+        done = [event["item"] for event in reported if event["type"] == "response.output_item.done"]
+        assert done == reported[-1]["response"]["output"]
         assert done[0] == output[0]
 
     @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class Row(NamedTuple):
     make_body: Callable[[], bytes] | None = None
     make_answer: Callable[[], list[bytes]] | None = None
     stream: bool = False
-    is_packed: bool = False
+    is_compressed: bool = False
 
 
 def small_body(row: Row) -> bytes:
@@ -350,8 +350,10 @@ def _client_rows() -> Iterator[Row]:
         "a body packed a thousandfold",
         "chat",
         CHAT,
-        lambda: _packed(b'{"model":"demo/chat","x":"' + b" " * 31_000_000 + b'","messages":[]}'),
-        is_packed=True,
+        lambda: _compressed(
+            b'{"model":"demo/chat","x":"' + b" " * 31_000_000 + b'","messages":[]}'
+        ),
+        is_compressed=True,
     )
     yield Row(
         "300,000 parts to count",
@@ -442,7 +444,7 @@ MODEL = (
 )
 
 
-def _packed(body: bytes) -> bytes:
+def _compressed(body: bytes) -> bytes:
     return zlib.compress(body, 9)
 
 
@@ -678,7 +680,7 @@ def _vendor_rows() -> Iterator[Row]:
         "chat",
         CHAT,
         None,
-        lambda: _packed_answer(
+        lambda: _compressed_answer(
             _chat_message(b'"content":"%b"' % bytes(range(97, 120)) * 1_300_000)
         ),
     )
@@ -832,12 +834,14 @@ HOSTILE_TEXTS = {
 """What a regular expression may go back and forth in."""
 
 
-def _packed_answer(answer: list[bytes]) -> list[bytes]:
+def _compressed_answer(answer: list[bytes]) -> list[bytes]:
     head, _, body = answer[0].partition(b"\r\n\r\n")
-    packed = zlib.compress(body)
+    compressed = zlib.compress(body)
     kept = head.split(b"content-length")[0]
     return [
-        kept + b"content-encoding: deflate\r\ncontent-length: %d\r\n\r\n" % len(packed) + packed
+        kept
+        + b"content-encoding: deflate\r\ncontent-length: %d\r\n\r\n" % len(compressed)
+        + compressed
     ]
 
 

@@ -38,11 +38,11 @@ class _Gaps:
             self.see()
             self._frames += 1
 
-    def told(self) -> str:
+    def reported(self) -> str:
         self.see()
-        told = f"{self._longest_s:.4f} {self._frames}"
+        reported = f"{self._longest_s:.4f} {self._frames}"
         self._longest_s, self._frames = 0.0, 0
-        return told
+        return reported
 
 
 def main() -> int:
@@ -77,7 +77,7 @@ def _answer(gaps: _Gaps) -> None:
     if not line:
         asyncio.get_running_loop().remove_reader(sys.stdin)
         return
-    sys.stdout.write(gaps.told() + "\n")
+    sys.stdout.write(gaps.reported() + "\n")
     sys.stdout.flush()
 
 

@@ -43,7 +43,7 @@ async def measured(node: MeasuredNode, vendor: RawVendor, row: Row) -> tuple[flo
     made = row.make_answer() if row.make_answer is not None else whole(SMALL_ANSWERS[row.model])
     vendor.answer = made
     headers = {"content-type": "application/json"}
-    if row.is_packed:
+    if row.is_compressed:
         headers["content-encoding"] = "deflate"
     await node.gateway.manage("POST", "/operator/reload")  # what an earlier row made rest may serve
     await node.gap()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.limits.conftest import Opened
 from tests.limits.price import bearer, long_context, served_by_own_key, spend
-from tests.limits.told import percents, told
+from tests.limits.raised_alerts import percents, raised_alerts
 from tests.limits.watch import Watch
 from tests.support.node import Gateway
 
@@ -31,7 +31,7 @@ async def test_a_key_s_limit_tells_at_50_80_90_and_100_percent_once_each(
         seen.append(await percents(gateway, "key_limit"))
     assert seen == [[], [50], [50], [50, 80], [50, 80, 90], [50, 80, 90, 100]]
     assert (await spend(gateway, 1)).status_code == 402
-    alerts = await told(gateway, "key_limit")
+    alerts = await raised_alerts(gateway, "key_limit")
     assert [(one.type, one.severity, one.recipients) for one in alerts] == [
         ("alert.key_limit", "info", ()),
         ("alert.key_limit", "warning", OWNER),
@@ -62,7 +62,7 @@ async def test_several_thresholds_crossed_at_once_are_one_alert_for_the_highest(
     await quiet(gateway)
     await gateway.manage("PATCH", f"/keys/{gateway.key_id}", {"limit": 0.1})
     assert (await spend(gateway, 9)).status_code == 200
-    [one] = await told(gateway, "key_limit")
+    [one] = await raised_alerts(gateway, "key_limit")
     assert (one.data["threshold_percent"], one.data["thresholds_crossed"]) == (90, [50, 80, 90])
     assert (await spend(gateway, 30)).status_code == 200
     assert await percents(gateway, "key_limit") == [90, 100]
@@ -85,7 +85,7 @@ async def test_a_threshold_speaks_once_a_window_and_anew_in_the_next(
         assert (await spend(gateway, 1)).status_code == 200
         assert await percents(gateway, "key_limit") == [50, 100, 50]
         assert await percents(gateway, "budget_threshold") == [50]
-        latest = (await told(gateway, "key_limit"))[-1]
+        latest = (await raised_alerts(gateway, "key_limit"))[-1]
         assert latest.data["resets_at"] == "2026-11-27T00:00:00Z"
         watch.set("2026-11-30T00:00:00Z")
         assert (await spend(gateway, 2)).status_code == 200
@@ -108,7 +108,7 @@ async def test_rotation_repeats_no_alert(gateway: Gateway) -> None:
         assert (await spend(gateway, 1, **bearer(each))).status_code == 200
     assert await percents(gateway, "key_limit") == [50, 80]
     assert await percents(gateway, "budget_threshold") == [50, 80]
-    newest = (await told(gateway, "key_limit"))[-1]
+    newest = (await raised_alerts(gateway, "key_limit"))[-1]
     assert newest.data["key_id"] == rotated["data"]["id"]
 
 
@@ -144,7 +144,7 @@ async def test_own_provider_keys_cross_thresholds_only_where_they_count(
     _, counting = await gateway.new_key(limit=0.1, include_byok_in_limit=True)
     for key_id in (plain, counting):
         await served_by_own_key(gateway, key_id, list_price="0.08", fee="0.004")
-    [one] = await told(gateway, "key_limit")
+    [one] = await raised_alerts(gateway, "key_limit")
     assert (one.data["key_id"], one.data["threshold_percent"]) == (counting, 80)
 
 
@@ -158,7 +158,7 @@ async def test_a_budget_tells_at_its_thresholds(gateway: Gateway, kind: str, ful
         assert (await spend(gateway, number)).status_code == 200
     status = 402 if kind == "hard" else 200
     assert (await spend(gateway, 1)).status_code == status
-    alerts = await told(gateway, "budget_threshold")
+    alerts = await raised_alerts(gateway, "budget_threshold")
     assert [(one.data["threshold_percent"], one.severity, one.recipients) for one in alerts] == [
         (50, "info", ()),
         (80, "warning", OWNER),
@@ -198,7 +198,7 @@ async def test_a_failed_or_insured_request_crosses_nothing(gateway: Gateway) -> 
     for words in ("server_error", "empty finish=none"):
         gateway.vendor.script.next(words)
         await gateway.chat()
-    assert await told(gateway) == []
+    assert await raised_alerts(gateway) == []
 
 
 async def test_a_low_balance_is_told_on_crossing_and_again_only_after_it_rose_clearly(
@@ -209,7 +209,7 @@ async def test_a_low_balance_is_told_on_crossing_and_again_only_after_it_rose_cl
     await gateway.manage("PATCH", "/organization/settings", {"low_balance_threshold": 9.9})
     for number in (5, 5, 1, 3):
         assert (await spend(gateway, number)).status_code == 200
-    [first] = await told(gateway, "low_balance")  # 9.90 is not below, 9.89 is
+    [first] = await raised_alerts(gateway, "low_balance")  # 9.90 is not below, 9.89 is
     assert (first.type, first.severity) == ("alert.low_balance", "warning")
     assert first.recipients == OWNER
     assert first.data == {
@@ -223,21 +223,21 @@ async def test_a_low_balance_is_told_on_crossing_and_again_only_after_it_rose_cl
     # 9.86 + 1 is above the threshold, but not clearly: silence when it falls again.
     await gateway.manage("POST", "/credits/purchases", {"amount": 1})
     assert (await spend(gateway, 97)).status_code == 200
-    assert len(await told(gateway, "low_balance")) == 1
+    assert len(await raised_alerts(gateway, "low_balance")) == 1
     # 9.89 + 1 = 10.89 is 10 % above.
     await gateway.manage("POST", "/credits/purchases", {"amount": 1})
-    assert len(await told(gateway, "low_balance")) == 1
+    assert len(await raised_alerts(gateway, "low_balance")) == 1
     assert (await spend(gateway, 99)).status_code == 200
-    assert len(await told(gateway, "low_balance")) == 1, "9.90 again: not below"
+    assert len(await raised_alerts(gateway, "low_balance")) == 1, "9.90 again: not below"
     assert (await spend(gateway, 1)).status_code == 200
-    assert len(await told(gateway, "low_balance")) == 2
+    assert len(await raised_alerts(gateway, "low_balance")) == 2
 
 
 async def test_an_empty_balance_is_told_once_more_and_critically(gateway: Gateway) -> None:
     await gateway.manage("POST", "/credits/refunds", {"amount": 9.95, "note": "out"})
     assert (await spend(gateway, 1)).status_code == 200
     assert (await spend(gateway, 4)).status_code == 200
-    alerts = await told(gateway, "low_balance")
+    alerts = await raised_alerts(gateway, "low_balance")
     assert [one.severity for one in alerts] == ["warning", "critical"]
     assert alerts[1].data["balance"] == 0
 
@@ -247,13 +247,13 @@ async def test_a_lowered_threshold_of_the_balance_speaks_when_it_is_crossed(
 ) -> None:
     """With ten dollars and the default of ten the first request tells; five must still be told."""
     assert (await spend(gateway, 1)).status_code == 200
-    assert len(await told(gateway, "low_balance")) == 1
+    assert len(await raised_alerts(gateway, "low_balance")) == 1
     await gateway.manage("PATCH", "/organization/settings", {"low_balance_threshold": 5})
     assert (await spend(gateway, 1)).status_code == 200
-    assert len(await told(gateway, "low_balance")) == 1
+    assert len(await raised_alerts(gateway, "low_balance")) == 1
     await gateway.manage("POST", "/credits/refunds", {"amount": 4.98, "note": "out"})
     assert (await spend(gateway, 1)).status_code == 200
-    alerts = await told(gateway, "low_balance")
+    alerts = await raised_alerts(gateway, "low_balance")
     assert [one.data["threshold"] for one in alerts] == [10, 5]
 
 
@@ -261,4 +261,4 @@ async def test_without_a_threshold_nothing_is_told_of_the_balance(gateway: Gatew
     await quiet(gateway)
     await gateway.manage("POST", "/credits/refunds", {"amount": 9.99, "note": "out"})
     assert (await spend(gateway, 1)).status_code == 200
-    assert await told(gateway) == []
+    assert await raised_alerts(gateway) == []

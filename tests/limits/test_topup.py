@@ -13,7 +13,7 @@ import pytest
 from gwd import wiring
 from tests.limits.conftest import Opened
 from tests.limits.price import spend
-from tests.limits.told import Told, told
+from tests.limits.raised_alerts import RaisedAlert, raised_alerts
 from tests.limits.watch import Watch
 from tests.support.listener import Listener, listener
 from tests.support.node import Gateway
@@ -93,8 +93,8 @@ async def balance(gateway: Gateway) -> Decimal:
     return Decimal(str((await gateway.manage("GET", "/credits"))["data"]["balance"]))
 
 
-async def failures(hook: Hook) -> list[Told]:
-    return await told(hook.gateway, "auto_topup")
+async def failures(hook: Hook) -> list[RaisedAlert]:
+    return await raised_alerts(hook.gateway, "auto_topup")
 
 
 async def test_a_charge_below_the_threshold_buys_credit_once(hook: Hook) -> None:

@@ -122,8 +122,8 @@ def _named(schemas: Json, values: Iterable[Any]) -> set[str]:
 def _short(name: str) -> str:
     """Two structs of one name are told apart by their modules: `gwd.dialects.messages.wire.X` is `messages.X` here."""
     *rooms, last = name.split(".")
-    telling = [room for room in rooms if room not in ("gwd", "dialects", "api", "wire", "service")]
-    return ".".join([*telling[:1], last.strip("_")])
+    distinct = [room for room in rooms if room not in ("gwd", "dialects", "api", "wire", "service")]
+    return ".".join([*distinct[:1], last.strip("_")])
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

@@ -29,7 +29,7 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
-from gwd.core.unread import told
+from gwd.core.unread import described
 from gwd.dialects import data_url, json_input
 from gwd.dialects.chat_completions.reasoning import reasoning_parts, tool_signatures
 from gwd.dialects.chat_completions.wire import (
@@ -166,7 +166,7 @@ def _part(wire: PartWire, raw: dict[str, Any], at: str, *, role: str) -> Content
             )
         case _ if role in ("tool", "assistant"):
             # A history of another client's making: refused, it would end its session.
-            return TextPart(text=told(raw), cache=cache)
+            return TextPart(text=described(raw), cache=cache)
         case _:
             raise UnsupportedContent(
                 f"`{at}.type`: {wire.type!r} is not supported; send text, image_url or file",

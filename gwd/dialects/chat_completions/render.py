@@ -254,8 +254,8 @@ class ChatRenderer:
         opening = b"" if self._opened else self._open()
         match self._end:
             case Failed(error=error):
-                told = error or UpstreamFailed("the upstream failed while answering")
-                return opening + self._failure(told, settled)
+                reported = error or UpstreamFailed("the upstream failed while answering")
+                return opening + self._failure(reported, settled)
             case Finished(reason="error") as finished:
                 return opening + self._failure(
                     ended_in_error(finished), settled, native=finished.upstream_reason

@@ -24,7 +24,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.unread import told
+from gwd.core.unread import described
 from gwd.dialects import json_input
 from gwd.dialects.messages.media import source_of
 from gwd.dialects.messages.provenance import OWN_FORMAT, reasoning_from
@@ -137,7 +137,7 @@ def _block(block: dict[str, Any], role: str, path: str) -> Iterable[Part]:
         raise InvalidValue(f"`{path}.type` is required: text, image, …", param=f"{path}.type")
     wanted = _ROLE_OF_BLOCK.get(kind, role)
     if wanted != role and role == "result":
-        return (TextPart(text=told(block), extras=block),)
+        return (TextPart(text=described(block), extras=block),)
     if wanted != role or (role == "system" and kind in _NOT_IN_SYSTEM):
         raise InvalidValue(
             f"`{path}`: a block of type {kind} is not allowed in a {role} message", param=path
@@ -262,12 +262,12 @@ def _redacted(block: dict[str, Any], path: str) -> ReasoningPart:
 def _readable(block: dict[str, Any]) -> str:
     """What any vendor may read of a block of another kind: a search result's title, source and text."""
     if block["type"] != "search_result":
-        return told(block)
+        return described(block)
     content = block.get("content")
     texts = [block.get("title"), block.get("source")]
     if isinstance(content, list):
         texts += [item.get("text") for item in content if isinstance(item, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str) and text) or told(block)
+    return "\n".join(text for text in texts if isinstance(text, str) and text) or described(block)
 
 
 def _mark(ttl: CacheTtl) -> dict[str, str]:

@@ -246,9 +246,9 @@ class MessagesRenderer:
 
     def _fail(self, error: GatewayError | None, settled: Settled, out: list[bytes]) -> None:
         """The error event ends the stream; the receipt, where one was asked for, is in its metadata."""
-        told = error or UpstreamFailed("the vendor's answer broke off; please try again")
+        reported = error or UpstreamFailed("the vendor's answer broke off; please try again")
         request_id = self._reply.request_id or self._reply.generation_id
-        event = envelope(told, request_id)
+        event = envelope(reported, request_id)
         if settled.receipt is not None and self._request.include_receipt:
             metadata = event["error"].get("metadata", {})
             event["error"]["metadata"] = {**metadata, "gateway_metadata": settled.receipt}

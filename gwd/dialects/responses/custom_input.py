@@ -49,7 +49,7 @@ class CustomInput:
         if self._state == "closed":
             return ""
         if self._state == "inside":
-            self._json = self._json[: self._at] + _ODD_ESCAPE.sub(_mended, self._json[self._at :])
+            self._json = self._json[: self._at] + _ODD_ESCAPE.sub(_repaired, self._json[self._at :])
             return self._take()
         rest = free_text(self._json)
         self.text += rest
@@ -70,7 +70,7 @@ class CustomInput:
         return text
 
 
-def _mended(escape: re.Match[str]) -> str:
+def _repaired(escape: re.Match[str]) -> str:
     """Half a surrogate pair becomes the replacement character, a backslash that escapes nothing itself."""
     text = escape[0]
     if len(text) == 6:

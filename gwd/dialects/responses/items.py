@@ -22,7 +22,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.unread import told
+from gwd.core.unread import described
 from gwd.dialects import json_input
 from gwd.dialects.json_input import typed_at
 from gwd.dialects.responses import media
@@ -130,7 +130,7 @@ class _Reader:
                     # Whole for a vendor of this format; any other is told what can be read of it, which of a
                     # sealed item is nothing.
                     readable = any(item[name] is not None for name in item.keys() - _SEALED)
-                    text = told(item) if readable else ""
+                    text = described(item) if readable else ""
                     self._add("assistant", TextPart(text=text, extras={"item": item}))
 
     def _message(self, path: str, item: dict[str, Any]) -> None:
@@ -252,7 +252,7 @@ def _part(path: str, part: dict[str, Any], role: str, extras: dict[str, Any] | N
                 extras=_extras(part, _FILE_FIELDS, None),
             )
         case str() if role == "tool":
-            return TextPart(text=told(part))
+            return TextPart(text=described(part))
         case None:
             raise MissingParameter(f"`{path}.type` is required", param=f"{path}.type")
         case _:

@@ -29,7 +29,7 @@ from gwd.dialects.responses.wire import (
 
 MAX_TOOLS: Final = 512
 ADDITIONAL_TOOLS: Final = "additional_tools"
-_TELLING: Final = ("function", "custom", "parameters", "input_schema")
+_TOOL_FIELDS: Final = ("function", "custom", "parameters", "input_schema")
 
 Entry = tuple[str, str, dict[str, Any]]
 """Where a tool stands in the body, its type, and itself."""
@@ -248,7 +248,7 @@ def _echo(kind: str, tool: dict[str, Any]) -> dict[str, Any]:
 
 def _tool_kind(path: str, tool: dict[str, Any]) -> str:
     """The kind of a tool, told by its other fields where a client of another address leaves it out."""
-    if tool.get("type") is None and not tool.keys().isdisjoint(_TELLING):
+    if tool.get("type") is None and not tool.keys().isdisjoint(_TOOL_FIELDS):
         return "custom" if isinstance(tool.get("custom"), dict) else "function"
     return _kind(path, tool)
 

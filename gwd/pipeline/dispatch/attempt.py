@@ -28,7 +28,7 @@ from gwd.pipeline.dispatch.outcome import FailedAttempt, Received
 from gwd.pipeline.dispatch.redaction import body_without_secrets, without_secrets
 from gwd.pipeline.plan.routing import Planned
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
-from gwd.upstream.unpacking import unpacked
+from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, StreamDecoder
 
 MAX_ERROR_BYTES: Final = 256 * 1024
@@ -112,7 +112,7 @@ class Attempt:
 
     async def _receive(self, reply: UpstreamReply, first_event_s: float, deadline_s: float) -> None:
         now_s, incoming = self._resources.clock.monotonic_s, self._incoming
-        reply = unpacked(reply)
+        reply = decompressed(reply)
         if reply.status != 200:
             body = await reply.read_all(min(30.0, max(1.0, deadline_s - now_s())))
             body = body_without_secrets(body[:MAX_ERROR_BYTES], self._planned.target)

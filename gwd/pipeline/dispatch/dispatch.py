@@ -28,7 +28,7 @@ from gwd.pipeline.dispatch.unsupported_media import prepared
 from gwd.pipeline.plan.routing import Planned
 from gwd.pricing.hold import Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
-from gwd.upstream.unpacking import unpacked
+from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, Signatures
 
 MAX_ATTEMPTS: Final = 6
@@ -79,7 +79,7 @@ class Dispatcher:
         try:
             async with asyncio.timeout(limit_s):
                 reply = await self._resources.upstream.send(adapter.build(request, target), limit_s)
-                body = await unpacked(reply).read_all(limit_s)
+                body = await decompressed(reply).read_all(limit_s)
             if reply.status != 200:
                 body = body_without_secrets(body[:MAX_ERROR_BYTES], target)
                 return adapter.fault(reply.status, reply.headers, body)

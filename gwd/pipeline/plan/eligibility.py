@@ -334,7 +334,7 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
 
 def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedContent:
     """A 400 in plain words: agents show it, and take a 404 for a missing model."""
-    told = "; ".join(
+    reported = "; ".join(
         f"`{model}` cannot take {what}" for model, what in excluded.unsupported_media.items()
     )
     by_address = any(what.endswith("address") for what in excluded.unsupported_media.values())
@@ -345,7 +345,7 @@ def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedC
         else "file"
     )
     return UnsupportedContent(
-        f"the last message holds a {what}: {told}. Please {remedy}, or use a model that takes it",
+        f"the last message holds a {what}: {reported}. Please {remedy}, or use a model that takes it",
         param="input" if request.dialect == "responses" else "messages",
         metadata={"excluded_by": sorted(excluded.reasons)},
     )

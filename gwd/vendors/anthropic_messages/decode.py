@@ -30,7 +30,7 @@ from gwd.vendors.anthropic_messages.faults import fault_in_answer, unfinished
 from gwd.vendors.anthropic_messages.format import SIGNATURE_FORMAT
 from gwd.vendors.anthropic_messages.open_block import READ_BLOCKS, OpenBlock
 from gwd.vendors.anthropic_messages.tools import answer_tool, names_of
-from gwd.vendors.anthropic_messages.wire import Answer, Block, Delta, StreamEvent
+from gwd.vendors.anthropic_messages.wire import AnswerWire, Block, Delta, StreamEvent
 from gwd.vendors.base import PartCount, UndecodableError, together
 from gwd.vendors.finish import matched_stop, reason_of, word_of
 from gwd.vendors.second_reading import SecondReading, lines_of
@@ -39,7 +39,7 @@ from gwd.vendors.usage import Reports
 from gwd.vendors.usage_formats import ANTHROPIC
 
 _event: Final = msgspec.json.Decoder(StreamEvent).decode
-_answer: Final = msgspec.json.Decoder(Answer).decode
+_answer: Final = msgspec.json.Decoder(AnswerWire).decode
 _block: Final = msgspec.json.Decoder(Block).decode
 
 _EMPTY_BLOCK: Final = Block(type="")
@@ -83,11 +83,11 @@ class MessagesDecoder:
         self._is_text = False
         self._ending: dict[str, Any] | None = None
         self._searches = 0
-        self._searches_told: int | None = None
+        self._searches_reported: int | None = None
 
     @property
     def given(self) -> Given | None:
-        begun = self._searches if self._searches_told is None else self._searches_told
+        begun = self._searches if self._searches_reported is None else self._searches_reported
         return said(given_words(self._reports.own), begun)
 
     @property
@@ -173,11 +173,13 @@ class MessagesDecoder:
             return [Failed(fault_in_answer(event.error))]
         match event.type:
             case "message_start":
-                message = event.message or Answer()
+                message = event.message or AnswerWire()
                 self._report(message.usage, is_opening=True)
                 return self._start(message)
             case "content_block_start":
-                return self._start(Answer()) + self._block_started(event.index, event.content_block)
+                return self._start(AnswerWire()) + self._block_started(
+                    event.index, event.content_block
+                )
             case "content_block_stop":
                 return self._block_stopped(event.index)
             case "message_delta":
@@ -187,7 +189,7 @@ class MessagesDecoder:
             case _:
                 return []  # pings, and events of a kind we do not know
 
-    def _start(self, message: Answer) -> list[Event]:
+    def _start(self, message: AnswerWire) -> list[Event]:
         if self._started:
             return []
         self._started = True
@@ -208,14 +210,14 @@ class MessagesDecoder:
             is_said = value is not None and (name != "stop_reason" or word_of(value) is not None)
             ending[name] = value if is_said else ending.get(name)
         self._ending = ending
-        return self._start(Answer())
+        return self._start(AnswerWire())
 
     def _report(self, usage: object, *, is_opening: bool = False) -> None:
         self._reports.add(usage, is_opening=is_opening)
         tools = usage.get("server_tool_use") if isinstance(usage, dict) else None
         if isinstance(tools, dict) and not is_opening:
             number = count_of(tools.get("web_search_requests"))
-            self._searches_told = self._searches_told if number is None else number
+            self._searches_reported = self._searches_reported if number is None else number
 
     # Blocks.
 
@@ -278,7 +280,7 @@ class MessagesDecoder:
         if opened is None:
             # A server that leaves out content_block_start: the delta tells what it belongs to.
             kind = _KIND_OF_DELTA.get(delta.type or "", "text")
-            events = self._start(Answer()) + self._block_started(index, _raw_block(kind))
+            events = self._start(AnswerWire()) + self._block_started(index, _raw_block(kind))
             opened = self._by_index[index]
         if opened.foreign is not None:
             opened.foreign.add(delta)
@@ -335,7 +337,7 @@ class MessagesDecoder:
 
     def _finish(self) -> list[Event]:
         self._over = True
-        events: list[Event] = self._start(Answer())
+        events: list[Event] = self._start(AnswerWire())
         for opened in self._by_index.values():
             opened.ended = True
         self._by_index.clear()

@@ -47,7 +47,7 @@ def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
     body = request.body
     if not memory or not isinstance(body, Generate):
         return request
-    messages = tuple(_mended(message, memory) for message in body.messages)
+    messages = tuple(_repaired(message, memory) for message in body.messages)
     return _with_messages(request, body, messages)
 
 
@@ -63,7 +63,7 @@ def _needs(message: Message) -> str | None:
     return next((part.call_id for part in message.parts if isinstance(part, ToolCallPart)), None)
 
 
-def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
+def _repaired(message: Message, memory: Mapping[str, bytes]) -> Message:
     call_id = _needs(message)
     blob = memory.get(call_id) if call_id is not None else None
     if blob is None:

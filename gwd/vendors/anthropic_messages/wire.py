@@ -29,7 +29,7 @@ class Block(msgspec.Struct, frozen=True):
     toolset_name: Any = None
 
 
-class Answer(msgspec.Struct, frozen=True):
+class AnswerWire(msgspec.Struct, frozen=True):
     """A whole answer; `error` where the vendor reports trouble with status 200."""
 
     type: str | None = None
@@ -72,7 +72,7 @@ class StreamEvent(msgspec.Struct, frozen=True):
     content_block: msgspec.Raw = (
         msgspec.Raw()
     )  # empty where there is none: Raw takes no part in unions
-    message: Answer | None = None
+    message: AnswerWire | None = None
     usage: Any = None
     context_management: Any = None
     error: ErrorWire | None = None

@@ -150,8 +150,8 @@ class _Body:
             return
         if self._target.flags.no_json_with_tools and "tools" in self.used:
             # The vendor refuses both at once: an agent needs its tools, so the form is asked for in words.
-            told = "" if schema is None else f" Its JSON schema: {_text(schema)}"
-            self._system.append({"text": _JSON_TEXT + told})
+            schema_text = "" if schema is None else f" Its JSON schema: {_text(schema)}"
+            self._system.append({"text": _JSON_TEXT + schema_text})
             return
         self.used.add("response_format")
         self._config["responseMimeType"] = _JSON_TYPE

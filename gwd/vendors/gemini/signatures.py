@@ -42,7 +42,7 @@ def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
     body = request.body
     if not memory or not isinstance(body, Generate):
         return request
-    return _with(request, body, [_mended(message, memory) for message in body.messages])
+    return _with(request, body, [_repaired(message, memory) for message in body.messages])
 
 
 def _with(request: Request, body: Generate, messages: list[Message]) -> Request:
@@ -67,7 +67,7 @@ def _unsigned(message: Message) -> ToolCallPart | None:
     return first
 
 
-def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
+def _repaired(message: Message, memory: Mapping[str, bytes]) -> Message:
     call = _unsigned(message)
     blob = memory.get(call.call_id) if call is not None else None
     # What another format remembered is an object of JSON; a signature is one word of base64.

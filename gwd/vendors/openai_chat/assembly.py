@@ -76,7 +76,7 @@ class Assembly:
         self._is_open = False
         self.open_text: int | None = None
         """The index of the open part that more plain text would just continue: the stream's fast path."""
-        self._tells_open_text = True
+        self._reports_open_text = True
 
     @property
     def has_output(self) -> bool:
@@ -92,7 +92,7 @@ class Assembly:
 
     def expect_cuts(self) -> None:
         """From now on every piece goes the long way: it may be the rest of a character."""
-        self._tells_open_text, self.open_text = False, None
+        self._reports_open_text, self.open_text = False, None
 
     def text(self, kind: PartKind, text: str, extras: dict[str, Any] | None = None) -> None:
         """Text of a kind; it continues the last part if that is of the same kind."""
@@ -225,7 +225,7 @@ class Assembly:
                     continue
             self._emit_head()
             if is_last:
-                if head.kind == "text" and self._tells_open_text:
+                if head.kind == "text" and self._reports_open_text:
                     self.open_text = self._index
                 return
             if head.kind == "tool_call" and not head.arguments.is_complete():

@@ -51,7 +51,7 @@ def reattach(request: Request, memory: Mapping[str, bytes]) -> Request:
     body = request.body
     if not memory or not isinstance(body, Generate):
         return request
-    messages = tuple(_mended(message, memory) for message in body.messages)
+    messages = tuple(_repaired(message, memory) for message in body.messages)
     return msgspec.structs.replace(request, body=msgspec.structs.replace(body, messages=messages))
 
 
@@ -64,7 +64,7 @@ def _bare_call_id(message: Message) -> str | None:
     return calls[0].call_id
 
 
-def _mended(message: Message, memory: Mapping[str, bytes]) -> Message:
+def _repaired(message: Message, memory: Mapping[str, bytes]) -> Message:
     call_id = _bare_call_id(message)
     blob = memory.get(call_id) if call_id is not None else None
     if blob is None:

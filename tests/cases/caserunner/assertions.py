@@ -167,15 +167,15 @@ def failure(assertion: dict[str, Any], root: Any) -> str | None:
         return (
             None
             if op == "absent"
-            else _told(assertion, assertion.get("value"), "nothing at this path")
+            else _reported(assertion, assertion.get("value"), "nothing at this path")
         )
     if op == "absent":
-        return _told(assertion, "", compact_json(got))
+        return _reported(assertion, "", compact_json(got))
     if "value_path" in assertion:
         try:
             value = find(root, assertion["value_path"])
         except NothingThere:
-            return _told(assertion, assertion["value_path"], "nothing at value_path")
+            return _reported(assertion, assertion["value_path"], "nothing at value_path")
     else:
         value = assertion["value"]
     holds = {
@@ -183,10 +183,10 @@ def failure(assertion: dict[str, Any], root: Any) -> str | None:
         "contains": lambda: contains(got, value),
         "matches": lambda: re.search(value, _as_text(got), re.DOTALL) is not None,
     }[op]()
-    return None if holds else _told(assertion, value, compact_json(got))
+    return None if holds else _reported(assertion, value, compact_json(got))
 
 
-def _told(assertion: dict[str, Any], value: Any, got: str) -> str:
+def _reported(assertion: dict[str, Any], value: Any, got: str) -> str:
     expected = (
         assertion["op"] if assertion["op"] == "absent" else f"{assertion['op']} {_as_text(value)}"
     )

@@ -55,9 +55,9 @@ def test_a_fork_mints_ids_of_its_own():
         os.write(writing, "".join((ids.mint(""), ids.mint_in_runs(""))).encode())
         os._exit(0)
     os.waitpid(pid, 0)
-    told = os.read(reading, 1_000).decode()
+    reported = os.read(reading, 1_000).decode()
     os.close(reading)
     os.close(writing)
-    assert len(told) == 2 * ids.SUFFIX_LENGTH
-    assert told[: ids.SUFFIX_LENGTH] not in {ids.mint("") for _ in range(200)}
-    assert told[ids.SUFFIX_LENGTH :][: ids.RUN_DIGITS] != ids.mint_in_runs("")[: ids.RUN_DIGITS]
+    assert len(reported) == 2 * ids.SUFFIX_LENGTH
+    assert reported[: ids.SUFFIX_LENGTH] not in {ids.mint("") for _ in range(200)}
+    assert reported[ids.SUFFIX_LENGTH :][: ids.RUN_DIGITS] != ids.mint_in_runs("")[: ids.RUN_DIGITS]

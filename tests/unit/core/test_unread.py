@@ -123,13 +123,13 @@ def test_blocks_of_earlier_turns_are_told_too():
     request = asked(
         TEXT, after=[{"role": "assistant", "content": [ran]}, {"role": "user", "content": "y"}]
     )
-    told = '[server_tool_use: {"id":"s","name":"web_search","input":{"query":"a b"}}]'
-    assert messages_of(request)[-2].parts == (TextPart(text=told, extras=ran),)
+    reported = '[server_tool_use: {"id":"s","name":"web_search","input":{"query":"a b"}}]'
+    assert messages_of(request)[-2].parts == (TextPart(text=reported, extras=ran),)
     later = {"type": "agent_note", "id": "n", "text": "done so far"}
     body = {
         "model": "m",
         "input": [{"role": "user", "content": "x"}, later, {"role": "user", "content": "y"}],
     }
     parsed = responses.DIALECT.parse(msgspec.json.encode(body), {})
-    told = '[agent_note: {"id":"n","text":"done so far"}]'
-    assert messages_of(parsed)[1].parts == (TextPart(text=told, extras={"item": later}),)
+    reported = '[agent_note: {"id":"n","text":"done so far"}]'
+    assert messages_of(parsed)[1].parts == (TextPart(text=reported, extras={"item": later}),)

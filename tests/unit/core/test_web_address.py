@@ -51,9 +51,9 @@ def test_what_can_be_read_in_two_ways_is_refused_with_the_reason():
         try:
             wrong[text] = str(read_web_address(text))
         except WebAddressError as error:
-            told = str(error)
-            if reason not in told or ":secret" in told:
-                wrong[text] = told
+            reported = str(error)
+            if reason not in reported or ":secret" in reported:
+                wrong[text] = reported
     assert wrong == {}
 
 

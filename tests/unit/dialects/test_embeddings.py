@@ -16,7 +16,7 @@ from gwd.core.events import Completion, Embedded, Event, Finished, Settled, Star
 from gwd.core.request import Embed, Request
 from gwd.core.usage import Usage
 from gwd.dialects.base import Reply
-from gwd.dialects.embeddings import DIALECT, MAX_INPUTS, packed
+from gwd.dialects.embeddings import DIALECT, MAX_INPUTS, base64_floats
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.openai_embeddings import ADAPTER
 from tests.golden import golden
@@ -31,12 +31,14 @@ def _parse(given: Any, **body: Any) -> Request:
 
 @given(floats)
 def test_base64_is_the_packed_little_endian_floats(vector: list[float]):
-    data = base64.b64decode(packed(vector))
+    data = base64.b64decode(base64_floats(vector))
     assert list(struct.unpack(f"<{len(vector)}f", data)) == vector
 
 
 def test_numbers_beyond_float32_are_cut_and_not_an_error():
-    assert packed([1e300, -1e300]) == packed([3.4028234663852886e38, -3.4028234663852886e38])
+    assert base64_floats([1e300, -1e300]) == base64_floats(
+        [3.4028234663852886e38, -3.4028234663852886e38]
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_vectors_come_in_the_order_of_the_inputs(encoding: str):
     body = msgspec.json.decode(renderer.whole(_completion((0.5, 1.0), (-2.0,)), settled))
     expected: list[Any] = [[0.5, 1.0], [-2.0]]
     if encoding == "base64":
-        expected = [packed(vector) for vector in expected]
+        expected = [base64_floats(vector) for vector in expected]
     assert [item["embedding"] for item in body["data"]] == expected
     assert [item["index"] for item in body["data"]] == [0, 1]
     assert body["usage"]["prompt_tokens"] == body["usage"]["total_tokens"] == 4

@@ -34,7 +34,7 @@ def charge(
     return crossed(key, spent_nano, **amounts, at_us=at_us)
 
 
-def told(connection: Connection, found: KeyCrossing | None) -> int | None:
+def reported(connection: Connection, found: KeyCrossing | None) -> int | None:
     """The percentage an alert would name, or None if it was told before."""
     if found is None:
         return None
@@ -47,7 +47,7 @@ def told(connection: Connection, found: KeyCrossing | None) -> int | None:
 def test_each_threshold_speaks_once_and_the_highest_crossed_is_named(connection):
     key = issued(connection, organization(connection), CreateKey(name="ci", limit=Decimal(10))).key
     heard = [
-        told(connection, charge(connection, key.id, Decimal(usd)))
+        reported(connection, charge(connection, key.id, Decimal(usd)))
         for usd in ("4.999999999", "0.000000001", "2", "2.5", "0.5", "5")
     ]
     assert heard == [None, 50, None, 90, 100, None]
@@ -76,14 +76,14 @@ def test_a_new_period_speaks_anew(connection):
     new = CreateKey(name="ci", limit=Decimal(1), limit_reset="daily")
     key = issued(connection, organization(connection), new).key
     tomorrow_us = NOW_US + US_PER_DAY
-    assert told(connection, charge(connection, key.id, Decimal(1))) == 100
-    assert told(connection, charge(connection, key.id, Decimal(1), at_us=tomorrow_us)) == 100
+    assert reported(connection, charge(connection, key.id, Decimal(1))) == 100
+    assert reported(connection, charge(connection, key.id, Decimal(1), at_us=tomorrow_us)) == 100
 
 
 def test_a_successor_does_not_repeat_what_the_old_key_told(connection):
     made = organization(connection)
     old = issued(connection, made, CreateKey(name="ci", limit=Decimal(10))).key
-    assert told(connection, charge(connection, old.id, Decimal(8))) == 80
+    assert reported(connection, charge(connection, old.id, Decimal(8))) == 80
     both = rotate(
         connection,
         made.organization.id,
@@ -93,16 +93,16 @@ def test_a_successor_does_not_repeat_what_the_old_key_told(connection):
         issuing=ISSUING,
         now_us=NOW_US,
     )
-    assert told(connection, charge(connection, both.issued.key.id, Decimal("0.5"))) is None
-    assert told(connection, charge(connection, both.issued.key.id, Decimal("0.5"))) == 90
-    assert told(connection, charge(connection, old.id, Decimal("0.1"))) is None
+    assert reported(connection, charge(connection, both.issued.key.id, Decimal("0.5"))) is None
+    assert reported(connection, charge(connection, both.issued.key.id, Decimal("0.5"))) == 90
+    assert reported(connection, charge(connection, old.id, Decimal("0.1"))) is None
 
 
 @pytest.mark.parametrize(("counted", "percent"), [(False, None), (True, 50)])
 def test_own_provider_key_spend_counts_only_if_the_key_says_so(connection, counted, percent):
     new = CreateKey(name="ci", limit=Decimal(10), include_byok_in_limit=counted)
     key = issued(connection, organization(connection), new).key
-    assert told(connection, charge(connection, key.id, Decimal(0), byok_usd=5)) == percent
+    assert reported(connection, charge(connection, key.id, Decimal(0), byok_usd=5)) == percent
 
 
 @pytest.mark.parametrize(

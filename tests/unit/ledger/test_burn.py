@@ -81,15 +81,15 @@ def test_the_next_expiry_is_the_earliest(credit: list[Lot]) -> None:
 
 
 def test_low_balance_is_told_once_and_again_when_empty() -> None:
-    told = 0
+    reported = 0
     heard = []
     for owned in (12, 9, 8, 10, 11, 9, 0, -5, 10, 11, 3):
         loud = level(owned, 10)
-        if loud > told:
-            told = loud
+        if loud > reported:
+            reported = loud
             heard.append((owned, SEVERITY[loud]))
         if rearms(owned, 10):
-            told = 0
+            reported = 0
     assert heard == [(9, "warning"), (9, "warning"), (0, "critical"), (3, "warning")]
 
 

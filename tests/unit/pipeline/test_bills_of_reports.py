@@ -46,7 +46,7 @@ def chat_stream(reports: list[Report]) -> bytes:
     frames = []
     for prompt, completion in reports:
         choice = {"index": 0, "delta": {"content": TEXT}, "finish_reason": None}
-        usage = told(("prompt_tokens", prompt), ("completion_tokens", completion))
+        usage = usage_json(("prompt_tokens", prompt), ("completion_tokens", completion))
         frames.append(frame({"id": "1", "choices": [choice], "usage": usage}))
     end = {"index": 0, "delta": {}, "finish_reason": "stop"}
     return b"".join([*frames, frame({"id": "1", "choices": [end]}), b"data: [DONE]\n\n"])
@@ -62,7 +62,7 @@ def messages_stream(reports: list[Report]) -> bytes:
     for prompt, completion in reports:
         delta = {"type": "text_delta", "text": TEXT}
         frames.append(frame({"type": "content_block_delta", "index": 0, "delta": delta}))
-        usage = told(("input_tokens", prompt), ("output_tokens", completion))
+        usage = usage_json(("input_tokens", prompt), ("output_tokens", completion))
         frames.append(frame({"type": "message_delta", "delta": {}, "usage": usage}))
     end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
     return b"".join([*frames, frame(end), frame({"type": "message_stop"})])
@@ -71,7 +71,7 @@ def messages_stream(reports: list[Report]) -> bytes:
 def responses_stream(reports: list[Report]) -> bytes:
     frames = []
     for prompt, completion in reports:
-        usage = told(("input_tokens", prompt), ("output_tokens", completion))
+        usage = usage_json(("input_tokens", prompt), ("output_tokens", completion))
         frames.append(frame({"type": "response.created", "response": {"id": "1", "usage": usage}}))
         delta = {"type": "response.output_text.delta", "delta": TEXT, "item_id": "m"}
         frames.append(frame(delta, "response.output_text.delta"))
@@ -83,12 +83,12 @@ def gemini_stream(reports: list[Report]) -> bytes:
     frames = []
     for prompt, completion in reports:
         candidate = {"content": {"parts": [{"text": TEXT}]}}
-        usage = told(("promptTokenCount", prompt), ("candidatesTokenCount", completion))
+        usage = usage_json(("promptTokenCount", prompt), ("candidatesTokenCount", completion))
         frames.append(frame({"candidates": [candidate], "usageMetadata": usage}))
     return b"".join([*frames, frame({"candidates": [{"finishReason": "STOP"}]})])
 
 
-def told(*sides: tuple[str, object]) -> Json:
+def usage_json(*sides: tuple[str, object]) -> Json:
     return {name: value for name, value in sides if value is not NOTHING}
 
 
@@ -185,19 +185,19 @@ def last(values: list[object], *, zeros_say_nothing: bool) -> int | None:
     ids=lambda each: each.format.name if hasattr(each, "format") else "",
 )
 @settings(max_examples=120, deadline=None)
-@given(told_=reports, sizes=cuts)
+@given(usage_json_=reports, sizes=cuts)
 def test_the_bill_is_the_last_report_where_it_can_be_believed_and_never_above_the_ceiling(
-    adapter: Adapter, stream_of: Any, told_: list[Report], sizes: list[int]
+    adapter: Adapter, stream_of: Any, usage_json_: list[Report], sizes: list[int]
 ) -> None:
     request = msgspec.structs.replace(chat("hello", max_output_tokens=CAP), stream=True)
     demand = measure(request)
-    found = received(adapter, request, stream_of(told_), sizes)
+    found = received(adapter, request, stream_of(usage_json_), sizes)
     assert found.finished is not None
     usage = bill_of(outcome_of(found, adapter, found.finished), demand).usage
     assert usage.input_total <= CONTEXT
     assert usage.output_total <= CEILING
-    prompt = last([report[0] for report in told_], zeros_say_nothing=True)
-    answer = last([report[1] for report in told_], zeros_say_nothing=False)
+    prompt = last([report[0] for report in usage_json_], zeros_say_nothing=True)
+    answer = last([report[1] for report in usage_json_], zeros_say_nothing=False)
     assert usage.estimated is not (within(prompt, CONTEXT) and within(answer, CEILING))
     if within(prompt, CONTEXT):
         assert usage.input_total == prompt

@@ -92,17 +92,17 @@ def test_a_model_that_sees_is_sent_everything_as_it_is():
 def test_what_a_format_has_no_form_for_is_told_too(part: Any):
     """Beside what the model cannot take at all: a kind of picture, an address, a file of another vendor's."""
     asked = request(user(TextPart(text="x")), *result(part))
-    told = {}
+    reported = {}
     for adapter in ADAPTERS:
         built = sent(adapter, asked, target(adapter.format.name))
-        told[adapter.format.name] = "stood here. This model cannot" in built
+        reported[adapter.format.name] = "stood here. This model cannot" in built
     takes_bitmaps = {"openai_chat": False, "openai_responses": False}
     wanted = {
-        BITMAP: {**dict.fromkeys(told, True), **takes_bitmaps},
-        LINK: {**dict.fromkeys(told, False), "gemini": True},
-        KEPT: {**dict.fromkeys(told, True), "openai_chat": False, "openai_responses": False},
+        BITMAP: {**dict.fromkeys(reported, True), **takes_bitmaps},
+        LINK: {**dict.fromkeys(reported, False), "gemini": True},
+        KEPT: {**dict.fromkeys(reported, True), "openai_chat": False, "openai_responses": False},
     }
-    assert told == next(value for key, value in wanted.items() if key is part)
+    assert reported == next(value for key, value in wanted.items() if key is part)
 
 
 def test_the_question_itself_is_refused():

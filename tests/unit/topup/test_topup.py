@@ -289,8 +289,8 @@ def test_a_top_up_that_the_cap_stops_is_told_once_a_month_and_in_the_last_attemp
         threshold_alerts.consider_topup(
             connection, ORGANIZATION, app_url="https://app", now_us=now_us
         )
-        told, _ = list_events(connection, ORGANIZATION, AlertFilter(), limit=9, offset=0)
-        return told, topup.get(connection, ORGANIZATION)
+        raised, _ = list_events(connection, ORGANIZATION, AlertFilter(), limit=9, offset=0)
+        return raised, topup.get(connection, ORGANIZATION)
 
     enable(connection, cap=Decimal(30))
     begun = consider(connection, 0)
@@ -299,14 +299,14 @@ def test_a_top_up_that_the_cap_stops_is_told_once_a_month_and_in_the_last_attemp
     connection.execute("UPDATE account SET pool_nano = 0")
     account.invalidate(connection, ORGANIZATION)
     for _ in range(3):
-        told, settings = look(NOW_US + HOUR_US)
-        assert len(told) == 1
-    assert told[0].type == "alert.auto_topup_failed"
-    assert told[0].title == "The automatic top-up of org_acme is stopped by its monthly cap"
-    assert told[0].data["next_attempt_at"] == "2026-12-01T00:00:00Z"
+        raised, settings = look(NOW_US + HOUR_US)
+        assert len(raised) == 1
+    assert raised[0].type == "alert.auto_topup_failed"
+    assert raised[0].title == "The automatic top-up of org_acme is stopped by its monthly cap"
+    assert raised[0].data["next_attempt_at"] == "2026-12-01T00:00:00Z"
     assert settings.last_attempt_status == "stopped"
-    assert settings.last_attempt_error == told[0].data["reason"]
-    assert "monthly_cap of 30 USD: 20 USD were bought this month" in told[0].data["reason"]
+    assert settings.last_attempt_error == raised[0].data["reason"]
+    assert "monthly_cap of 30 USD: 20 USD were bought this month" in raised[0].data["reason"]
     put(connection, monthly_cap=Decimal(35), now_us=NOW_US + HOUR_US)
     assert len(look(NOW_US + HOUR_US)[0]) == 2
     put(connection, monthly_cap=Decimal(40), now_us=NOW_US + HOUR_US)

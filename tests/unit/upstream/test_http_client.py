@@ -242,10 +242,10 @@ async def test_framing_without_content_is_given_up(client: Upstream) -> None:
             reply.close()
 
 
-async def test_call_on_a_rested_connection_that_breaks_at_once_goes_out_once_more(
+async def test_call_on_an_idle_connection_that_breaks_at_once_goes_out_once_more(
     client: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_client, "RESTED_S", 0.0)
+    monkeypatch.setattr(http_client, "IDLE_S", 0.0)
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: int) -> None:
         await server.request(reader)

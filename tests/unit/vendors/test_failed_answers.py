@@ -251,8 +251,8 @@ def test_every_format_reads_the_same():
             fault = faults.fault_of_error(
                 read, status, headers, without_message="nothing", clock=CLOCK
             )
-            told = None if fault.retry_after_s is None else round(fault.retry_after_s, 3)
-            if ((fault.reason, fault.detail), told) != (wanted, wait_s):
+            reported = None if fault.retry_after_s is None else round(fault.retry_after_s, 3)
+            if ((fault.reason, fault.detail), reported) != (wanted, wait_s):
                 wrong.append((name, envelope, fault))
     assert wrong == []
 

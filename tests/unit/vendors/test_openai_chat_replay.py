@@ -58,9 +58,9 @@ def test_the_flag_decides_which_turns_reasoning_goes_back():
 def test_a_model_that_does_not_reason_gets_it_only_where_the_flag_says_so():
     words = ("tools",)
     unset = sent(Flags(), words=words)
-    told = sent(Flags(reasoning_replay="tool_turns"), words=words)
+    reported = sent(Flags(reasoning_replay="tool_turns"), words=words)
     assert [m.get("reasoning_content") for m in unset] == [None] * 4
-    assert [m.get("reasoning_content") for m in told] == TOOL_TURNS
+    assert [m.get("reasoning_content") for m in reported] == TOOL_TURNS
 
 
 def test_the_other_flag_names_the_field():

@@ -77,11 +77,11 @@ def test_what_a_client_lost_is_put_back_for_the_provider_that_wrote_it(lost: Req
     memory = signatures.remember(_answered(_call("x"), _call("y", extra_content=SIGNED)))
     assert list(memory) == ["x"]
     assert signatures.missing(lost) == ("x",)
-    mended = signatures.reattach(lost, memory)
-    assert _sent_contents(mended) == [None, SIGNED]
-    assert _sent_contents(mended, provider="another") == [None, None]
-    assert signatures.missing(mended) == ()
-    assert _sent_contents(ADAPTER.without_signatures(mended)) == [None, None]
+    repaired = signatures.reattach(lost, memory)
+    assert _sent_contents(repaired) == [None, SIGNED]
+    assert _sent_contents(repaired, provider="another") == [None, None]
+    assert signatures.missing(repaired) == ()
+    assert _sent_contents(ADAPTER.without_signatures(repaired)) == [None, None]
 
 
 def test_what_a_client_sends_wins():

@@ -7,7 +7,7 @@ from typing import TypeVar
 Part = TypeVar("Part")
 
 
-def weave(rows: Sequence[Sequence[Part]], *, interleave: bool) -> Iterator[Part]:
+def in_order(rows: Sequence[Sequence[Part]], *, interleave: bool) -> Iterator[Part]:
     """One row after the other, or one part of each row in turn."""
     if not interleave:
         yield from chain.from_iterable(rows)

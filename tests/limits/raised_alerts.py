@@ -10,7 +10,7 @@ from tests.limits.till import decoded
 from tests.support.node import Gateway
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class RaisedAlert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert. `recipients` are the addresses of its deliveries."""
 
     type: str
@@ -23,24 +23,24 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     recipients: tuple[str, ...]
 
 
-async def told(gateway: Gateway, category: str | None = None) -> list[Told]:
+async def raised_alerts(gateway: Gateway, category: str | None = None) -> list[RaisedAlert]:
     """All alerts (of one category), oldest first."""
     await gateway.at_rest()
-    found: list[Told] = await gateway.store.read(_told)
+    found: list[RaisedAlert] = await gateway.store.read(_raised_alerts)
     return [one for one in found if category in (None, one.category)]
 
 
 async def percents(gateway: Gateway, category: str) -> list[int]:
     """The thresholds that were told, oldest first."""
-    return [one.data["threshold_percent"] for one in await told(gateway, category)]
+    return [one.data["threshold_percent"] for one in await raised_alerts(gateway, category)]
 
 
-def _told(connection: Connection) -> list[Told]:
+def _raised_alerts(connection: Connection) -> list[RaisedAlert]:
     rows = connection.rows(
         "SELECT id, type, category, severity, title, message, url, data FROM alert ORDER BY created_at, rowid"
     )
     return [
-        Told(
+        RaisedAlert(
             type=row[1],
             category=row[2],
             severity=row[3],

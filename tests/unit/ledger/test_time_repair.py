@@ -9,7 +9,7 @@ from gwd.core.clock import US_PER_DAY
 from gwd.core.errors import InvalidValue
 from gwd.ledger import LedgerFilter, account
 from gwd.ledger.book import Book
-from gwd.management.mend import mend_time
+from gwd.management.time_repair import repair_time
 from gwd.store.connection import Connection
 from tests.support.money import ORGANIZATION, USD, add, charge, give_back, hold, open_organization
 from tests.support.store import NOW_US, connection
@@ -24,8 +24,8 @@ def free(connection: Connection, now_us: int = NOW_US) -> int:
     return ledger.free_nano(connection, ORGANIZATION, now_us=now_us)
 
 
-def mend(connection: Connection, now_us: int = NOW_US) -> tuple[ledger.Mended, ...]:
-    return mend_time(connection, by="ana", why="the time server was wrong", now_us=now_us)
+def repair(connection: Connection, now_us: int = NOW_US) -> tuple[ledger.TimeRepair, ...]:
+    return repair_time(connection, by="ana", why="the time server was wrong", now_us=now_us)
 
 
 def troubles(connection: Connection) -> list[tuple[str, str]]:
@@ -48,7 +48,7 @@ def _a_year_ahead(connection: Connection) -> None:
 
 def test_time_goes_on_from_now_and_what_expired_too_early_is_back(connection: Connection) -> None:
     assert free(connection) == 9 * USD
-    (done,) = mend(connection)
+    (done,) = repair(connection)
     assert (done.from_us, done.to_us, done.restored_nano) == (AHEAD_US, NOW_US, 3 * USD)
     assert free(connection) == 12 * USD
     assert ledger.last_time_us(connection) == NOW_US
@@ -59,11 +59,11 @@ def test_time_goes_on_from_now_and_what_expired_too_early_is_back(connection: Co
     taken = ledger.expire(connection, ORGANIZATION, now_us=EXPIRES_US)
     assert [(entry.type, entry.amount_nano) for entry in taken] == [("expiry", 2 * USD)]
     assert troubles(connection) == []
-    assert mend(connection, EXPIRES_US) == ()
+    assert repair(connection, EXPIRES_US) == ()
 
 
 def test_the_entry_says_who_and_why_and_so_does_the_audit_trail(connection: Connection) -> None:
-    mend(connection)
+    repair(connection)
     entries, _ = ledger.list_entries(
         connection, ORGANIZATION, LedgerFilter(type="clock"), limit=9, offset=0
     )
@@ -75,11 +75,11 @@ def test_the_entry_says_who_and_why_and_so_does_the_audit_trail(connection: Conn
     assert '"restored_nano":3000000000' in rows[0][1].replace(" ", "")
 
 
-def test_mended_twice_nothing_comes_back_twice(connection: Connection) -> None:
-    mend(connection)
+def test_repaired_twice_nothing_comes_back_twice(connection: Connection) -> None:
+    repair(connection)
     hold(connection, "gen-3", 3 * USD, now_us=AHEAD_US)
     give_back(connection, "gen-3", now_us=AHEAD_US)
-    (again,) = mend(connection, NOW_US + 1)
+    (again,) = repair(connection, NOW_US + 1)
     # The hold of the second time ahead let the restored credit expire once more.
     assert again.restored_nano == 3 * USD
     assert free(connection) == 12 * USD
@@ -90,20 +90,20 @@ def test_restored_credit_pays_debt_first(connection: Connection) -> None:
     hold(connection, "gen-3", 9 * USD, now_us=AHEAD_US)
     charge(connection, "gen-3", 11 * USD, now_us=AHEAD_US)
     assert free(connection) == -2 * USD
-    mend(connection)
+    repair(connection)
     assert free(connection) == USD
     assert troubles(connection) == []
 
 
 def test_credit_whose_time_is_over_stays_expired(connection: Connection) -> None:
-    (done,) = mend(connection, EXPIRES_US + 1)
+    (done,) = repair(connection, EXPIRES_US + 1)
     assert done.restored_nano == 0
     assert free(connection, EXPIRES_US + 1) == 9 * USD
     assert troubles(connection) == []
 
 
 def test_lists_by_time_find_what_was_written_before_and_after(connection: Connection) -> None:
-    mend(connection)
+    repair(connection)
     hold(connection, "gen-3", USD, now_us=NOW_US + 5)
 
     def listed(from_us: int | None, to_us: int | None) -> list[str]:
@@ -131,7 +131,7 @@ def test_it_wants_a_name_a_reason_and_a_clock_that_can_be_right(
     connection: Connection, by: str, why: str, now_us: int, words: str
 ) -> None:
     with pytest.raises(InvalidValue, match=words):
-        mend_time(connection, by=by, why=why, now_us=now_us)
+        repair_time(connection, by=by, why=why, now_us=now_us)
     assert ledger.ahead(connection, now_us=NOW_US) != []
 
 
@@ -175,7 +175,7 @@ def restored(connection: Connection, made: Book, amount_nano: int) -> None:
     made.save(connection)
 
 
-def restoration_without_a_mend(connection: Connection) -> None:
+def restoration_without_a_repair(connection: Connection) -> None:
     restored(connection, book(connection, AHEAD_US), 3 * USD)
 
 
@@ -192,7 +192,7 @@ def restored_after_its_time(connection: Connection) -> None:
 
 
 def time_of_an_entry_changed(connection: Connection) -> None:
-    mend(connection)
+    repair(connection)
     connection.execute("DROP TRIGGER entry_no_update")
     connection.execute("UPDATE entry SET created_at = created_at - 1 WHERE type = 'clock'")
 
@@ -204,7 +204,7 @@ def time_of_an_entry_changed(connection: Connection) -> None:
         ("I12", silent_set_back),
         ("I12", set_back_that_moves_money),
         ("I12", set_forward),
-        ("I4", restoration_without_a_mend),
+        ("I4", restoration_without_a_repair),
         ("I4", too_much_restored),
         ("I4", restored_after_its_time),
         ("I16", time_of_an_entry_changed),

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from gwd.upstream.base import UpstreamFault
-from gwd.upstream.unpacking import unpacked
+from gwd.upstream.decompression import decompressed
 
 EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
 
@@ -35,8 +35,8 @@ class Dripping:
 
 
 async def test_pieces_come_out_as_they_went_in() -> None:
-    packed = gzip.compress(b"one two three")
-    reply = unpacked(Dripping(*(bytes((byte,)) for byte in packed)))
+    compressed = gzip.compress(b"one two three")
+    reply = decompressed(Dripping(*(bytes((byte,)) for byte in compressed)))
     said = b""
     while data := await reply.read(1.0):
         said += data
@@ -47,7 +47,7 @@ async def test_pieces_come_out_as_they_went_in() -> None:
 async def test_bytes_that_hold_nothing_buy_no_time() -> None:
     packing = zlib.compressobj(wbits=31)
     began = packing.compress(b"one") + packing.flush(zlib.Z_SYNC_FLUSH)
-    reply = unpacked(Dripping(began, *[EMPTY_BLOCK] * 100, gap_s=0.04))
+    reply = decompressed(Dripping(began, *[EMPTY_BLOCK] * 100, gap_s=0.04))
     assert await reply.read(0.1) == b"one"
     began_s = asyncio.get_running_loop().time()
     with pytest.raises(UpstreamFault, match="stopped sending"):

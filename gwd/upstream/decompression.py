@@ -18,17 +18,17 @@ _STEP_BYTES: Final = 256 * 1024
 _ANY_HEADER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the bytes say
 
 
-def unpacked(reply: UpstreamReply) -> UpstreamReply:
+def decompressed(reply: UpstreamReply) -> UpstreamReply:
     """The reply itself, or one that unpacks it. Raises UpstreamFault for a packing nobody asked for or knows."""
     encoding = reply.headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         return reply
     if encoding in ("gzip", "x-gzip", "deflate"):
-        return _Unpacked(reply)
+        return _DecompressedReply(reply)
     raise UpstreamFault("upstream_error", "the vendor's answer is packed in an unknown way")
 
 
-class _Unpacked:
+class _DecompressedReply:
     """The reply whose bytes come out unpacked."""
 
     def __init__(self, reply: UpstreamReply) -> None:

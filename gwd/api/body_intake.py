@@ -25,7 +25,7 @@ class BodiesFull(SanicException):
     """There is no room for this body now."""
 
 
-class Arrival:
+class IncomingBody:
     """A body of which `here` bytes have come and `left` bytes are missing. `stop` ends its request with an error."""
 
     __slots__ = ("began_s", "here", "left", "seen", "seen_s", "stop")
@@ -49,49 +49,49 @@ class Arrival:
         return took_s > GRACE_S + fresh / BYTES_PER_S
 
 
-class Arrivals:
+class BodyIntake:
     """The unfinished bodies of one listener; used from the event loop only."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._all: set[Arrival] = set()
+        self._all: set[IncomingBody] = set()
         self.bytes_here = 0
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def begin(self, arrival: Arrival) -> None:
+    def begin(self, incoming: IncomingBody) -> None:
         """The head is read, the body is not all here."""
-        self._all.add(arrival)
-        self.bytes_here += arrival.here
+        self._all.add(incoming)
+        self.bytes_here += incoming.here
 
-    def grow(self, arrival: Arrival, size: int) -> None:
-        """More came; a body that is complete is no arrival any more."""
-        if arrival not in self._all:
+    def grow(self, incoming: IncomingBody, size: int) -> None:
+        """More came; a body that is complete is none of these any more."""
+        if incoming not in self._all:
             return
-        arrival.here += size
-        arrival.left -= size
+        incoming.here += size
+        incoming.left -= size
         self.bytes_here += size
-        if arrival.left <= 0:
-            self.end(arrival)
-        elif self.bytes_here > MAX_BYTES and arrival.here > SMALL_BYTES:
-            self._make_room(arrival)
+        if incoming.left <= 0:
+            self.end(incoming)
+        elif self.bytes_here > MAX_BYTES and incoming.here > SMALL_BYTES:
+            self._make_room(incoming)
 
-    def end(self, arrival: Arrival) -> None:
+    def end(self, incoming: IncomingBody) -> None:
         """It is complete, or nobody sends it any more."""
-        if arrival in self._all:
-            self._all.remove(arrival)
-            self.bytes_here -= arrival.here
+        if incoming in self._all:
+            self._all.remove(incoming)
+            self.bytes_here -= incoming.here
 
     async def sweep(self) -> None:
         """Once a second: end the requests whose bodies come too slowly."""
         now_s = asyncio.get_running_loop().time()
-        for arrival in list(self._all):
-            if arrival.is_slow(now_s):
+        for incoming in list(self._all):
+            if incoming.is_slow(now_s):
                 too_slow = RequestTimeout("the body came too slowly; send at least 1 KiB/s")
-                self._cut(arrival, "slow_body", too_slow)
+                self._cut(incoming, "slow_body", too_slow)
 
-    def _make_room(self, newest: Arrival) -> None:
+    def _make_room(self, newest: IncomingBody) -> None:
         now_s = asyncio.get_running_loop().time()
         while self.bytes_here > MAX_BYTES:
             long = [each for each in self._all if now_s - each.began_s > GRACE_S]
@@ -101,11 +101,11 @@ class Arrivals:
             if victim is newest:
                 return
 
-    def _cut(self, arrival: Arrival, reason: str, error: SanicException) -> None:
-        self.end(arrival)
+    def _cut(self, incoming: IncomingBody, reason: str, error: SanicException) -> None:
+        self.end(incoming)
         self._counters.connections_cut[reason] += 1
-        arrival.stop(error)
+        incoming.stop(error)
 
 
-def _size(arrival: Arrival) -> int:
-    return arrival.here
+def _size(incoming: IncomingBody) -> int:
+    return incoming.here

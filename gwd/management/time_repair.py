@@ -27,9 +27,9 @@ def keep_time(connection: Connection, at_us: int) -> None:
     )
 
 
-def mend_time(
+def repair_time(
     connection: Connection, *, by: str, why: str, now_us: int
-) -> tuple[ledger.Mended, ...]:
+) -> tuple[ledger.TimeRepair, ...]:
     """Set back the ledger time of every organization whose last entry lies in the future; nothing else is touched.
 
     Raises InvalidValue without a name and a reason, or when it is the present clock that cannot be right.
@@ -44,11 +44,11 @@ def mend_time(
             " set the clock right first",
             param="clock",
         )
-    mended = tuple(
+    repairs = tuple(
         ledger.set_back(connection, found, actor=by, why=why, now_us=now_us)
         for found in ledger.ahead(connection, now_us=now_us)
     )
-    for done in mended:
+    for done in repairs:
         audit.record(
             connection,
             None,
@@ -69,7 +69,7 @@ def mend_time(
     connection.execute(
         "DELETE FROM node_fact WHERE name = ? AND CAST(value AS INTEGER) > ?", (_BELIEVED, now_us)
     )
-    return mended
+    return repairs
 
 
 def _begun_us(connection: Connection) -> int | None:

@@ -7,7 +7,7 @@ numbers, slugs, and a vendor's name, which the catalog takes only if it is print
 from sanic import HTTPResponse
 
 
-class Answer(HTTPResponse):
+class InferenceResponse(HTTPResponse):
     """Only for headers that hold no line break."""
 
     __slots__ = ()

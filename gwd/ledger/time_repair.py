@@ -36,7 +36,7 @@ class Ahead(msgspec.Struct, frozen=True, kw_only=True):
     last_us: int
 
 
-class Mended(msgspec.Struct, frozen=True, kw_only=True):
+class TimeRepair(msgspec.Struct, frozen=True, kw_only=True):
     """What was done to one organization's books."""
 
     organization_id: str
@@ -53,7 +53,9 @@ def ahead(connection: Connection, *, now_us: int) -> list[Ahead]:
     ]
 
 
-def set_back(connection: Connection, found: Ahead, *, actor: str, why: str, now_us: int) -> Mended:
+def set_back(
+    connection: Connection, found: Ahead, *, actor: str, why: str, now_us: int
+) -> TimeRepair:
     """Let ledger time go on from now, and give back what expired too early."""
     name = found.organization_id
     book = Book(connection, name, now_us)
@@ -65,7 +67,7 @@ def set_back(connection: Connection, found: Ahead, *, actor: str, why: str, now_
         restored_nano += lost_nano
     book.save(connection)
     account.invalidate(connection, name)
-    return Mended(
+    return TimeRepair(
         organization_id=name, from_us=found.last_us, to_us=now_us, restored_nano=restored_nano
     )
 

@@ -37,6 +37,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--cost"):
+        if session.config.getoption("numprocesses", None):  # the workers have told of themselves
+            _seconds[START] += sum(os.times()[:2])
+            return
         _seconds[START] += _spent_s() - sum(_seconds.values())
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["cost"] = (dict(_tests), dict(_seconds))

@@ -8,7 +8,7 @@ from gwctl.client import quote
 from gwctl.errors import usage
 from gwctl.records import Resource, data, find, same_field
 from gwctl.session import Session
-from gwctl.tables import Column, of, told
+from gwctl.tables import Column, of, unambiguous
 from gwctl.tree import Noun
 from gwctl.values import arg, assignments, body, opt
 from gwctl.verbs import add_list
@@ -131,6 +131,6 @@ def change_at(session: Session, path: str, changes: dict[str, object], *, what: 
         return reply
     for name in changes:
         kind = schema.field(shape, name).kind
-        old, new = (told(record.get(name), kind, utc_now()) for record in (before, after))
+        old, new = (unambiguous(record.get(name), kind, utc_now()) for record in (before, after))
         session.out.line(f"  {name}  {old} -> {new}")
     return reply

@@ -112,7 +112,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def digest(row: GenerationRow) -> str:
     """The digest of `SEALED`, as the entry that ends the generation's hold keeps it."""
-    return digest_of((*_columns(row), *map(int, _flags(row))))
+    return digest_of(_columns(row) + tuple(map(int, _flags(row))))
 
 
 def digest_of(values: tuple[Any, ...]) -> str:

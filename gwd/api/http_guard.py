@@ -1,20 +1,11 @@
 """The HTTP front: one strict reading of every request's head, absolute deadlines, and caps on connections.
 
-<<<<<<< HEAD
 The framework accepts malformed heads, and its timers start anew with every byte. Here the raw head is judged once,
 before the framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first
-byte); a body has to keep up a least rate (gwd.api.arrivals), and so has a client that takes its answer
+byte); a body has to keep up a least rate (gwd.api.body_intake), and so has a client that takes its answer
 (gwd.api.readers); an address can hold only so many connections; and values that are no UTF-8 are made text before
 anybody reads them. It is a protocol of its own rather than listeners to the framework's signals, because those cost
 every request, and the framework rewrites itself to do without them when nobody listens.
-=======
-The framework reads heads kindly and its timers start anew with every byte. Here the raw head is judged once, before the
-framework parses it; a head has ten seconds from the connection (or, on one that is reused, from its first byte); a body
-has to keep up a least rate (gwd.api.body_intake), and so has a client that takes its answer (gwd.api.readers); an
-address can hold only so many connections; and values that are no UTF-8 are made text before anybody reads them. It is a
-protocol of its own rather than listeners to the framework's signals, because those cost every request, and the
-framework rewrites itself to do without them when nobody listens.
->>>>>>> names
 """
 
 import asyncio

@@ -190,6 +190,8 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
     @property
     def tools_in_sight(self) -> tuple[Tool, ...]:
         """The tools for a vendor that cannot defer any."""
+        if not self.tools:
+            return ()
         return tuple(tool for tool in self.tools if not tool.deferred)
 
 

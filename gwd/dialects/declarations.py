@@ -125,6 +125,8 @@ def in_sight(
     the types of all tools: where the vendor itself would search, only it can find them, so nothing is hidden; nor where
     nothing would be left to search with.
     """
+    if not tools:
+        return ()
     deferred = {tool.name for tool in tools if tool.deferred}
     if not deferred:
         return tuple(tools)

@@ -129,13 +129,8 @@ def _reason(answer: OutboundReply) -> str:
     return f"the hook answered {answer.status}" if answer.status else "the hook did not answer"
 
 
-<<<<<<< HEAD
-def _is_final(answer: Answer) -> bool:
-    """Whether the hook refused for good (402, 403 …); anything else is tried again."""
-=======
 def _is_final(answer: OutboundReply) -> bool:
-    """A clear no (402, 403 …) is not asked again; trouble on the way is."""
->>>>>>> names
+    """Whether the hook refused for good (402, 403 …); anything else is tried again."""
     if answer.status is None:
         return False
     return 400 <= answer.status < 500 and answer.status not in RETRIED_STATUS

@@ -39,13 +39,8 @@ def refusal() -> LedgerQuarantined:
     )
 
 
-<<<<<<< HEAD
-def mistake(error: Exception) -> GatewayError:
-    """The error for an unforeseen exception: the quarantine's where the ledger broke, else an internal error."""
-=======
 def internal_error(error: Exception) -> GatewayError:
-    """What a request is told that met something unforeseen: the gateway's mistake, or the ledger's."""
->>>>>>> names
+    """The error for an unforeseen exception: the quarantine's where the ledger broke, else an internal error."""
     if isinstance(error, LedgerBroken):
         return refusal()
     return InternalError("the gateway made a mistake; try again")

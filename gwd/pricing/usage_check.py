@@ -54,6 +54,18 @@ def limits_of(demand: Demand, target: Target, *, output_cap: int | None, inputs:
     )
 
 
+def is_plainly_right(said: Usage, demand: Demand, target: Target, output_cap: int | None) -> bool:
+    """Whether the counts are within what the request itself bounds, so that no limit can have anything against them."""
+    if said.unknown or output_cap is None or target.flags.usage_unreliable:
+        return False
+    fresh, text = said.input + said.cache_read + said.cache_write, said.output + said.reasoning
+    return (
+        type(fresh) is type(text) is int
+        and 0 <= fresh <= min(demand.prompt_bound, target.context_length)
+        and 0 <= text <= min(output_cap, target.max_completion_tokens)
+    )
+
+
 def check_usage(
     reported: Usage | None,
     limits: Limits,

@@ -240,13 +240,8 @@ class Store:
             return self._recover(jobs, lost.cause)
         return outcomes
 
-<<<<<<< HEAD
-    def _mend(self, jobs: list[Job], cause: BaseException | None) -> list[Outcome]:
-        """The batch was rolled back: run its functions again one by one, or fail them all."""
-=======
     def _recover(self, jobs: list[Job], cause: BaseException | None) -> list[Outcome]:
-        """Nothing of the batch was kept: what can still be done about it."""
->>>>>>> names
+        """The batch was rolled back: run its functions again one by one, or fail them all."""
         full = isinstance(cause, apsw.FullError)
         if full and self._ballast is not None and self._ballast.drop():
             return self._run(jobs)

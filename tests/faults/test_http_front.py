@@ -373,19 +373,11 @@ async def test_large_bodies_have_a_ceiling_and_small_ones_pass_it(
 async def test_room_for_a_large_body_is_made_by_the_largest_of_those_that_take_long(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-<<<<<<< HEAD
     """Slow senders without a key that fill the ceiling do not keep the others out."""
-    monkeypatch.setattr(arrivals, "MAX_BYTES", 1_000_000)
-    monkeypatch.setattr(arrivals, "GRACE_S", 0.2)
-    monkeypatch.setattr(arrivals, "BYTES_PER_S", 1)
-    bodies = running._listeners[0].front.arrivals
-=======
-    """Slow strangers that fill the ceiling do not keep the others out."""
     monkeypatch.setattr(body_intake, "MAX_BYTES", 1_000_000)
     monkeypatch.setattr(body_intake, "GRACE_S", 0.2)
     monkeypatch.setattr(body_intake, "BYTES_PER_S", 1)
     bodies = running._listeners[0].front.body_intake
->>>>>>> names
     cut = running.node.counters.connections_cut
     before = cut["bodies_full"]
     async with (

@@ -36,6 +36,8 @@ class _Marked(msgspec.Struct, frozen=True):
 
 def tools_of(tools: Sequence[dict[str, Any]]) -> tuple[Tool, ...]:
     """Raises UnsupportedTool for anything but function and custom tools."""
+    if not tools:
+        return ()
     entries = ((f"tools[{index}]", tool) for index, tool in enumerate(tools))
     return tuple(folded((path, _tool(tool, path)) for path, tool in entries).values())
 

@@ -14,7 +14,7 @@ from gwd.pricing.cost import cost
 from gwd.pricing.extras import applied
 from gwd.pricing.hold import Demand
 from gwd.pricing.tokens import estimate_text
-from gwd.pricing.usage_check import check_usage, cut_answer, limits_of
+from gwd.pricing.usage_check import check_usage, cut_answer, is_plainly_right, limits_of
 
 _FREE: Final = Cost()
 _LIST_PRICE: Final = Applied()
@@ -144,10 +144,11 @@ def _usage(outcome: Outcome, demand: Demand, inputs: int) -> Usage:
             output_tokens=output_tokens,
             reasoning_tokens=reasoning_tokens,
         )
-    limits = limits_of(demand, target, output_cap=outcome.output_cap, inputs=inputs)
-    usage = check_usage(
-        finished.usage, limits, prompt=lambda: demand.prompt_estimate, answer=delivered
-    )
+    said, cap = finished.usage, outcome.output_cap
+    if said is not None and is_plainly_right(said, demand, target, cap):
+        return _with_images(said, demand)
+    limits = limits_of(demand, target, output_cap=cap, inputs=inputs)
+    usage = check_usage(said, limits, prompt=lambda: demand.prompt_estimate, answer=delivered)
     return _with_images(usage, demand)
 
 

@@ -24,7 +24,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.openai_chat.content import ContentBuilder, joined_text
-from gwd.vendors.openai_chat.pairs import Pairs, Place, joined_turns
+from gwd.vendors.openai_chat.pairs import Pairs, Place, has_tool_parts, joined_turns
 from gwd.vendors.openai_chat.replay import ReplayedReasoning
 from gwd.vendors.openai_chat.signatures import FIELD, ORIGIN
 from gwd.vendors.tool_names import ToolNames, call_id_for
@@ -42,12 +42,14 @@ class HistoryBuilder:
 
     def __init__(self, request: Request, target: Target, names: ToolNames) -> None:
         assert isinstance(request.body, Generate)
-        self._messages = joined_turns(request.body.messages)
+        messages = request.body.messages
+        with_tools = has_tool_parts(messages)
+        self._messages = joined_turns(messages) if with_tools else messages
         self._same_family = request.family == "openai_chat"
         self._target = target
         self._names = names
         self._content = ContentBuilder(request, target)
-        self._pairs = Pairs(self._messages)
+        self._pairs = Pairs(self._messages if with_tools else ())
         self._used: set[Place] = set()
         self._carried: list[ContentPart] = []
         self._replayed = ReplayedReasoning(self._messages, target, asked=request.replay_reasoning)

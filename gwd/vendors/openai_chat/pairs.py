@@ -54,8 +54,6 @@ class Pairs:
 
 def joined_turns(messages: Sequence[Message]) -> list[Message]:
     """The messages, with neighbours of the assistant made one where calls are among them: results must follow calls."""
-    if not has_tool_parts(messages):
-        return list(messages)
     joined: list[Message] = []
     run: list[Message] = []
     has_calls = False

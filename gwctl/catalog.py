@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from gwctl import text, when
+from gwctl import text, time_input
 from gwctl.records import Resource
 from gwctl.tables import Column, Record, of
 from gwctl.values import body, price, price_each
@@ -13,7 +13,7 @@ _FOREVER = timedelta(days=366)
 
 def model_state(record: Record) -> str:
     """Derived from the clock, as the gateway does."""
-    now = when.utc_now()
+    now = time_input.utc_now()
     retired, deprecated = (text.parse_time(record.get(n)) for n in ("retired_at", "deprecated_at"))
     if retired is not None and retired <= now:
         return "retired"
@@ -96,7 +96,7 @@ def endpoint_state(record: Record) -> str:
 def cooling_until(record: Record) -> str | None:
     """When a resting endpoint is tried again; what a vendor refused for its key rests until that changes."""
     until = text.parse_time(record.get("cooldown_until"))
-    if until is not None and until - when.utc_now() < _FOREVER:
+    if until is not None and until - time_input.utc_now() < _FOREVER:
         return str(record["cooldown_until"])
     return "until its key is changed" if until or record.get("status") == "cooling_down" else None
 

@@ -9,7 +9,7 @@ from gwctl.errors import CommandError, usage
 from gwctl.records import Resource, address, data, find, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
-from gwctl.when import utc_now
+from gwctl.time_input import utc_now
 
 CALL_OUT_S = 60  # actions such as `test` make the gateway call somebody else
 

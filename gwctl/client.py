@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gwctl import jsontext, reach
+from gwctl import connection_trouble, jsontext
 from gwctl.errors import (
     NOT_ALLOWED,
     UNREACHABLE,
@@ -18,8 +18,8 @@ from gwctl.errors import (
     outcome_unknown,
     usage,
 )
+from gwctl.spinner import waiting
 from gwctl.text import mask, mask_keys
-from gwctl.waiting import waiting
 
 if TYPE_CHECKING:
     import httpx
@@ -87,8 +87,8 @@ class Gateway:
                 why=said,
                 do="gwctl doctor tells why",
             )
-        if reply.is_success and reach.is_a_web_page(reply.headers, reply.content):
-            raise reach.a_web_page(self.url, reply.status_code, "GET", address)
+        if reply.is_success and connection_trouble.is_a_web_page(reply.headers, reply.content):
+            raise connection_trouble.a_web_page(self.url, reply.status_code, "GET", address)
         if not reply.is_success:
             self._parsed(reply, "GET", address)
         return said
@@ -163,7 +163,7 @@ class Gateway:
         """Whose certificates are taken; where nothing is said, what httpx takes."""
         if not self.ca_file or not self.url.startswith("https:"):
             return {}
-        return {"verify": reach.trusting(_httpx().create_ssl_context(), self.ca_file)}
+        return {"verify": connection_trouble.trusting(_httpx().create_ssl_context(), self.ca_file)}
 
     def _timeout(self, seconds: float) -> Any:
         return _httpx().Timeout(seconds, connect=min(self.timeout_s, 10))
@@ -258,10 +258,10 @@ class Gateway:
         )
 
     def _parsed(self, reply: "httpx.Response", method: str, path: str) -> Any:
-        if reach.is_redirect(reply.status_code):
+        if connection_trouble.is_redirect(reply.status_code):
             location = reply.headers.get("location", "")
             asked = str(reply.request.url)
-            raise reach.redirected(self.url, asked, reply.status_code, location, path)
+            raise connection_trouble.redirected(self.url, asked, reply.status_code, location, path)
         try:
             body = jsontext.loads(reply.content) if reply.content else None
         except ValueError:
@@ -270,13 +270,15 @@ class Gateway:
             why = f"something in front of the gateway said {reply.status_code}"
             request_id = str(reply.headers.get("x-request-id", ""))
             raise self._unknown(reply.request, why, request_id)
-        is_page = body is _NOT_JSON and reach.is_a_web_page(reply.headers, reply.content)
+        is_page = body is _NOT_JSON and connection_trouble.is_a_web_page(
+            reply.headers, reply.content
+        )
         if is_page and reply.status_code not in _FROM_A_PROXY:
-            raise reach.a_web_page(self.url, reply.status_code, method, path)
+            raise connection_trouble.a_web_page(self.url, reply.status_code, method, path)
         if not reply.is_success or body is _NOT_JSON:
             error = from_reply(reply.status_code, body, reply.headers, method=method, path=path)
             if error.code == "no_such_route" and path != _STATUS:
-                reach.compare(error, own_version(), self._version())
+                connection_trouble.compare(error, own_version(), self._version())
             raise error
         return body
 
@@ -298,7 +300,7 @@ class Gateway:
             self.debug(f"< {masked_body(reply.content)}")
 
     def _unreachable(self, error: Exception) -> CommandError:
-        if (found := reach.untrusted(self.url, error)) is not None:
+        if (found := connection_trouble.untrusted(self.url, error)) is not None:
             return found
         return CommandError(
             f"the gateway at {mask_keys(self.url)} cannot be reached",

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gwctl import numbers, schema, when
+from gwctl import numbers, schema, time_input
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS, SCOPES
 from gwctl.commands.workspace import WORKSPACES
@@ -288,7 +288,7 @@ def _value(value: Any, at: str, meant: schema.Field) -> Any:
         case datetime():
             if value.tzinfo is None:
                 raise usage(f"{at} has no offset", do="add Z for UTC")
-            return when.iso(value)
+            return time_input.iso(value)
         case Decimal() if not value.is_finite():
             raise usage(f"{at} is {value}, which is no number", do="write a number such as 50")
         case str() if meant.is_number:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from gwctl import jsontext, text, when
+from gwctl import jsontext, text, time_input
 from gwctl.client import sse_data
 from gwctl.errors import NOT_ALLOWED, CommandError, from_error
 from gwctl.profile import change_file
@@ -31,7 +31,7 @@ def inference_key(session: Session) -> str:
             do="set GWCTL_INFERENCE_KEY, or add --yes to make a one-hour key with a 1 USD limit",
         ),
     )
-    expires = when.iso(when.utc_now() + HOUR)
+    expires = time_input.iso(time_input.utc_now() + HOUR)
     wanted = {"name": "gwctl-chat", "limit": Decimal(1), "expires_at": expires}
     key = str(session.api.post("/keys", wanted)["key"])
     session.out.note(f"made a key for an hour with a limit of 1 USD ({text.mask(key)})")
@@ -62,7 +62,9 @@ def _outlived(session: Session) -> bool:
     ends = text.parse_time(values.get("inference_key_expires_at"))
     if ends is None:
         return False
-    return ends <= when.utc_now() or values.get("inference_key_made_for") != _made_for(session)
+    return ends <= time_input.utc_now() or values.get("inference_key_made_for") != _made_for(
+        session
+    )
 
 
 def _made_for(session: Session) -> str:

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from gwctl import text, when
+from gwctl import text, time_input
 from gwctl.errors import not_found
 from gwctl.records import Resource, fetch
 from gwctl.session import Session
@@ -18,7 +18,7 @@ def is_live(record: Record) -> bool:
     return not (
         record.get("disabled")
         or record.get("rotated_to")
-        or (ends is not None and ends <= when.utc_now())
+        or (ends is not None and ends <= time_input.utc_now())
     )
 
 
@@ -31,7 +31,7 @@ def state(record: Record) -> str:
     if record.get("disabled"):
         return "disabled"
     ends = text.parse_time(record.get("expires_at"))
-    if ends is not None and ends <= when.utc_now():
+    if ends is not None and ends <= time_input.utc_now():
         return "expired"
     if record.get("rotated_to"):
         return "rotating"

@@ -13,7 +13,7 @@ from typing import Any
 from gwctl import jsontext, tables, text
 from gwctl.errors import CommandError, usage
 from gwctl.tables import Column, Record
-from gwctl.when import utc_now
+from gwctl.time_input import utc_now
 
 
 @dataclass(frozen=True)

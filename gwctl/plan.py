@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gwctl import schema, slips, tables
+from gwctl import implausible_prices, schema, tables
 from gwctl.desired import KINDS, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.keys import KEYS
 from gwctl.records import address, data, fetch, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
-from gwctl.when import utc_now
+from gwctl.time_input import utc_now
 
 Action = Literal["add", "change", "delete", "leave"]
 _IDS = {"workspace": "ws_", "key": "key_"}
@@ -42,7 +42,9 @@ class Change:
             after.get("pricing"),
             *(one["pricing"] for one in after.get("pricing_tiers") or ()),
         ]
-        found = (slips.found(before, one) for one in prices if isinstance(one, Mapping))
+        found = (
+            implausible_prices.found(before, one) for one in prices if isinstance(one, Mapping)
+        )
         return next(filter(None, found), "")
 
 

@@ -8,8 +8,8 @@ from gwctl import schema, text
 from gwctl.client import quote
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.session import Session
+from gwctl.spinner import waiting
 from gwctl.tables import Column, Record
-from gwctl.waiting import waiting
 
 PAGE = 100
 

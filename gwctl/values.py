@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from gwctl import jsontext, numbers, when
+from gwctl import jsontext, numbers, time_input
 from gwctl.errors import usage
 
 CLEAR = object()
@@ -151,7 +151,7 @@ def one_of(name: str, value: str | None, allowed: Sequence[str], *, clear: bool 
 def expiry(text: str | None) -> Any:
     if text is None:
         return None
-    return CLEAR if text.lower() == "none" else when.future(text)
+    return CLEAR if text.lower() == "none" else time_input.future(text)
 
 
 def names(values: Sequence[str] | None) -> Any:

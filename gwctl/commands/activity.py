@@ -3,7 +3,7 @@
 import time
 from typing import Annotated, Any
 
-from gwctl import when
+from gwctl import time_input
 from gwctl.commands.ledger import period
 from gwctl.commands.usage import comma_separated
 from gwctl.errors import usage
@@ -135,7 +135,7 @@ def tail(
     query = _filters(session, key=key, model=model, more={})
     pause_s = min(max(interval, 1), 86_400)
     # The list is in the order in which requests ended: what ends from now on stands before the newest there is.
-    started = when.iso(when.utc_now())
+    started = time_input.iso(time_input.utc_now())
     place = session.api.get(PATH, {**query, "limit": 1}).get("previous")
     while True:
         since = {"from": started} if place is None else {"before": place}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from gwctl import reach
+from gwctl import connection_trouble
 from gwctl.client import own_version
 from gwctl.errors import EXIT_CODES, NOT_ALLOWED, NOT_FOUND, CommandError, usage
 from gwctl.profile import ENVIRONMENT, config_path
@@ -120,7 +120,7 @@ def gateway_version(session: Session) -> str:
 def health(session: Session, name: str) -> str:
     """What a health page says. Behind a proxy with a path of its own it may stand beside the API or at the root."""
     failure: CommandError | None = None
-    for root in reach.roots(session.settings.url()):
+    for root in connection_trouble.roots(session.settings.url()):
         try:
             answer = session.anonymous.probe(f"{root}/{name}")
         except CommandError as error:

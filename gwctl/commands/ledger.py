@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from gwctl import jsontext, text, when
+from gwctl import jsontext, text, time_input
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.files import read_standard_input, read_text
 from gwctl.records import Resource, data, fetch, list_records
@@ -64,18 +64,18 @@ def period(
     first = last or start
     tell_days(session, start if not last else None, end)
     return {
-        "from": when.past(first) if first else None,
-        "to": when.end_of(end) if end else None,
+        "from": time_input.past(first) if first else None,
+        "to": time_input.end_of(end) if end else None,
     }
 
 
 def tell_days(session: Session, start: str | None, end: str | None) -> None:
     """Days are those of UTC, and the last one belongs to the range: said where somebody named one."""
     parts = []
-    if start and when.names_a_day(start):
-        parts.append(f"from {when.past(start)[:10]}")
-    if end and when.names_a_day(end):
-        parts.append(f"up to and including {when.past(end)[:10]}")
+    if start and time_input.names_a_day(start):
+        parts.append(f"from {time_input.past(start)[:10]}")
+    if end and time_input.names_a_day(end):
+        parts.append(f"up to and including {time_input.past(end)[:10]}")
     if parts:
         session.out.note(f"{' '.join(parts)} (UTC)")
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from gwctl import text, when
+from gwctl import text, time_input
 from gwctl.catalog import MODELS, pricing_body
 from gwctl.changes import create_record, report, update_record
 from gwctl.commands.price import model_price
@@ -209,7 +209,7 @@ def retire(
     ends, begins = text.parse_time(moment), text.parse_time(record.get("deprecated_at"))
     if ends is not None and (begins is None or begins >= ends):
         # The API wants a deprecation before every retirement.
-        changes["deprecated_at"] = when.iso(ends - when.span("1s"))
+        changes["deprecated_at"] = time_input.iso(ends - time_input.span("1s"))
     update_record(session, MODELS, model_id, body(changes))
 
 

@@ -9,10 +9,10 @@ from gwctl.errors import usage
 from gwctl.records import Resource, data, find, same_field
 from gwctl.session import Session
 from gwctl.tables import Column, of, unambiguous
+from gwctl.time_input import utc_now
 from gwctl.tree import Noun
 from gwctl.values import arg, assignments, body, opt
 from gwctl.verbs import add_list
-from gwctl.when import utc_now
 
 ORGANIZATIONS = Resource(
     noun="org",

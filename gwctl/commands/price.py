@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from gwctl import text as text_of
-from gwctl import when
+from gwctl import time_input
 from gwctl.catalog import MODELS, PRICES, pricing_body
 from gwctl.changes import patch_record
 from gwctl.errors import usage
@@ -119,7 +119,7 @@ def set_(
     if not given and not factor:
         raise usage("no price was given", do="gwctl model price set --help")
     model = find(session, MODELS, model_id)
-    at = None if effective is None else when.future(effective)
+    at = None if effective is None else time_input.future(effective)
     before = (model.get("pricing") or {}) if at is None else _in_force(model, at)
     if factor:
         given["price_modifiers"] = _with_factors(before.get("price_modifiers") or {}, factor)

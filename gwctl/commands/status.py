@@ -8,9 +8,9 @@ from gwctl.commands.help import gateway_version
 from gwctl.errors import NOT_ALLOWED, NOT_FOUND, CommandError
 from gwctl.records import data
 from gwctl.session import Session
+from gwctl.time_input import utc_now
 from gwctl.tree import Noun
 from gwctl.values import flag, whole
-from gwctl.when import utc_now
 
 top = Noun("", "The gateway on one page.")
 NOUNS = [top]

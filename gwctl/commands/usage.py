@@ -6,7 +6,7 @@ from decimal import Decimal
 from io import StringIO
 from typing import Annotated, Any
 
-from gwctl import text, when
+from gwctl import text, time_input
 from gwctl.commands.ledger import tell_days
 from gwctl.errors import usage
 from gwctl.records import fetch
@@ -132,8 +132,11 @@ def _generations(session: Session, span: dict[str, str]) -> list[Record]:
 def _range(session: Session, last: str, start: str | None, end: str | None) -> dict[str, str]:
     # Times are sent to the second and the end is exclusive: this second's requests are meant too.
     tell_days(session, start, end)
-    until_now = when.iso(when.utc_now() + when.span("1s"))
-    return {"from": when.past(start or last), "to": when.end_of(end) if end else until_now}
+    until_now = time_input.iso(time_input.utc_now() + time_input.span("1s"))
+    return {
+        "from": time_input.past(start or last),
+        "to": time_input.end_of(end) if end else until_now,
+    }
 
 
 def _days(span: dict[str, str]) -> list[str]:
@@ -141,11 +144,11 @@ def _days(span: dict[str, str]) -> list[str]:
     first, last = (text.parse_time(span[name]) for name in ("from", "to"))
     assert first is not None
     assert last is not None
-    whole = -(-(last - first) // when.span("1d"))
+    whole = -(-(last - first) // time_input.span("1d"))
     days = []
     while first.date() <= last.date():
         days.append(first.date().isoformat())
-        first += when.span("1d")
+        first += time_input.span("1d")
     # Seven days back from noon touch eight dates; the first, half a day, is left out.
     return days[-max(whole, 1) :]
 

@@ -11,7 +11,7 @@ from gwd.api.query import Flag, Query, Text
 from gwd.api.shapes import Deleted
 from gwd.core.fields import Secret
 from gwd.core.patches import named
-from gwd.keys import admission, endings, record, rotation, service
+from gwd.keys import admission, cascades, record, rotation, service
 from gwd.keys.fields import CreateKey, KeyFilter
 from gwd.keys.key import Key
 from gwd.keys.record import KeyRecord, NamedKey
@@ -88,7 +88,7 @@ def create(connection: Connection, call: Call) -> Answer:
     """
     body: CreateKey = call.body
     if body.if_absent:
-        present = endings.existing(
+        present = cascades.existing(
             connection, call.organization_id, body, actor=call.caller, now_us=call.now_us
         )
         if present is not None:
@@ -205,7 +205,7 @@ def delete(connection: Connection, call: Call) -> Answer:
 
     Names the keys of its rotation that live on.
     """
-    gone = endings.delete(
+    gone = cascades.delete(
         connection, call.organization_id, call.path["key"], actor=call.caller, now_us=call.now_us
     )
     key = gone.key

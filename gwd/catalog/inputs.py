@@ -55,7 +55,7 @@ from gwd.catalog.fields import (
 from gwd.catalog.price_body import Pricing
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
-from gwd.core.secret_looks import looks_like_a_credential
+from gwd.core.secret_patterns import looks_like_a_credential
 from gwd.core.target import Flags
 from gwd.core.web_address import WebAddressError, read_web_address, written_out
 

@@ -7,7 +7,7 @@ import msgspec
 import peewee
 from msgspec import UNSET, Meta, UnsetType
 
-from gwd.catalog import jumps
+from gwd.catalog import implausible_prices
 from gwd.catalog.price_body import (
     PriceBody,
     Pricing,
@@ -54,7 +54,7 @@ def begin(
     if pricing is not None:
         body = PriceBody(pricing=pricing, tiers=tuple(tiers))
         if not accept:
-            jumps.check(None, body)
+            implausible_prices.check(None, body)
         _append(connection, model, endpoint_id, body, effective_at_us=now_us, now_us=now_us)
     elif tiers:
         raise _needs_pricing()
@@ -97,7 +97,7 @@ def change(
         of_model = in_force(of(connection, model, None), at_us)
         was = of_model if before is None or before.body.inherits else before
         then = body if not body.inherits or of_model is None else of_model.body
-        jumps.check(None if was is None else was.body, then)
+        implausible_prices.check(None if was is None else was.body, then)
     _append(connection, model, endpoint_id, body, effective_at_us=at_us, now_us=now_us)
 
 

@@ -7,7 +7,7 @@ import ssl
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from gwd.core.secret_looks import hide_credentials
+from gwd.core.secret_patterns import hide_credentials
 
 MAX_PLACE: Final = 300
 # The numbers are OpenSSL's (X509_V_ERR_…).

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from gwd.core.errors import InvalidValue, MissingParameter
+from gwd.core.foreign_blocks import TOOL_REFERENCE
 from gwd.core.request import CacheTtl, Extras, Message, Tool, ToolCallPart, ToolChoice
-from gwd.core.unread import TOOL_REFERENCE
 from gwd.dialects import json_input
 from gwd.dialects.schemas import Schema, modern
 

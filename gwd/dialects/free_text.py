@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gwd.core.odd_json import UNREADABLE, read
+from gwd.core.lenient_json import UNREADABLE, read
 
 _DEEPEST: Final = 8
 

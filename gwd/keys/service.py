@@ -1,4 +1,4 @@
-"""Keys as management sees them: create, get, list, patch; how they end is in `endings`.
+"""Keys as management sees them: create, get, list, patch; how they end is in `cascades`.
 
 What a management key reaches is checked here for each key: members their own, a lead those of one workspace, the
 rest all of the organization. A key out of reach is the same NotFound as one that is not there.

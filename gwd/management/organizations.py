@@ -4,7 +4,7 @@ import msgspec
 
 from gwd import ledger
 from gwd.core.errors import Conflict
-from gwd.keys import endings
+from gwd.keys import cascades
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
 from gwd.management.change import Change
 from gwd.orgs import organizations
@@ -52,7 +52,7 @@ def delete(
     require(change.actor, "organizations.manage")
     if organization_id == change.organization_id:
         raise Conflict("The operator's own organization cannot be deleted.")
-    held = endings.count_usable(connection, organization_id, now_us=change.now_us)
+    held = cascades.count_usable(connection, organization_id, now_us=change.now_us)
     organization = organizations.delete(connection, organization_id, now_us=change.now_us)
     left_nano = ledger.balance(connection, organization_id, now_us=change.now_us).owned_nano
     return DissolvedOrganization(organization=organization, keys_ended=held, balance_nano=left_nano)

@@ -5,8 +5,8 @@ Neither reaches past a key that the caller could not change: the operator is not
 
 import msgspec
 
-from gwd.keys import endings
-from gwd.keys.endings import EndedKeys
+from gwd.keys import cascades
+from gwd.keys.cascades import EndedKeys
 from gwd.management import invitations
 from gwd.management.change import Change
 from gwd.orgs import members
@@ -34,7 +34,7 @@ def patch(
     )
     _require_keys_within(connection, user_id, change)
     led = members.workspaces_led(connection, user_id)
-    endings.lower_roles(
+    cascades.lower_roles(
         connection, organization_id, user_id, member.role, but_in=led, now_us=now_us
     )
     invitations.end_those_above(connection, organization_id, user_id, member.role, now_us=now_us)
@@ -60,7 +60,7 @@ def remove(
     organization_id, now_us = change.organization_id, change.now_us
     member = members.remove(connection, organization_id, user_id, actor=change.actor, now_us=now_us)
     _require_keys_within(connection, user_id, change)
-    ended = endings.end_with_member(
+    ended = cascades.end_with_member(
         connection, organization_id, user_id, keep=keep_keys, now_us=now_us
     )
     revoked = invitations.end_those_above(connection, organization_id, user_id, None, now_us=now_us)
@@ -68,5 +68,5 @@ def remove(
 
 
 def _require_keys_within(connection: Connection, user_id: str, change: Change) -> None:
-    held = endings.of_member(connection, change.organization_id, user_id)
-    endings.require_none_above(change.actor, held, whose="This member")
+    held = cascades.of_member(connection, change.organization_id, user_id)
+    cascades.require_none_above(change.actor, held, whose="This member")

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from gwd.core.errors import NotFound
-from gwd.keys import endings
+from gwd.keys import cascades
 from gwd.keys import service as keys
 from gwd.keys.key import Key
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
@@ -76,8 +76,8 @@ def delete(connection: Connection, ref: str, *, change: Change) -> DeletedTeam:
     require(change.actor, "workspaces.create")
     organization_id, now_us = change.organization_id, change.now_us
     workspace = workspaces.get(connection, organization_id, ref)
-    held = endings.in_workspace(connection, organization_id, workspace.id)
-    endings.require_none_above(change.actor, held, whose="This workspace")
+    held = cascades.in_workspace(connection, organization_id, workspace.id)
+    cascades.require_none_above(change.actor, held, whose="This workspace")
     live = keys.count_live(connection, organization_id, workspace_id=workspace.id, now_us=now_us)
     workspaces.delete(connection, organization_id, workspace.id, live_keys=live, now_us=now_us)
     return DeletedTeam(workspace=workspace, ended=held)
@@ -101,7 +101,7 @@ def remove_members(
     removed = workspaces.remove_members(
         connection, organization_id, workspace.id, user_ids, actor=change.actor
     )
-    left = endings.usable_in_workspace(
+    left = cascades.usable_in_workspace(
         connection, organization_id, workspace.id, removed, now_us=change.now_us
     )
     return RemovedFromTeam(workspace_id=workspace.id, user_ids=removed, keys_left=left)

@@ -24,9 +24,9 @@ from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.client.side import ClientSide
 from gwd.pipeline.dispatch.dispatch import Dispatch, Dispatcher
-from gwd.pipeline.dispatch.memory import recalled, remember
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import Outcome
+from gwd.pipeline.dispatch.turn_signatures import remember, with_kept_signatures
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle.counting import count_bill, count_end
@@ -137,7 +137,7 @@ class Generation:
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
             self._hold_nano = admitted.hold_nano
-            await self._recall()
+            await self._add_kept_signatures()
             await self._make_attempts(planned)
             await self._finish(planned)
         except GatewayError as refusal:
@@ -200,7 +200,7 @@ class Generation:
             line.state.forget(identity.organization_id)
         raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
 
-    async def _recall(self) -> None:
+    async def _add_kept_signatures(self) -> None:
         """Put back what this client dropped of earlier turns and their vendor wants to see again."""
         line, request = self._line, self._request
         if isinstance(request.body, Embed) or not request.body.tools:
@@ -208,7 +208,7 @@ class Generation:
         self._signatures = line.dispatcher.signatures_of(self._targets)
         if self._signatures:
             self._client.keep_events()
-        self._request = await recalled(
+        self._request = await with_kept_signatures(
             line.store, self._signatures, request, self.identity.organization_id, line.clock
         )
 

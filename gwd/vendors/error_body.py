@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.lenient_json import UNREADABLE
 from gwd.vendors.second_reading import read_any
 
 _MAX_TEXT: Final = 8_000

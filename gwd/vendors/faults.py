@@ -11,8 +11,8 @@ from typing import Any, Final
 from gwd.core.clock import Clock, SystemClock
 from gwd.core.connection_trouble import is_redirect, redirect_trouble
 from gwd.core.errors import Fault
-from gwd.core.secret_looks import hide_credentials
-from gwd.vendors import waits
+from gwd.core.secret_patterns import hide_credentials
+from gwd.vendors import retry_after
 from gwd.vendors.error_body import ErrorBody, read
 from gwd.vendors.fault_structure import reason_by_structure
 from gwd.vendors.fault_words import (
@@ -126,11 +126,11 @@ class _Reported:
         self.message = message.lower()
         self.said = own_words(self.message)
         self.fields = fields
-        self.in_fields_s = waits.in_fields(fields, clock) if fields else None
+        self.in_fields_s = retry_after.in_fields(fields, clock) if fields else None
         self.in_headers_s = (
-            waits.in_headers(headers, clock, of_limits=self.is_throttle) if headers else None
+            retry_after.in_headers(headers, clock, of_limits=self.is_throttle) if headers else None
         )
-        self.in_text_s = waits.in_text(self.said, clock) if self.is_throttle else None
+        self.in_text_s = retry_after.in_text(self.said, clock) if self.is_throttle else None
 
     @property
     def is_throttle(self) -> bool:

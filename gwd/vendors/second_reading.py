@@ -1,7 +1,7 @@
 """How every adapter reads vendor bytes: strictly by its typed shape, and once more in a lenient way if that fails.
 
 The first reading is a msgspec decoder and nothing else; only what it refuses comes here. The second one takes what
-`gwd.core.odd_json` takes, and values of another type than the shape says where their meaning is plain. A character
+`gwd.core.lenient_json` takes, and values of another type than the shape says where their meaning is plain. A character
 that was cut between two pieces of text, reasoning, refusal or arguments is put together in the events (`join`).
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from gwd.core.events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
-from gwd.core.odd_json import (
+from gwd.core.lenient_json import (
     UNREADABLE,
     Seams,
     has_marks,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gwctl import jsontext, text
-from gwctl.when import future, past, utc_now
+from gwctl.time_input import future, past, utc_now
 from tests.cli.conftest import Run
 from tests.cli.gateway import Answer, FakeGateway
 

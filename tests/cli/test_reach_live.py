@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from gwctl.commands.server import _owned
-from gwctl.reach import roots
+from gwctl.connection_trouble import roots
 from tests.cli.test_live import Cli, cli, node
 from tests.support.certificates import authority, server_tls
 from tests.support.node import Gateway

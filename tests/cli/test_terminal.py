@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gwctl import when
+from gwctl import time_input
 from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, Received
 from tests.support.warm import WarmProcess
 
@@ -234,7 +234,7 @@ def test_the_end_of_input_at_a_hidden_prompt_is_no_traceback(
 
 def test_what_is_cut_shows_that_it_is(terminal: Terminal, gateway: FakeGateway) -> None:
     row = {"name": "a" * 30, "slug": "b" * 30, "id": "ws_" + "c" * 30, "description": "d" * 60}
-    gateway.collection("/workspaces", {**row, "created_at": when.iso(when.utc_now())})
+    gateway.collection("/workspaces", {**row, "created_at": time_input.iso(time_input.utc_now())})
     for columns, cut in ((130, 1), (80, 2), (40, 0)):
         _, seen = terminal("workspace", "list", NO_COLOR="1", COLUMNS=str(columns))
         title, line, *note = seen.splitlines()

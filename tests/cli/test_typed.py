@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from gwctl import when
+from gwctl import time_input
 from tests.cli.conftest import Run
 from tests.cli.gateway import Answer, FakeGateway
 
@@ -119,7 +119,7 @@ def test_a_day_is_meant_whole_and_its_zone_is_told(run: Run, gateway: FakeGatewa
         assert "UTC" not in err
     run("usage", "summary", "--from", "2026-11-01", "--to", "2026-11-28")
     assert gateway.sent("GET", "/generations").query["to"] == "2026-11-29T00:00:00Z"
-    assert when.end_of("yesterday") == when.past("today")
+    assert time_input.end_of("yesterday") == time_input.past("today")
 
 
 def test_a_rest_without_end_says_what_ends_it(run: Run, gateway: FakeGateway) -> None:

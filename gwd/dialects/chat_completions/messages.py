@@ -13,6 +13,7 @@ from gwd.core.errors import (
     UnsupportedContent,
     UnsupportedParameter,
 )
+from gwd.core.foreign_blocks import described
 from gwd.core.request import (
     CacheTtl,
     FilePart,
@@ -29,7 +30,6 @@ from gwd.core.request import (
     UrlSource,
     VendorFileSource,
 )
-from gwd.core.unread import described
 from gwd.dialects import data_url, json_input
 from gwd.dialects.chat_completions.reasoning import reasoning_parts, tool_signatures
 from gwd.dialects.chat_completions.wire import (

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from gwd.core.errors import InvalidRequest, InvalidValue
+from gwd.core.foreign_blocks import described
 from gwd.core.request import (
     CacheTtl,
     Extras,
@@ -24,7 +25,6 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.unread import described
 from gwd.dialects import json_input
 from gwd.dialects.messages.media import source_of
 from gwd.dialects.messages.provenance import OWN_FORMAT, reasoning_from

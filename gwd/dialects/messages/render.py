@@ -24,8 +24,8 @@ from gwd.core.events import (
     Settled,
     Started,
 )
+from gwd.core.lenient_json import UNREADABLE, read
 from gwd.core.money import usd_json
-from gwd.core.odd_json import UNREADABLE, read
 from gwd.core.request import ReasoningPart, RefusalPart, Request, TextPart, ToolCallPart
 from gwd.core.sse import COMMENT, named_frame
 from gwd.core.usage import Usage

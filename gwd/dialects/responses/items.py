@@ -10,7 +10,7 @@ from gwd.core.errors import (
     MissingParameter,
     UnsupportedContent,
 )
-from gwd.core.own_items import travels
+from gwd.core.foreign_blocks import described
 from gwd.core.request import (
     FilePart,
     ImagePart,
@@ -22,7 +22,7 @@ from gwd.core.request import (
     ToolCallPart,
     ToolResultPart,
 )
-from gwd.core.unread import described
+from gwd.core.vendor_items import is_vendor_item
 from gwd.dialects import json_input
 from gwd.dialects.json_input import typed_at
 from gwd.dialects.responses import media
@@ -126,7 +126,7 @@ class _Reader:
                         "or result that is kept; leave both out",
                         param=f"{path}.type",
                     )
-                if travels(kind):
+                if is_vendor_item(kind):
                     # Whole for a vendor of this format; any other is told what can be read of it, which of a
                     # sealed item is nothing.
                     readable = any(item[name] is not None for name in item.keys() - _SEALED)

@@ -16,7 +16,7 @@ from gwd.core.errors import (
     UpstreamRefused,
 )
 from gwd.pipeline.dispatch.outcome import FailedAttempt
-from gwd.pipeline.plan.waiting import until
+from gwd.pipeline.plan.retry_after import with_retry_after
 
 _UNREACHABLE: Final = frozenset(("network", "timeout", "overloaded", "rate_limited"))
 _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_access_denied"))
@@ -54,7 +54,7 @@ def final_error(
     if last.reason == "bad_request" or (refused and reasons <= _OUR_ACCOUNT):
         return _refused(refused[-1], metadata)
     if reasons == {"rate_limited"}:
-        return until(
+        return with_retry_after(
             wait_s or 1,
             EndpointsThrottled(
                 "every endpoint of this model is throttled; wait and try again", metadata=metadata
@@ -63,9 +63,9 @@ def final_error(
     if not allows_fallbacks and last.status == 529:
         error = Overloaded("the vendor is overloaded; try again", metadata=metadata)
         error.status = 529
-        return until(wait_s, error)
+        return with_retry_after(wait_s, error)
     if reasons <= _UNREACHABLE:
-        return until(
+        return with_retry_after(
             wait_s,
             Unavailable(
                 f"no endpoint of this model could be reached or is free; {misled or 'try again'}",

@@ -18,7 +18,7 @@ from gwd.core.events import (
     PartStarted,
     Started,
 )
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.lenient_json import UNREADABLE
 from gwd.core.request import Embed, Request
 from gwd.core.sse import Frame, SseError
 from gwd.pipeline.dispatch.outcome import Received

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from gwd.core.errors import InvalidRequest
+from gwd.core.foreign_blocks import refuse_foreign_question
 from gwd.core.request import (
     FilePart,
     Generate,
@@ -21,7 +22,6 @@ from gwd.core.request import (
     UrlSource,
 )
 from gwd.core.target import Target, UpstreamCall
-from gwd.core.unread import refuse_unread_question
 from gwd.core.vendor_format import MediaKind
 from gwd.pipeline.dispatch.priced_extras import build
 from gwd.pipeline.plan.media import question_begins, takes_address
@@ -36,7 +36,7 @@ def prepared(adapter: Adapter, request: Request, target: Target) -> tuple[Reques
 
     Raises InvalidRequest for a question that the target cannot take.
     """
-    refuse_unread_question(request, adapter.format.family, target.model)
+    refuse_foreign_question(request, adapter.format.family, target.model)
     try:
         prepared_request = without_unsupported_media(adapter, request, target)
         return prepared_request, build(adapter, prepared_request, target)

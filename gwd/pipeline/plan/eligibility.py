@@ -31,7 +31,7 @@ from gwd.core.request import (
 from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.pipeline.plan.plan_input import PlanInput
 from gwd.pipeline.plan.resolution import Candidate
-from gwd.pipeline.plan.waiting import until
+from gwd.pipeline.plan.retry_after import with_retry_after
 from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
@@ -320,14 +320,14 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
     wait_s = excluded.retry_after_s
     if excluded.closed_for == {"rate_limited"}:
         # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
-        return until(
+        return with_retry_after(
             wait_s,
             EndpointsThrottled(
                 f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
                 metadata=left_out or None,
             ),
         )
-    return until(
+    return with_retry_after(
         wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=left_out or None)
     )
 

@@ -21,7 +21,7 @@ from gwd.core.events import (
 )
 from gwd.core.extras import SEARCH, Given, given_words, said
 from gwd.core.ids import mint
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.lenient_json import UNREADABLE
 from gwd.core.request import Generate, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from gwd.core.events import PartKind
-from gwd.core.odd_json import UNREADABLE, read
+from gwd.core.lenient_json import UNREADABLE, read
 from gwd.vendors.anthropic_messages.wire import Block, Delta
 
 READ_BLOCKS: Final = frozenset(("text", "thinking", "redacted_thinking", "tool_use", ""))

@@ -22,7 +22,7 @@ from gwd.core.events import (
     Started,
 )
 from gwd.core.extras import Given
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.lenient_json import UNREADABLE
 from gwd.core.request import Request
 from gwd.core.sse import Frame
 from gwd.core.usage import Usage

@@ -9,7 +9,7 @@ import msgspec
 
 from gwd.core.errors import UnsupportedInput
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
-from gwd.core.odd_json import MAX_ODD_BYTES, UNREADABLE
+from gwd.core.lenient_json import MAX_ODD_BYTES, UNREADABLE
 from gwd.core.request import Embed
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError

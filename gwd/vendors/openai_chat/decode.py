@@ -7,7 +7,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, PartDelta, Started
 from gwd.core.extras import Given
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.lenient_json import UNREADABLE
 from gwd.core.request import Generate, Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target

@@ -11,7 +11,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.extras import Given
-from gwd.core.odd_json import MAX_ODD_BYTES, UNREADABLE
+from gwd.core.lenient_json import MAX_ODD_BYTES, UNREADABLE
 from gwd.core.request import Embed, Request
 from gwd.core.sse import Frame
 from gwd.core.usage import Usage

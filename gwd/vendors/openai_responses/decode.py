@@ -8,7 +8,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Event, Failed, Finished, FinishReason, Started
 from gwd.core.extras import Given, said
-from gwd.core.odd_json import UNREADABLE
+from gwd.core.lenient_json import UNREADABLE
 from gwd.core.request import Request
 from gwd.core.sse import Frame
 from gwd.core.target import Target

@@ -10,7 +10,7 @@ import msgspec
 
 from gwd.core import ids
 from gwd.core.events import PartStarted
-from gwd.core.own_items import travels
+from gwd.core.vendor_items import is_vendor_item
 from gwd.vendors.openai_responses.format import SIGNATURE_FORMAT
 from gwd.vendors.openai_responses.parts import Parts, Slot, logprobs_of
 from gwd.vendors.tool_names import ToolNames
@@ -132,7 +132,7 @@ class Items:
                 self.has_whole_call = self.has_whole_call or fields.get("status") != "incomplete"
             case "reasoning":
                 self._finish_reasoning(item, fields)
-            case kind if travels(kind) or (self._runs_tools and kind.endswith("_call")):
+            case kind if is_vendor_item(kind) or (self._runs_tools and kind.endswith("_call")):
                 item.slots[0] = self._parts.open(PartStarted(0, "text", item=fields))
             case _:
                 pass  # None of the tools that the vendor runs itself were asked for.

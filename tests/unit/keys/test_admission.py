@@ -17,7 +17,7 @@ from gwd.core.errors import (
 )
 from gwd.keys import secret
 from gwd.keys.admission import KeyRow, admit, find_by_digest, require_usable
-from gwd.keys.endings import delete, end_with_member
+from gwd.keys.cascades import delete, end_with_member
 from gwd.keys.fields import CreateKey, PatchKey
 from gwd.keys.service import IssuedKey, patch
 from gwd.orgs import members, organizations

@@ -8,7 +8,7 @@ import pytest
 from gwd import spend
 from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.keys import secret
-from gwd.keys.endings import delete
+from gwd.keys.cascades import delete
 from gwd.keys.fields import CreateKey, KeyFilter, PatchKey
 from gwd.keys.models import allows, checked
 from gwd.keys.record import record, usage

@@ -6,7 +6,7 @@ import pytest
 
 from gwd import ledger
 from gwd.core.errors import Conflict, Forbidden, KeyDisabled, NotFound
-from gwd.keys import endings, secret
+from gwd.keys import cascades, secret
 from gwd.keys.admission import find_by_digest, require_usable
 from gwd.keys.fields import CreateKey
 from gwd.management import organizations, people, teams
@@ -126,7 +126,7 @@ def test_a_workspace_is_deleted_once_no_key_lives_in_it(connection, made):
     key = issued(connection, made, CreateKey(name="app", workspace_id="web"))
     with pytest.raises(Conflict):
         teams.delete(connection, "web", change=by_owner)
-    endings.delete(
+    cascades.delete(
         connection, made.organization.id, key.key.id, actor=by_owner.actor, now_us=NOW_US
     )
     gone = teams.delete(connection, "web", change=by_owner)

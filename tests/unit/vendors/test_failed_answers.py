@@ -7,7 +7,7 @@ import msgspec
 
 from gwd.core.clock import US_PER_S
 from gwd.core.errors import Fault
-from gwd.vendors import error_body, faults, waits
+from gwd.vendors import error_body, faults, retry_after
 from gwd.vendors.anthropic_messages import ADAPTER as ANTHROPIC
 from gwd.vendors.base import Adapter
 from gwd.vendors.gemini import ADAPTER as GEMINI
@@ -312,7 +312,7 @@ def test_a_text_that_holds_much_is_read_quickly_and_in_part():
         body = msgspec.json.encode({"error": {"message": text}})
         assert CHAT.fault(429, {}, body).message
         assert CHAT.fault(404, {}, body).message
-        waits.in_text(text[: faults.MAX_READ], CLOCK)
+        retry_after.in_text(text[: faults.MAX_READ], CLOCK)
     assert time.process_time() - began_s < 4.0
 
 

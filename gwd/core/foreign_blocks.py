@@ -32,7 +32,7 @@ def described(block: dict[str, Any]) -> str:
     return f"[{named}: {_ENCODE(rest).decode()}]" if rest else f"[{named}]"
 
 
-def refuse_unread_question(request: Request, family: Family | None, model: str) -> None:
+def refuse_foreign_question(request: Request, family: Family | None, model: str) -> None:
     """Refuse a last user message of which a vendor of `family` could read nothing.
 
     Answered all the same, it would be answered from nothing. Raises UnsupportedContent naming the blocks.

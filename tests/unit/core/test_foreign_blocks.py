@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from gwd.core.errors import UnsupportedContent
+from gwd.core.foreign_blocks import refuse_foreign_question
 from gwd.core.request import Generate, Message, Request, TextPart, ToolResultPart
-from gwd.core.unread import refuse_unread_question
 from gwd.dialects import chat_completions
 from gwd.dialects.base import Dialect
 from gwd.dialects.messages import DIALECT
@@ -29,22 +29,22 @@ def asked(*content: dict[str, Any], after: list[dict[str, Any]] | None = None) -
 @pytest.mark.parametrize("after", [[], [{"role": "system", "content": "reminder"}]])
 def test_it_is_refused_and_the_blocks_are_named(family: Any, after: list[dict[str, Any]]):
     with pytest.raises(UnsupportedContent, match="container_upload, later_kind") as caught:
-        refuse_unread_question(asked(UPLOAD, {"type": "later_kind"}, after=after), family, "m")
+        refuse_foreign_question(asked(UPLOAD, {"type": "later_kind"}, after=after), family, "m")
     assert caught.value.code == "unsupported_content"
     assert "`m`" in caught.value.message
 
 
 def test_its_own_family_reads_it():
-    refuse_unread_question(asked(UPLOAD), "anthropic_messages", "m")
+    refuse_foreign_question(asked(UPLOAD), "anthropic_messages", "m")
 
 
 @pytest.mark.parametrize("content", [[UPLOAD, TEXT], [UPLOAD, IMAGE], [RESULT, UPLOAD], [TEXT], []])
 def test_a_message_that_says_something_is_left_alone(content: list[dict[str, Any]]):
-    refuse_unread_question(asked(*content), None, "m")
+    refuse_foreign_question(asked(*content), None, "m")
 
 
 def test_an_earlier_message_is_left_alone():
-    refuse_unread_question(asked(UPLOAD, after=[{"role": "user", "content": "more"}]), None, "m")
+    refuse_foreign_question(asked(UPLOAD, after=[{"role": "user", "content": "more"}]), None, "m")
 
 
 def messages_of(request: Request) -> tuple[Message, ...]:

@@ -11,7 +11,7 @@ MAX_THROTTLED_S: Final = 60
 """The longest `retry-after` of a 429; its metadata tells the true end."""
 
 
-def until(wait_s: float | None, error: E) -> E:
+def with_retry_after(wait_s: float | None, error: E) -> E:
     """The error with the end of a wait in its header and its metadata; as it is where nobody knows the end."""
     if wait_s is None:
         return error

@@ -10,7 +10,7 @@ from gwd.store import Store
 from gwd.vendors.base import Signatures
 
 
-async def recalled(
+async def with_kept_signatures(
     store: Store,
     memories: Sequence[Signatures],
     request: Request,

@@ -10,6 +10,6 @@ _TOOL_ENDINGS: Final = ("_call", "_output", "_tools")
 _TOOL_BEGINNINGS: Final = ("mcp_", "tool_search")
 
 
-def travels(kind: str) -> bool:
+def is_vendor_item(kind: str) -> bool:
     """Whether an item of a kind that has no place in the internal form is kept for its own family."""
     return bool(kind) and not (kind.endswith(_TOOL_ENDINGS) or kind.startswith(_TOOL_BEGINNINGS))

@@ -1,6 +1,6 @@
 """What a header's name and value say of being a credential."""
 
-from gwd.core.secret_looks import looks_like_a_credential
+from gwd.core.secret_patterns import looks_like_a_credential
 
 SECRETS = [
     ("Authorization", "x"),

@@ -232,7 +232,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
     `hosted_tools` are the tools that the client wants its vendor to run, where they stand apart from its own, and
     `dropped_tools` their types: what is recorded unless an endpoint runs them.
-    `body_bytes` is the size of the client's body after unpacking: the ceiling of any token count.
+    `body_bytes` is the size of the client's body after decompression: the ceiling of any token count.
     `replay_reasoning` is what a vendor said of readable reasoning of earlier turns when it refused a call: it wants
     all of it, or none; None before anything was refused.
     """

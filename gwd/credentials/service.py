@@ -209,7 +209,7 @@ def platform_keys(
 
 
 def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """The secret that a reference leads to, or why there is none that can be used and what mends it."""
+    """The secret that a reference leads to, or why there is none that can be used and what would correct it."""
     try:
         secret = references.resolve(reference, environment)
     except references.UnresolvedReferenceError as error:

@@ -1,4 +1,4 @@
-"""What a node knows of the time, and its books mended after a clock that was ahead: ledger, top-ups, audit trail."""
+"""What a node knows of the time, and the repair of its books after a clock that was ahead: ledger, top-ups, audit."""
 
 from typing import Final
 

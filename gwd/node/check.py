@@ -1,4 +1,4 @@
-"""A stopped node looked over, migrated, its ledger time mended, or given a new operator key."""
+"""A stopped node checked, migrated, its ledger time repaired, or given a new operator key."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -352,7 +352,7 @@ def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedC
 
 
 def _why_none(request: Request, excluded: Exclusions) -> str:
-    """What is in the way, where it is known and time alone may not mend it."""
+    """Why no endpoint is left, where it is known and waiting alone may not help."""
     text = f"no endpoint of `{request.models[0]}` is available now"
     if excluded.keyless:
         names = ", ".join(f"`{name}`" for name in sorted(excluded.keyless))

@@ -249,7 +249,7 @@ def _inline_document(source: InlineSource) -> Block:
 
 
 def _inline_from_url(url: str) -> InlineSource:
-    """The bytes of a data URL: parameters dropped, url-safe alphabet and missing padding mended."""
+    """The bytes of a data URL: parameters dropped, url-safe alphabet and missing padding corrected."""
     head, comma, data = url.removeprefix("data:").partition(",")
     # A longer head is none: it is not taken apart.
     media_type, *parameters = [piece.strip().lower() for piece in head[:1_024].split(";")]

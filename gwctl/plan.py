@@ -340,15 +340,17 @@ def lines(change: Change) -> list[str]:
                 if not same({part: before.get(part)}, {part: value}, price=True)
             ]
         else:
-            result.append(f"{head}   {name} {_told(field_, before)} -> {_told(field_, after)}")
+            result.append(
+                f"{head}   {name} {_unambiguous(field_, before)} -> {_unambiguous(field_, after)}"
+            )
     return result
 
 
 def _shown(field_: schema.Field, part: str, value: Any) -> str:
-    return _told(schema.field(field_.record, part), value)
+    return _unambiguous(schema.field(field_.record, part), value)
 
 
-def _told(field_: schema.Field, value: Any) -> str:
+def _unambiguous(field_: schema.Field, value: Any) -> str:
     return tables.unambiguous(value, field_.kind, utc_now())
 
 

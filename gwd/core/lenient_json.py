@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-MAX_ODD_BYTES: Final = 4 * 1024 * 1024
+MAX_LENIENT_BYTES: Final = 4 * 1024 * 1024
 MAX_ODD_STRUCTURE: Final = 500_000
 MAX_SURROGATES: Final = 50_000
 """The second reading is several times slower than the first: what is larger is not worth stopping everybody for."""
@@ -48,7 +48,7 @@ _REPLACEMENT: Final = "\ufffd".encode()
 
 def legible(data: bytes | str) -> str:
     """JSON text with marks for what is cut in it. Raises DecodeError for more than is worth a second reading."""
-    if len(data) > MAX_ODD_BYTES:
+    if len(data) > MAX_LENIENT_BYTES:
         raise msgspec.DecodeError("it is not strict JSON, and too large to be read otherwise")
     text = data if isinstance(data, str) else _marked_bytes(data)
     if sum(map(text.count, "{[,")) > MAX_ODD_STRUCTURE:

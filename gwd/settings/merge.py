@@ -23,7 +23,7 @@ from gwd.settings.sections import (
     Upstream,
     Webhooks,
 )
-from gwd.settings.source import Given, SettingsError, from_environment, from_file, section_of
+from gwd.settings.source import RawValue, SettingsError, from_environment, from_file, section_of
 
 API_PATH: Final = "/api/v1"
 LOCK_NAME: Final = "gwd.lock"
@@ -35,7 +35,7 @@ class _Places(Struct, frozen=True):
     """Where each setting was given, so that a mistake is looked for there and not in the file."""
 
     config: Path
-    given: Mapping[str, Mapping[str, Given]]
+    given: Mapping[str, Mapping[str, RawValue]]
 
     def wrong(self, section: str, key: str, what: str) -> SettingsError:
         if key in self.given[section]:
@@ -54,7 +54,7 @@ def load(
         given[section][key] = value
     for key, argument in (("host", host), ("port", port)):
         if argument is not None:
-            given["server"][key] = Given(f"--{key}", argument, text=False)
+            given["server"][key] = RawValue(f"--{key}", argument, text=False)
     made: dict[str, Any] = {name: section_of(name, given[name]) for name in SECTIONS}
     places = _Places(config, given)
     made["server"] = _complete_server(made["server"], places)

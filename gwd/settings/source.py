@@ -25,7 +25,7 @@ class SettingsError(RuntimeError):
     """One line: the place (file or variable), the section and key, what is wrong, the remedy."""
 
 
-class Given(Struct, frozen=True):
+class RawValue(Struct, frozen=True):
     """A value as somebody wrote it, and where."""
 
     place: str
@@ -33,7 +33,7 @@ class Given(Struct, frozen=True):
     text: bool
 
 
-def from_file(config: Path) -> dict[str, dict[str, Given]]:
+def from_file(config: Path) -> dict[str, dict[str, RawValue]]:
     try:
         content = tomllib.loads(read_text(config))
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def from_file(config: Path) -> dict[str, dict[str, Given]]:
         raise SettingsError(f"{config} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{config} is not valid TOML: {error}") from None
-    given: dict[str, dict[str, Given]] = {name: {} for name in SECTIONS}
+    given: dict[str, dict[str, RawValue]] = {name: {} for name in SECTIONS}
     for section, keys in content.items():
         if section not in SECTIONS:
             raise SettingsError(
@@ -60,14 +60,14 @@ def from_file(config: Path) -> dict[str, dict[str, Given]]:
                 raise SettingsError(
                     f"{config}: [{section}] {key} is no setting; {_nearest(key, known)}"
                 )
-            given[section][key] = Given(f"{config}: [{section}] {key}", value, text=False)
+            given[section][key] = RawValue(f"{config}: [{section}] {key}", value, text=False)
     return given
 
 
-def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]:
+def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], RawValue]:
     """Every variable that begins with `GWD_` is a setting, but for what an orchestrator says of a service `gwd`."""
     known = {f"GWD_{s}_{k}".upper(): (s, k) for s in SECTIONS for k in fields_of(s)}
-    given: dict[tuple[str, str], Given] = {}
+    given: dict[tuple[str, str], RawValue] = {}
     for variable in sorted(name for name in environ if name.startswith(PREFIX)):
         value = environ[variable]
         if variable in OTHER_NAMES or _names_a_service(variable, value):
@@ -80,7 +80,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Given]
             raise SettingsError(f"{variable} is no setting; {_nearest(variable, known)}")
         if known[name] in given:
             raise SettingsError(f"{name} and {name}_FILE are both set; unset one")
-        given[known[name]] = Given(variable, value, text=True)
+        given[known[name]] = RawValue(variable, value, text=True)
     return given
 
 
@@ -104,13 +104,13 @@ def _content(variable: str, path: str) -> str:
     return text
 
 
-def section_of(name: str, given: Mapping[str, Given]) -> Struct:
+def section_of(name: str, given: Mapping[str, RawValue]) -> Struct:
     fields = fields_of(name)
     values = {fields[key].name: _value(fields[key], item) for key, item in given.items()}
     return SECTIONS[name](**values)
 
 
-def _value(field: msgspec.structs.FieldInfo, given: Given) -> Any:
+def _value(field: msgspec.structs.FieldInfo, given: RawValue) -> Any:
     value = given.value
     if given.text and isinstance(field.default, tuple):
         value = _list(given)
@@ -123,7 +123,7 @@ def _value(field: msgspec.structs.FieldInfo, given: Given) -> Any:
     raise SettingsError(f"{given.place}: {reason}; write {_remedy(field)}")
 
 
-def _list(given: Given) -> Any:
+def _list(given: RawValue) -> Any:
     """A list as the file writes it, or its members with commas between."""
     if not given.value.lstrip().startswith("["):
         return [part.strip() for part in given.value.split(",") if part.strip()]

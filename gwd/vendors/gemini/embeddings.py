@@ -9,7 +9,7 @@ import msgspec
 
 from gwd.core.errors import UnsupportedInput
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
-from gwd.core.lenient_json import MAX_ODD_BYTES, UNREADABLE
+from gwd.core.lenient_json import MAX_LENIENT_BYTES, UNREADABLE
 from gwd.core.request import Embed
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError
@@ -77,7 +77,7 @@ def _answer(body: bytes) -> EmbeddingsWire:
             raw.error,
         )
     except UNREADABLE:
-        if len(body) > MAX_ODD_BYTES:
+        if len(body) > MAX_LENIENT_BYTES:
             raise
         return _ANSWER(body)
 

@@ -11,7 +11,7 @@ import msgspec
 from gwd.core.errors import Fault
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.extras import Given
-from gwd.core.lenient_json import MAX_ODD_BYTES, UNREADABLE
+from gwd.core.lenient_json import MAX_LENIENT_BYTES, UNREADABLE
 from gwd.core.request import Embed, Request
 from gwd.core.sse import Frame
 from gwd.core.usage import Usage
@@ -89,7 +89,7 @@ def _answer(body: bytes) -> AnswerWire:
         raw = _RAW_ANSWER(body)
         items = [ItemWire(_VECTOR(item.embedding), item.index) for item in raw.data]
     except UNREADABLE:
-        if len(body) > MAX_ODD_BYTES:
+        if len(body) > MAX_LENIENT_BYTES:
             raise
         return _ANSWER(body)
     return AnswerWire(items, raw.usage, raw.model, raw.id, raw.error)

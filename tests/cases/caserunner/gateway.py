@@ -213,8 +213,8 @@ class Gateway:
         except TimeoutError:
             process.kill()
             raise SetupError(f"gwd init took longer than {INIT_LIMIT_S} s") from None
-        told, complained = (stream.decode("utf-8", "replace") for stream in (out, err))
-        return self._said(process.returncode, told, complained)
+        said, complained = (stream.decode("utf-8", "replace") for stream in (out, err))
+        return self._said(process.returncode, said, complained)
 
     def _said(self, code: int | None, out: str, err: str) -> dict[str, Any]:
         said = load_json_or_none(out)

@@ -29,7 +29,7 @@ from gwd.store import Connection, maintains_cache
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What recovery needs of a generation besides its progress; kept with the reservation."""
 
-    identity: GenerationIdentity = msgspec.field(name="ticket")  # as stored
+    identity: GenerationIdentity = msgspec.field(name="ticket")  # its name in the database
 
 
 class Admitted(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ format:
 bench:
 	$(PYTHON) tests/bench/peers.py --quick
 
-# The pages of docs/ that are made from the code: the API, settings, errors, metrics, commands, man pages.
+# What is made from the code: pages of docs/ (API, settings, errors, metrics, commands, man), gwctl/schema.json.
 docs:
 	$(PYTHON) -m tools.pages
 

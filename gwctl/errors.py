@@ -204,6 +204,8 @@ def from_error(
     assert isinstance(metadata, dict)
     status = status or _STATUS_BY_CODE.get(code, 500)
     message = str(error.get("message") or f"{method} {path} failed").rstrip(".")
+    if code == "no_such_route":
+        message = f"the gateway has no route {method} {path}"
     prefix = "refused, " if status == 402 and not message.lower().startswith("refused") else ""
     message = message[:1].lower() + message[1:] if prefix else message
     return CommandError(
@@ -258,5 +260,5 @@ def _remedy(code: str, message: str, metadata: Mapping[str, Any], method: str, p
         taken = "that one is taken; choose another"
         return _INSTEAD.get(path, taken) if method == "POST" else taken
     if code == "no_such_route":
-        return f"{method} {path} is not known there; check the URL: gwctl config get url"
+        return "check the URL: gwctl config get url"
     return ""

@@ -115,7 +115,7 @@ def trusting(context: ssl.SSLContext, file: str) -> ssl.SSLContext:
 
 
 def compare(error: CommandError, ours: str, theirs: str | None) -> None:
-    """A path that the gateway does not know: who is older is told by the versions, and by nothing else."""
+    """A path that the gateway does not know: nothing is said of versions but what they are."""
     if theirs is None or "unknown" in (ours, theirs):
         return
     if ours == theirs:

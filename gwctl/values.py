@@ -154,6 +154,12 @@ def expiry(text: str | None) -> Any:
     return CLEAR if text.lower() == "none" else when.future(text)
 
 
+def past_or_none(text: str | None) -> Any:
+    if text is None:
+        return None
+    return CLEAR if text.lower() == "none" else when.past(text)
+
+
 def names(values: Sequence[str] | None) -> Any:
     """A repeatable option; a single `none` clears the list."""
     if not values:
@@ -172,6 +178,28 @@ def models(values: Sequence[str] | None) -> Any:
     if found == []:
         raise usage("--model names no model", do="for example --model 'openai/*'")
     return found
+
+
+def text_or_none(text: str | None) -> Any:
+    """A text as it is; `none` clears."""
+    return CLEAR if text is not None and text.lower() == "none" else text
+
+
+def merged(
+    there: Mapping[str, Any] | None, words: Sequence[str] | None, *, texts: bool = False
+) -> dict[str, Any] | None:
+    """What is there with the `name=value` words in it; a value of none takes a name away.
+
+    `texts` says that every value is a text, also one that looks like a number.
+    """
+    if not words:
+        return None
+    new = assignments(words)
+    if texts:
+        pairs = (word.partition("=")[::2] for word in words)
+        new = {name: None if value == "none" else value for name, value in pairs}
+    given = {**(there or {}), **new}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def integer(name: str, text: str | None) -> Any:

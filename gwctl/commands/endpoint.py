@@ -3,12 +3,24 @@
 from typing import Annotated, Any
 
 from gwctl.catalog import ENDPOINTS, cooling_until, endpoint_state, pricing_body
-from gwctl.changes import act, create_record
-from gwctl.records import data, fetch
+from gwctl.changes import act, create_record, patch_record
+from gwctl.errors import usage
+from gwctl.records import data, fetch, find
 from gwctl.session import Session
 from gwctl.tables import Column, of
 from gwctl.tree import Noun
-from gwctl.values import ACCEPT, arg, assignments, body, names, number, opt
+from gwctl.values import (
+    ACCEPT,
+    arg,
+    assignments,
+    body,
+    integer,
+    merged,
+    names,
+    number,
+    opt,
+    text_or_none,
+)
 from gwctl.verbs import add_delete, add_show, add_switches
 
 endpoint = Noun("endpoint", "Models served by providers: health, draining.")
@@ -98,6 +110,65 @@ def add(
     create_record(session, ENDPOINTS, body(wanted))
 
 
+@endpoint.verb(
+    "update",
+    "gwctl endpoint update ep_6vR2abc --weight 0.5",
+    "gwctl endpoint update openai/eu --prompt 1.25 --completion 10 --dry-run",
+    writes=True,
+)
+def update(
+    session: Session,
+    reference: Annotated[str, arg("ENDPOINT", "Endpoint id or tag.")],
+    upstream_model: Annotated[
+        str | None, opt("--upstream-model", "NAME", "The provider's own name of the model.")
+    ] = None,
+    tag: Annotated[str | None, opt("--tag", "TAG", "slug or slug/region.")] = None,
+    base_url: Annotated[
+        str | None, opt("--base-url", "URL", "Its own address; none: the provider's.")
+    ] = None,
+    weight: Annotated[
+        str | None, opt("--weight", "N", "Share of the traffic, against its price.")
+    ] = None,
+    context: Annotated[
+        str | None, opt("--context", "TOKENS", "Context length; none: the model's.")
+    ] = None,
+    max_output: Annotated[
+        str | None, opt("--max-output", "TOKENS", "Most output tokens; none: the model's.")
+    ] = None,
+    prompt: Annotated[str | None, opt("--prompt", "USD", "Price of a million inputs.")] = None,
+    completion: Annotated[
+        str | None, opt("--completion", "USD", "Price of a million outputs.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        opt("--parameter", "NAME", "Supported parameters, all of them; none: the model's."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, opt("--flag", "NAME=VALUE", "Flag; none removes it; repeatable.")
+    ] = None,
+    accept: Annotated[bool, ACCEPT] = False,
+) -> None:
+    """Change an endpoint; of its prices those not named stay as they are."""
+    before = find(session, ENDPOINTS, reference)
+    prices = pricing_body({"prompt": prompt, "completion": completion})
+    changes = {
+        "upstream_model": upstream_model,
+        "tag": tag,
+        "base_url": text_or_none(base_url),
+        "weight": number("--weight", weight, "0.5"),
+        "context_length": integer("--context", context),
+        "max_completion_tokens": integer("--max-output", max_output),
+        "pricing": {**(before.get("pricing") or {}), **prices} if prices else None,
+        "supported_parameters": names(parameter),
+        "flags": merged(before.get("flags"), settings),
+    }
+    given = body(changes)
+    if not given:
+        raise usage("nothing to change was given", do="gwctl endpoint update --help")
+    more = {"accept": True} if accept else {}
+    patch_record(session, ENDPOINTS, before, {**given, **more}, unshown=("accept",))
+
+
 add_switches(endpoint, ENDPOINTS, "ep_6vR2abc", on={"disabled": False}, off={"disabled": True})
 
 
@@ -119,10 +190,7 @@ def drain(
 )
 def health(session: Session) -> None:
     """Show which endpoints are healthy, cooling down or failing."""
-    status = data(session.api.get("/operator/status"))
-    rows = status.get("endpoints") if isinstance(status, dict) else None
-    if not isinstance(rows, list):
-        rows, _ = fetch(session, ENDPOINTS.path, everything=True)
+    rows = data(session.api.get("/operator/status"))["endpoints"]
     session.out.records(rows, _HEALTH, noun="endpoint")
 
 

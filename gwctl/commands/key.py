@@ -19,12 +19,15 @@ from gwctl.values import (
     models,
     one_of,
     opt,
+    text_or_none,
     thresholds,
 )
 from gwctl.verbs import add_delete, add_show, add_switches
 
 key = Noun("key", "API keys: limits, models, rotation.")
 NOUNS = [key]
+
+_ALERTS = opt("--alerts", "PERCENTS", "Alert thresholds, for example 50,80,100.")
 
 
 @key.verb(
@@ -86,6 +89,7 @@ def create(
         str | None, opt("--role", "ROLE", "Role of a management key; at most yours.")
     ] = None,
     user: Annotated[str | None, opt("--user", "ID", "Member a management key is for.")] = None,
+    alerts: Annotated[str | None, _ALERTS] = None,
     if_absent: Annotated[
         bool, flag("--if-absent", "Do nothing when a live key of this name exists.")
     ] = False,
@@ -116,6 +120,7 @@ def create(
                 "type": one_of("--type", kind, ("inference", "management")),
                 "role": one_of("--role", role, ("member", "billing", "admin", "owner")),
                 "user_id": user,
+                "alert_thresholds": thresholds("--alerts", alerts),
                 "if_absent": if_absent or None,
             }
         ),
@@ -160,9 +165,10 @@ def update(
     include_byok: Annotated[
         bool | None, flag("--include-byok/--no-include-byok", "Count own provider keys too.")
     ] = None,
-    alerts: Annotated[
-        str | None, opt("--alerts", "PERCENTS", "Alert thresholds, for example 50,80,100.")
+    external_user: Annotated[
+        str | None, opt("--external-user", "ID", "Your own id of its user; none clears it.")
     ] = None,
+    alerts: Annotated[str | None, _ALERTS] = None,
 ) -> None:
     """Change a key; what is not named stays as it is."""
     changes: Mapping[str, Any] = {
@@ -175,6 +181,7 @@ def update(
         "in_flight_cap": integer("--in-flight", in_flight),
         "strict": strict,
         "include_byok_in_limit": include_byok,
+        "external_user": text_or_none(external_user),
         "alert_thresholds": thresholds("--alerts", alerts),
     }
     update_record(session, KEYS, reference, body(changes))

@@ -10,7 +10,19 @@ from gwctl.errors import usage
 from gwctl.records import existing, fetch, find
 from gwctl.session import Session
 from gwctl.tree import Noun
-from gwctl.values import ACCEPT, arg, body, expiry, flag, names, opt, whole
+from gwctl.values import (
+    ACCEPT,
+    arg,
+    body,
+    expiry,
+    flag,
+    integer,
+    names,
+    opt,
+    past_or_none,
+    text_or_none,
+    whole,
+)
 from gwctl.verbs import add_delete, add_show
 
 model = Noun("model", "The catalog: models, prices, lifecycle.")
@@ -128,20 +140,44 @@ def update(
     max_output: Annotated[
         int | None, whole("--max-output", "TOKENS", "Most output tokens.")
     ] = None,
-    family: Annotated[str | None, opt("--family", "NAME", "Family of the latest alias.")] = None,
+    family: Annotated[
+        str | None, opt("--family", "NAME", "Family of the latest alias; none: no family.")
+    ] = None,
     parameter: Annotated[
         list[str] | None, opt("--parameter", "NAME", "Supported parameters, all of them.")
     ] = None,
     inputs: Annotated[list[str] | None, opt("--input", "KIND", "Input kinds, all of them.")] = None,
+    outputs: Annotated[
+        list[str] | None, opt("--output", "KIND", "Output kinds, all of them.")
+    ] = None,
+    vendor: Annotated[str | None, opt("--vendor", "NAME", "Vendor's display name.")] = None,
+    description: Annotated[
+        str | None, opt("--description", "TEXT", "What it is good for; none clears it.")
+    ] = None,
+    default_output: Annotated[
+        str | None, opt("--default-output", "TOKENS", "Output cap of requests without one.")
+    ] = None,
+    moderated: Annotated[
+        bool | None, flag("--moderated/--not-moderated", "Whether its vendor moderates prompts.")
+    ] = None,
+    released: Annotated[
+        str | None, opt("--released", "TIME", "When its vendor released it; none clears it.")
+    ] = None,
 ) -> None:
     """Change a model; prices and lifecycle have commands of their own."""
     changes = {
         "name": name,
         "context_length": context,
         "max_completion_tokens": max_output,
-        "family": family,
+        "family": text_or_none(family),
         "supported_parameters": names(parameter),
         "input_modalities": names(inputs),
+        "output_modalities": names(outputs),
+        "vendor": vendor,
+        "description": text_or_none(description),
+        "default_max_tokens": integer("--default-output", default_output),
+        "is_moderated": moderated,
+        "released_at": past_or_none(released),
     }
     update_record(session, MODELS, model_id, body(changes))
 

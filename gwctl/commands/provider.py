@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from gwctl import plan, shipped
 from gwctl.catalog import CREDENTIALS, PROVIDERS
-from gwctl.changes import CALL_OUT_S, report, send
+from gwctl.changes import CALL_OUT_S, report, send, update_record
 from gwctl.desired import Entry
 from gwctl.errors import usage
 from gwctl.records import address, data, fetch, find
@@ -14,7 +14,7 @@ from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.text import counted
 from gwctl.tree import Noun
-from gwctl.values import arg, body, opt
+from gwctl.values import arg, body, merged, opt
 from gwctl.verbs import add_delete, add_list, add_show, add_switches
 
 provider = Noun("provider", "Upstream services and their credentials.")
@@ -79,6 +79,36 @@ def add(
             do = f"gwctl provider secret {entry['slug']} replaces it"
             session.out.note(f"{entry['slug']} has a key, which stays as it is; {do}")
     _make(session, slug, tables, secret, without_key)
+
+
+@provider.verb(
+    "update",
+    "gwctl provider update local --base-url http://127.0.0.1:11434/v1",
+    "gwctl provider update local --header x-team=search --dry-run",
+    writes=True,
+)
+def update(
+    session: Session,
+    slug: Annotated[str, _SLUG],
+    name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
+    base_url: Annotated[str | None, opt("--base-url", "URL", "What its own SDK takes.")] = None,
+    header: Annotated[
+        list[str] | None,
+        opt("--header", "NAME=VALUE", "Header sent with each request; none removes; repeatable."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, opt("--flag", "NAME=VALUE", "Flag; none removes it; repeatable.")
+    ] = None,
+) -> None:
+    """Change a provider; its key has a command of its own."""
+    before = find(session, PROVIDERS, slug)
+    changes = {
+        "name": name,
+        "base_url": base_url,
+        "headers": merged(before.get("headers"), header, texts=True),
+        "flags": merged(before.get("flags"), settings),
+    }
+    update_record(session, PROVIDERS, slug, body(changes))
 
 
 def _refuse_another(

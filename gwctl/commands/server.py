@@ -171,17 +171,4 @@ def _gateway_checks(session: Session) -> list[dict[str, Any]]:
     theirs, ours = gateway_version(session), own_version()
     same = theirs == ours or "unknown" in (theirs, ours)
     rows.append(_row("versions", "ok" if same else "warning", f"gwd {theirs}, gwctl {ours}"))
-    found = data(session.api.get("/operator/doctor"))
-    checks = found.get("checks", found) if isinstance(found, dict) else found
-    rows += [_check_row(check) for check in checks]
-    return rows
-
-
-def _check_row(check: dict[str, Any]) -> dict[str, Any]:
-    state = check.get("state") or check.get("status")
-    if state is None:
-        state = "ok" if check.get("ok") else "failed"
-    state = {"pass": "ok", "error": "failed", "fail": "failed", "warn": "warning"}.get(state, state)
-    message = check.get("message") or check.get("detail") or ""
-    do = check.get("do") or check.get("remedy") or ""
-    return _row(str(check.get("name")), str(state), str(message), str(do))
+    return [*rows, *data(session.api.get("/operator/doctor"))["checks"]]

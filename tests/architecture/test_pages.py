@@ -220,14 +220,15 @@ def test_contributing_names_every_file_that_a_field_of_a_key_touches():
     part = text.split("## Add a field on a key", 1)[1].split("\n## ", 1)[0]
     places = [
         ROOT / "gwd" / "keys",
-        ROOT / "gwctl" / "commands" / "key.py",
-        ROOT / "gwctl" / "desired.py",
+        ROOT / "gwctl",
     ]
     touched = [
         name(path)
         for place in places
-        for path in ([place] if place.is_file() else sorted(place.glob("*.py")))
+        for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))
         if "external_user" in path.read_text("utf-8")
     ]
+    # The activity of requests has a field of that name, too.
+    touched = [path for path in touched if path != "gwctl/usage_fold.py"]
     assert [path for path in touched if path not in part] == []
-    assert len(touched) >= 4
+    assert len(touched) == 4  # beside the migration

@@ -57,15 +57,14 @@ def error(status: int, code: str, message: str, **more: Any) -> Answer:
     return Answer({"error": body | more}, status, {"x-request-id": "req_01JD"})
 
 
-def events(*chunks: Any) -> Answer:
+def events(*chunks: Any, done: bool = True) -> Answer:
     """A stream of chat chunks, filled in like other answers."""
     shape = written.route("POST", "/chat/completions").event
     assert shape is not None
     whole = [written.checked(shape, chunk, "an event") for chunk in chunks]
     lines = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in whole)
-    return Answer(
-        raw=f"{lines}data: [DONE]\n\n".encode(), headers={"content-type": "text/event-stream"}
-    )
+    end = "data: [DONE]\n\n" if done else ""
+    return Answer(raw=f"{lines}{end}".encode(), headers={"content-type": "text/event-stream"})
 
 
 def is_live(key: dict[str, Any]) -> bool:
@@ -251,7 +250,8 @@ class Collection:
         limit, offset = (int(request.query.get(n, d)) for n, d in (("limit", 50), ("offset", 0)))
         fields = self.record["properties"].keys() - {"limit"}
         filters = {n: v for n, v in request.query.items() if n in fields}
-        rows = [r for r in self.rows if all(str(r.get(n)) == v for n, v in filters.items())]
+        whole = [self.whole(row) if filters else row for row in self.rows]
+        rows = [r for r in whole if all(str(r.get(n)) == v for n, v in filters.items())]
         if "after" in request.query:
             offset = 1 + [str(r.get("id")) for r in rows].index(request.query["after"])
         page = rows[offset : offset + min(limit, 100)]

@@ -248,6 +248,8 @@ def test_route_explain_of_a_smaller_role_says_what_it_cannot_see(
 
 
 def test_update_never_leads_to_delete(run: Run, gateway: FakeGateway) -> None:
-    _, _, err = run("provider", "update", "x")
-    assert "delete" not in err.split("do:")[1]
+    for noun in ("member", "budget", "ledger"):
+        _, _, err = run(noun, "update", "x")
+        assert "delete" not in err.split("do:")[1]
+        assert "remove" not in err.split("do:")[1]
     assert "gwctl provider delete" in run("provider", "delte", "x").err

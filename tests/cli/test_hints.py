@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, error
+from tests.cli.gateway import KEY, SECRET, FakeGateway, error, events
 from tests.cli.test_help import COMMANDS
 
 
@@ -126,8 +126,9 @@ def test_one_is_one(run: Run, gateway: FakeGateway) -> None:
 
 def _answering(gateway: FakeGateway) -> None:
     gateway.collection("/keys", prefix="key_")
-    chunk = b'data: {"choices": [{"delta": {"content": "hi"}}], "usage": {"total_tokens": 1}}\n\n'
-    gateway.on("POST", "/chat/completions", Answer(raw=chunk))
+    choice = {"delta": {"content": "hi"}}
+    chunk = {"choices": [choice], "usage": {"total_tokens": 1}}
+    gateway.on("POST", "/chat/completions", events(chunk))
 
 
 def test_a_script_that_agrees_makes_one_key_for_its_hour(

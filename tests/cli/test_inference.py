@@ -1,7 +1,7 @@
 """chat, embed, launch and receipts: calls with an inference key."""
 
-import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from gwctl.client import sse_data
 from gwctl.commands.launch import claude, codex_arguments
 from gwctl.inference import receipt_lines
 from tests.cli.conftest import Run
-from tests.cli.gateway import SECRET, Answer, FakeGateway, error
+from tests.cli.gateway import SECRET, Answer, FakeGateway, error, events
 
 RECEIPT: dict[str, Any] = {
     "generation_id": "gen-1",
@@ -32,9 +32,8 @@ RECEIPT: dict[str, Any] = {
 
 
 def stream(*chunks: Any, done: bool = True) -> Answer:
-    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
-    text = ": GW PROCESSING\n\n" + "".join(events) + ("data: [DONE]\n\n" if done else "")
-    return Answer(raw=text.encode(), headers={"content-type": "text/event-stream"})
+    sent = events(*chunks, done=done)
+    return replace(sent, raw=b": GW PROCESSING\n\n" + (sent.raw or b""))
 
 
 def delta(text: str) -> dict[str, Any]:

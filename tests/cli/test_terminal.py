@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gwctl import when
-from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, Received
+from tests.cli.gateway import KEY, SECRET, Answer, FakeGateway, Received, events
 from tests.support.warm import WarmProcess
 
 Terminal = Callable[..., tuple[int, str]]
@@ -153,10 +153,9 @@ def test_chat_keeps_an_agreed_key_for_its_hour(
     terminal: Terminal, gateway: FakeGateway, home: Path
 ) -> None:
     gateway.collection("/keys")
-    chunk = (
-        b'data: {"choices": [{"delta": {"content": "hello"}}], "usage": {"total_tokens": 1}}\n\n'
-    )
-    gateway.on("POST", "/chat/completions", Answer(raw=chunk))
+    choice = {"delta": {"content": "hello"}}
+    chunk = {"choices": [choice], "usage": {"total_tokens": 1}}
+    gateway.on("POST", "/chat/completions", events(chunk))
     code, seen = terminal("chat", "acme/fast", "hi", typed=(("[y/N] ", "y"),))
     assert code == 0
     assert "hello" in seen

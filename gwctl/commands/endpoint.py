@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from gwctl.catalog import ENDPOINTS, cooling_until, endpoint_state, pricing_body
+from gwctl.catalog import ENDPOINTS, MODELS, cooling_until, endpoint_state, pricing_body
 from gwctl.changes import act, create_record, patch_record
 from gwctl.errors import usage
 from gwctl.records import data, fetch, find
 from gwctl.session import Session
-from gwctl.tables import Column, of
+from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
 from gwctl.values import (
     ACCEPT,
@@ -158,7 +158,7 @@ def update(
         "weight": number("--weight", weight, "0.5"),
         "context_length": integer("--context", context),
         "max_completion_tokens": integer("--max-output", max_output),
-        "pricing": {**(before.get("pricing") or {}), **prices} if prices else None,
+        "pricing": {**_pricing(session, before), **prices} if prices else None,
         "supported_parameters": names(parameter),
         "flags": merged(before.get("flags"), settings),
     }
@@ -167,6 +167,12 @@ def update(
         raise usage("nothing to change was given", do="gwctl endpoint update --help")
     more = {"accept": True} if accept else {}
     patch_record(session, ENDPOINTS, before, {**given, **more}, unshown=("accept",))
+
+
+def _pricing(session: Session, endpoint: Record) -> dict[str, Any]:
+    """The prices that hold for it now: its own, else those of its model."""
+    found = endpoint.get("pricing") or find(session, MODELS, str(endpoint["model"])).get("pricing")
+    return dict(found or {})
 
 
 add_switches(endpoint, ENDPOINTS, "ep_6vR2abc", on={"disabled": False}, off={"disabled": True})

@@ -41,6 +41,10 @@ def test_a_key_lives_its_life(daemon: Daemon) -> None:
     daemon("key", "update", "life", "--limit", "60", "--dry-run", code=8)
     daemon("key", "update", "life", "--limit", "60", "--rpm", "none", "--model", "none")
     assert daemon.json("key", "show", "life")["allowed_models"] is None
+    daemon("key", "update", "life", "--external-user", "ada")
+    assert daemon.json("key", "show", "life")["external_user"] == "ada"
+    daemon("key", "update", "life", "--external-user", "none")
+    assert daemon.json("key", "show", "life")["external_user"] is None
     new = daemon("key", "rotate", "life", "--overlap", "1h", "-q").strip()
     assert new.startswith("gwi_")
     assert new != secret
@@ -85,6 +89,23 @@ def test_the_shipped_catalog_applies_once(daemon: Daemon) -> None:
     endpoint = daemon.json("endpoint", "list", "--model", first)[0]["id"]
     for verb in ("disable", "enable", "drain"):
         daemon("endpoint", verb, endpoint)
+    output = daemon.json("model", "show", first)["pricing"]["completion"]
+    daemon(*f"endpoint update {endpoint} --weight 0.5 --context 1,000 --prompt 9".split())
+    changed = daemon.json("endpoint", "show", endpoint)
+    assert (changed["weight"], changed["context_length"]) == (0.5, 1000)
+    assert (changed["pricing"]["prompt"], changed["pricing"]["completion"]) == ("0.000009", output)
+    daemon(*f"model update {first} --description none --released 2026-01-01 --moderated".split())
+    changed = daemon.json("model", "show", first)
+    assert (changed["is_moderated"], changed["released_at"]) == (
+        True,
+        "2026-01-01T00:00:00Z",
+    )
+    headers = ("--header", "x-team=7", "--header", "x-unit=a")
+    daemon("provider", "update", "anthropic", "--name", "Claude", *headers)
+    daemon("provider", "update", "anthropic", "--header", "x-unit=none")
+    changed = daemon.json("provider", "show", "anthropic")
+    assert (changed["name"], changed["headers"].get("x-team")) == ("Claude", "7")
+    assert "x-unit" not in changed["headers"]
 
 
 def test_a_file_describes_the_gateway_and_export_gives_it_back(

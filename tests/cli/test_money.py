@@ -77,18 +77,15 @@ def test_verify_is_0_when_all_adds_up_and_1_on_any_difference(
 ) -> None:
     gateway.on("POST", "/ledger/verify", {"data": {"ok": True, "checked": 12, "differences": []}})
     assert run("ledger", "verify").code == 0
-    found: dict[str, Any] = {
-        "ok": False,
-        "checked": 12,
-        "differences": [{"message": "lot led_3 is negative", "invariant": "lots"}],
-    }
+    difference = {"message": "lot led_3 is negative", "invariant": "lots"}
+    found = {"ok": False, "checked": 12, "differences": [difference]}
     gateway.on("POST", "/ledger/verify", {"data": found})
     code, out, err = run("ledger", "verify")
     assert code == 1
     assert "lot led_3 is negative" in out
     assert "1 difference" in err
     assert json.loads(run("ledger", "verify", "--json").out)["differences"] == [
-        {**found["differences"][0], "organization_id": None}
+        {**difference, "organization_id": None}
     ]
 
 

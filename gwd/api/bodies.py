@@ -38,7 +38,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def decoded_body(body: bytes, headers: Mapping[str, str], *, max_bytes: int) -> bytes:
-    """The body as the client meant it. Raises RequestTooLarge (counted when decompressed) and UnsupportedMediaType."""
+    """The body, decompressed. Raises RequestTooLarge (by its decompressed size) and UnsupportedMediaType."""
     content_type = headers.get("content-type", "")
     if content_type and _kind(content_type) in (
         "multipart/form-data",

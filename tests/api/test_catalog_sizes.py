@@ -1,4 +1,4 @@
-"""What the operator makes has an end: it is looked at with every request, or sent with every call."""
+"""The catalog's texts and lists are bounded: they are read with every request, or sent with every call."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Refusals at the door of inference: told with all headers, recorded once, and cheap to repeat."""
+"""Refusals before a request is planned: answered with all headers, recorded once, and cheap to repeat."""
 
 import gzip
 from typing import Any

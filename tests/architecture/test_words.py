@@ -8,12 +8,11 @@ ROOMS = ("pipeline", "upstream", "store", "ledger", "health")
 
 # What a programmer, an accountant or an operator of services knows without a page of ours.
 FIELD_WORDS = """
-    account admission admitted after ahead already audit balance base broken cached connection counter
-    counting credit database decompression dispatcher eligibility error failed failures field fields filter
-    health held http inference instance json lock lost low new no old only open proxy read redaction
-    references refused rejected repair reply reports resolution resources retry routing row running service
-    settlement sqlite store stored table tables timeouts timing transaction unsupported upstream verification
-    writer
+    account admission admitted after ahead already audit balance base broken cached connection counter counting credit
+    database decompression dispatcher eligibility error failed failures field fields filter health held http inference
+    instance json lock lost low new no old only open proxy read redaction references refused rejected repair reply
+    reports resolution resources retry routing row running service settlement sqlite store stored table tables
+    timeouts timing transaction unsupported upstream verification writer
 """
 
 

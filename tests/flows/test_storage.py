@@ -88,8 +88,8 @@ async def test_full_disk_fails_all_of_a_batch_and_the_next_write_works(
     assert (await store.read(ledger.verify)).ok
 
 
-async def test_broken_disk_is_not_argued_with(disk: Disk, store: Store) -> None:
-    """After an I/O error nothing is written any more, even if the disk comes back."""
+async def test_after_an_io_error_nothing_is_written_any_more(disk: Disk, store: Store) -> None:
+    """Not even if the disk comes back."""
     disk.broken = True
     with pytest.raises(StorageUnavailable):
         await store.write(hold, "gen-1", 1 * USD, now_us=NOW_US)
@@ -104,7 +104,7 @@ async def test_broken_disk_is_not_argued_with(disk: Disk, store: Store) -> None:
 async def test_writer_that_breaks_itself_answers_everybody_and_gives_up(
     disk: Disk, store: Store, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Nobody may wait for ever for a writer that met what nobody foresaw."""
+    """Callers do not wait for ever when the writer fails unexpectedly."""
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError

@@ -160,12 +160,6 @@ def past_or_none(text: str | None) -> Any:
     return CLEAR if text.lower() == "none" else time_input.past(text)
 
 
-def past_or_none(text: str | None) -> Any:
-    if text is None:
-        return None
-    return CLEAR if text.lower() == "none" else when.past(text)
-
-
 def names(values: Sequence[str] | None) -> Any:
     """A repeatable option; a single `none` clears the list."""
     if not values:

@@ -269,7 +269,7 @@ class Output:
 
     @property
     def _person(self) -> bool:
-        """Whether somebody can leave a pager: a terminal at all three ends, in the foreground, that can be drawn on."""
+        """Whether a pager can be used: a terminal at all three ends, in the foreground, that can be drawn on."""
         if self.environment.get("TERM", "dumb") == "dumb" or self.environment.get("CI"):
             return False
         if self.environment.get("PAGER") == "":  # said to be none

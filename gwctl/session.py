@@ -172,7 +172,7 @@ class Session:
 
     @property
     def interactive(self) -> bool:
-        """Whether there is somebody to ask."""
+        """Whether a person at a terminal can be asked."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     def confirm_name(self, what: str, name: str) -> None:
@@ -201,7 +201,7 @@ class Session:
             raise refused
 
     def accept_price(self, what: str) -> None:
-        """A price that looks like a slip: somebody at a terminal says that it is meant, a script says --accept."""
+        """A price that looks like a typing error: a person at a terminal confirms it, a script says --accept."""
         self.agree(
             f"{what}. Take it?",
             refused=CommandError(

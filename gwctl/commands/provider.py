@@ -114,7 +114,7 @@ def update(
 def _refuse_another(
     entry: Entry, record: Record | None, *, adapter: str | None, base_url: str | None
 ) -> None:
-    """What exists stays as it is; whoever names something else must hear of it."""
+    """What exists stays as it is; an option that names something else is an error."""
     if record is None:
         return
     for option, field, wanted in (

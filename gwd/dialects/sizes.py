@@ -28,7 +28,7 @@ def checked_messages(messages: tuple[Message, ...], param: str) -> tuple[Message
 
 
 def checked_stops(stops: tuple[str, ...], param: str) -> tuple[str, ...]:
-    """The stop sequences. Raises InvalidValue for more than anybody looks for."""
+    """The stop sequences. Raises InvalidValue for too many."""
     if len(stops) > MAX_STOPS:
         raise InvalidValue(f"`{param}` must hold at most {MAX_STOPS} texts", param=param)
     return stops

@@ -216,7 +216,7 @@ def settings(connection: Connection, organization_id: str) -> OrganizationState:
 
 
 def is_deleted(connection: Connection, organization_id: str) -> bool:
-    """Whether nobody is left whom anything of this organization could concern."""
+    """Whether the organization is deleted, or never existed."""
     try:
         settings(connection, organization_id)
     except NotFound:

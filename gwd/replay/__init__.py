@@ -1,4 +1,4 @@
-"""replay: what makes a second time harmless: first replies by Idempotency-Key, and state clients do not send back.
+"""replay: what makes a repeated request harmless: first replies by Idempotency-Key, and state clients do not send back.
 
 Owns: the tables `idempotency` and `signature`; the memory of output items that a responses client may refer to.
 Does not own: the actions that are replayed; parsing an item reference (the responses dialect does).

@@ -107,7 +107,7 @@ def classify(
 
 
 class _Reported:
-    """What an error answer tells, looked at in the order in which it is believed."""
+    """What an error answer says, from the most reliable sign to the least."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ _ANY: Final = msgspec.json.Decoder().decode
 
 
 def check_structure(text: bytes, *, has_vectors: bool = False) -> None:
-    """Raises UndecodableError for JSON of too many elements or too many levels. Other texts are somebody else's."""
+    """Raises UndecodableError for JSON of too many elements or too many levels. Text that is no JSON passes."""
     if len(text) <= LARGE_BYTES:
         return
     is_too_much = has_too_many_brackets if has_vectors else has_too_many_elements

@@ -62,7 +62,7 @@ async def serve(
             raise refusal
         generation = await _start(request, node, dialect, row, identity)
         recorded = True  # from here on the line records what happens
-        return await _answer(request, node, dialect, generation, rate, request_id)
+        return await _answer(request, node, dialect, generation, rate, request_id, now_us=now_us)
     except GatewayError as error:
         count_refusal(node, error)
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
@@ -135,10 +135,12 @@ async def _answer(
     generation: Generation,
     rate: Rate,
     request_id: str,
+    *,
+    now_us: int,
 ) -> HTTPResponse | None:
+    """The answer; `now_us` is when the request was counted."""
     try:
         head = await generation.head
-        now_us = node.clock.now_us()
         generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called

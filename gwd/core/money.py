@@ -27,7 +27,12 @@ class MoneyError(ValueError):
     """An amount or a price that cannot be taken; the text says why, without naming a field."""
 
 
-def nano_from_pico(pico: int, *, above: int = 1, below: int = 1) -> int:
+def nano_from_pico(pico: int) -> int:
+    """Pico-USD as nano-USD, rounded once, half up."""
+    return (pico + PICO_PER_NANO // 2) // PICO_PER_NANO
+
+
+def nano_from_pico_times(pico: int, *, above: int, below: int) -> int:
     """Pico-USD times a factor `above / below` as nano-USD, rounded once, half up."""
     unit = PICO_PER_NANO * below
     return (2 * pico * above + unit) // (2 * unit)

@@ -137,7 +137,8 @@ class Generation:
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
             self._hold_nano = admitted.hold_nano
-            await self._add_kept_signatures()
+            if not isinstance(request.body, Embed) and request.body.tools:
+                await self._add_kept_signatures()
             await self._make_attempts(planned)
             await self._finish(planned)
         except GatewayError as refusal:
@@ -203,8 +204,6 @@ class Generation:
     async def _add_kept_signatures(self) -> None:
         """Put back what this client dropped of earlier turns and their vendor wants to see again."""
         line, request = self._line, self._request
-        if isinstance(request.body, Embed) or not request.body.tools:
-            return
         self._signatures = line.dispatcher.signatures_of(self._targets)
         if self._signatures:
             self._client.keep_events()

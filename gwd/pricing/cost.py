@@ -8,7 +8,7 @@ import msgspec
 
 from gwd.core.cost import Cost, Price, PriceTier
 from gwd.core.extras import ONE, Applied
-from gwd.core.money import PICO_PER_NANO, fee_nano, nano_from_pico
+from gwd.core.money import PICO_PER_NANO, fee_nano, nano_from_pico, nano_from_pico_times
 from gwd.core.usage import Usage
 
 
@@ -31,7 +31,7 @@ class Multiple(msgspec.Struct, frozen=True, kw_only=True):
 
     def nano(self, pico: int) -> int:
         """Pico-USD at the list price as nano-USD times the factor: rounded once, half up."""
-        return nano_from_pico(pico, above=self.above, below=self.below)
+        return nano_from_pico_times(pico, above=self.above, below=self.below)
 
     def nano_up(self, pico: int) -> int:
         """The same, rounded up."""

@@ -73,7 +73,7 @@ class HttpClient:
         place = self._place(call.url)
         message = _message(place, call)
         deadline_s = self._loop.time() + timeout_s
-        await self._in_flight.acquire()
+        await self._wait_for_a_place(timeout_s)
         try:
             connection = self._kept(place)
             if connection is not None:
@@ -94,6 +94,18 @@ class HttpClient:
         except BaseException:
             self._in_flight.release()
             raise
+
+    async def _wait_for_a_place(self, timeout_s: float) -> None:
+        if not self._in_flight.locked():
+            await self._in_flight.acquire()
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._in_flight.acquire()
+        except TimeoutError:
+            raise UpstreamFault(
+                "timeout", f"{MAX_IN_FLIGHT} calls to vendors are under way, and none ended in time"
+            ) from None
 
     async def close(self) -> None:
         self._sweeper.cancel()

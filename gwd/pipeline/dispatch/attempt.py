@@ -75,18 +75,14 @@ class Attempt:
 
     async def run(self, deadline_s: float) -> FailedAttempt | None:
         """None when it ended well. Whatever it waits for, the vendor or its client, it ends at the total deadline."""
-        resources, call = self._resources, self._call
-        reply: UpstreamReply | None = None
+        resources = self._resources
         try:
-            first_event_s = (
-                self._planned.target.flags.first_event_s or resources.timeouts.first_event_s
-            )
-            remaining_s = deadline_s - self.began_s
-            async with asyncio.timeout(remaining_s):
-                reply = await resources.upstream.send(
-                    call, min(first_event_s, remaining_s) if call.stream else remaining_s
-                )
-                await self._receive(reply, first_event_s, deadline_s)
+            if self._call.stream:
+                # Its client is waited for as well, and the vendor each time anew.
+                async with asyncio.timeout(deadline_s - self.began_s):
+                    await self._exchange(deadline_s)
+            else:
+                await self._exchange(deadline_s)
         except UpstreamFault as broken:
             return self._failed(broken.fault)
         except TimeoutError:
@@ -95,9 +91,6 @@ class Attempt:
             return self._failed(broken.fault)
         except UNDECODABLE as error:
             return self._failed(undecodable(error))
-        finally:
-            if reply is not None:
-                reply.close()
         received = self._received
         resources.health.succeeded(
             self._planned.target,
@@ -109,6 +102,19 @@ class Attempt:
             ended_in_error=received.finished is not None and received.finished.reason == "error",
         )
         return None
+
+    async def _exchange(self, deadline_s: float) -> None:
+        """Send the call and receive its answer. Each wait for the vendor ends at the deadline at the latest."""
+        resources, call = self._resources, self._call
+        first_event_s = self._planned.target.flags.first_event_s or resources.timeouts.first_event_s
+        remaining_s = deadline_s - self.began_s
+        reply = await resources.upstream.send(
+            call, min(first_event_s, remaining_s) if call.stream else remaining_s
+        )
+        try:
+            await self._receive(reply, first_event_s, deadline_s)
+        finally:
+            reply.close()
 
     async def _receive(self, reply: UpstreamReply, first_event_s: float, deadline_s: float) -> None:
         now_s, incoming = self._resources.clock.monotonic_s, self._incoming

@@ -18,6 +18,8 @@ from gwd.wiring import RunningNode
 
 OPEN_FILES: Final = 65_536
 
+LOGGED_IDS: Final = ("generation_id", "request_id")
+
 log = logging.getLogger("gwd")
 
 
@@ -37,14 +39,20 @@ def obey_signals(running: RunningNode) -> None:
     loop.add_signal_handler(signal.SIGHUP, running.reload)
 
 
+class _LogLine(logging.Formatter):
+    """Behind the message stand the ids of the request it is about, as they are in the client's headers."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        line = super().formatMessage(record)
+        ids = [f"{name}={record.__dict__[name]}" for name in LOGGED_IDS if name in record.__dict__]
+        return " ".join([line, *ids])
+
+
 def configure_logging(level: str) -> None:
     """One line an event on stderr. `level` is gwd's own: a library that tells more could tell a secret."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        force=True,
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_LogLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("gwd").setLevel(level.upper())
 
 

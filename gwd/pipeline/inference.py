@@ -90,7 +90,10 @@ class Generation:
     ) -> None:
         self.task: asyncio.Task[None] | None = None
         self.identity = identity
-        self._named = {"generation_id": identity.generation_id}  # in every line of the log
+        self._named = {  # in every line of the log
+            "generation_id": identity.generation_id,
+            "request_id": identity.request_id,
+        }
         self._line = line
         self._request = request
         self._allowed_models = allowed_models

@@ -12,7 +12,7 @@ for name in ("peewee", "httpx", "httpcore.http11", "sanic.root", "asyncio", "any
     logging.getLogger(name).info("canary")
     logging.getLogger(name).debug("canary")
     logging.getLogger(name).warning("%s warns", name)
-logging.getLogger("gwd.pipeline").debug("gwd tells")
+logging.getLogger("gwd.pipeline").debug("gwd tells", extra={"request_id": "req_1"})
 """
 
 
@@ -26,4 +26,4 @@ def test_no_library_speaks_below_a_warning_at_any_level() -> None:
     )
     assert "canary" not in done.stderr
     assert done.stderr.count(" warns") == 6
-    assert "gwd tells" in done.stderr
+    assert done.stderr.endswith("gwd.pipeline gwd tells request_id=req_1\n")

@@ -21,7 +21,7 @@ from gwd.pipeline.dispatch.outcome import Outcome, Received
 from gwd.pipeline.plan.routing import Planned
 from gwd.pipeline.settle.bill import opening_usage
 from gwd.pipeline.settle.final_record import FinalRecord, show
-from gwd.pricing.hold import Demand
+from gwd.pricing.hold import LARGE_BYTES, Demand
 
 STREAM_COMMIT_S: Final = 25.0
 KEEPALIVE_S: Final = 10.0
@@ -140,7 +140,12 @@ class ClientSide:
 
     async def _render(self, renderer: Renderer, events: list[Event], size: int) -> None:
         """Hand over the frames of events, which may hold `size` bytes."""
-        self._push(await self._offload.run(size, lambda: sse.safe(renderer.feed(events))))
+        frames = (
+            await self._offload.run(size, lambda: sse.safe(renderer.feed(events)))
+            if size > LARGE_BYTES
+            else sse.safe(renderer.feed(events))
+        )
+        self._push(frames)
 
     def _renderer_for(
         self, planned: Planned, reported: Usage | None, demand: Demand | None

@@ -27,6 +27,7 @@ from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import FailedAttempt, Received
 from gwd.pipeline.dispatch.redaction import body_without_secrets, without_secrets
 from gwd.pipeline.plan.routing import Planned
+from gwd.pricing.hold import LARGE_BYTES
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, StreamDecoder
@@ -127,9 +128,13 @@ class Attempt:
         if not self._call.stream or kind != _EVENT_STREAM:
             body = await reply.read_all(max(1.0, deadline_s - now_s()))
             incoming.check_kind(kind)
-            await incoming.take_whole(
-                await self._resources.offload.run(len(body), incoming.decoded, body), len(body)
+            size = len(body)
+            events = (
+                await self._resources.offload.run(size, incoming.decoded, body)
+                if size > LARGE_BYTES
+                else incoming.decoded(body)
             )
+            await incoming.take_whole(events, size)
             return
         await self._receive_stream(reply, first_event_s)
 
@@ -170,8 +175,12 @@ class Attempt:
         frames = splitter.feed(piece) if piece else splitter.close()
         # An event larger than a piece began in an earlier one: it is the first that this one completes.
         size = len(frames[0].data) if frames else 0
-        events, broken = await self._resources.offload.run(
-            size, decoded_frames, decoder, frames, is_last=not piece
+        events, broken = (
+            await self._resources.offload.run(
+                size, decoded_frames, decoder, frames, is_last=not piece
+            )
+            if size > LARGE_BYTES
+            else decoded_frames(decoder, frames, is_last=not piece)
         )
         await self._incoming.take(events, decoder)
         if broken is not None and not self._incoming.ended:

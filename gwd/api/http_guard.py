@@ -18,6 +18,7 @@ from sanic.http import Http, Stage
 from sanic.server import HttpProtocol
 
 from gwd.api.body_intake import BodyIntake, IncomingBody
+from gwd.api.inference_response import InferenceResponse
 from gwd.api.readers import Readers, bytes_left
 from gwd.core.counters import Counters
 
@@ -154,6 +155,26 @@ class GuardedHttp(Http):
             self.request.headers = _as_text(self.request.headers)
         if self.request_bytes_left and self.request_bytes_left > len(self.recv_buffer):
             protocol.await_body(len(self.recv_buffer), self.request_bytes_left)
+
+    async def http1_response_header(self, data: bytes, end_stream: bool) -> None:  # noqa: FBT001
+        """The head of a response, and the first of its body. Those of inference are written as they are."""
+        response = self.response
+        if not isinstance(response, InferenceResponse) or self.head_only or self.expecting_continue:
+            await super().http1_response_header(data, end_stream)
+            return
+        if not data and response.body:
+            data, end_stream = response.body, True
+        self.response_size = len(data)
+        connection = "keep-alive" if self.keep_alive else "close"
+        if end_stream:
+            self.response_func = None  # type: ignore[assignment]
+            head = response.head(f"content-length: {len(data)}\r\nconnection: {connection}\r\n")
+        else:
+            self.response_func = self.http1_response_chunked
+            head = response.head(f"transfer-encoding: chunked\r\nconnection: {connection}\r\n")
+            data = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+        await self._send(head + data)
+        self.stage = Stage.IDLE if end_stream else Stage.RESPONSE
 
     async def _rest_of_head(self) -> int:
         """Wait for the end of the head, not longer than its deadline, nor for what can only be refused."""

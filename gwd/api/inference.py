@@ -155,9 +155,9 @@ async def _answer(
         )
         headers |= await _lifecycle(node, head, now_us)
         if head.body is not None:
-            return InferenceResponse(head.body, 200, headers, JSON)
+            return InferenceResponse(head.body, headers, JSON)
         response = await request.respond(
-            InferenceResponse(None, 200, headers | response_headers.stream(), EVENT_STREAM)
+            InferenceResponse(None, headers | response_headers.stream(), EVENT_STREAM)
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
         frame_queue = generation.frame_queue

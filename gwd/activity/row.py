@@ -50,24 +50,19 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens_output: int = 0
     tokens_reasoning: int = 0
     images: int = 0
-    web_searches: int = 0
     usage_estimated: bool = False
-    prompt_above_bound: bool = False
     cost_prompt_nano: int = 0
     cost_cache_read_nano: int = 0
     cost_cache_write_nano: int = 0
     cost_completion_nano: int = 0
     cost_reasoning_nano: int = 0
     cost_request_fee_nano: int = 0
-    cost_web_search_nano: int = 0
     cost_platform_fee_nano: int = 0
     cost_total_nano: int = 0
     insured: bool = False
     byok: bool = False
     fee_bps: int = 0
     price: str | None = None
-    price_modifiers: str | None = None
-    service_tier: str | None = None
     attempts: int = 0
     fallbacks: int = 0
     routing_ms: int | None = None
@@ -85,6 +80,11 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     occurrences: int = 1
     created_at: int
     settled_at: int
+    web_searches: int = 0
+    cost_web_search_nano: int = 0
+    price_modifiers: str | None = None
+    service_tier: str | None = None
+    prompt_above_bound: bool = False
 
 
 COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))

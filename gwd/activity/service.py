@@ -13,7 +13,8 @@ from gwd.ledger import ledger_time_us
 from gwd.store import Connection, maintains_cache
 
 _INSERT: Final = (
-    f"INSERT INTO generation ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+    # Without their names, of which there are a thousand characters: the text is looked up for every request.
+    f"INSERT INTO generation VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608
     " ON CONFLICT (id) DO NOTHING"
 )
 _NONE: Final = 1 << 62

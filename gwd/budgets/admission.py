@@ -13,7 +13,7 @@ from gwd.core.errors import BudgetExceeded
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import WINDOWS, period_end_us
 from gwd.ledger import ledger_time_us
-from gwd.spend.thresholds import Crossing, crossing
+from gwd.spend.thresholds import Crossing, crosses, crossing
 from gwd.store import Connection, cached
 
 _SCOPE_ORDER: Final = {"organization": 0, "workspace": 1, "key": 2}
@@ -69,6 +69,10 @@ def crossed(
         if not counted_nano or not budget.alert_thresholds:
             continue
         after_nano = spent(connection, budget, at_us=at_us)
+        if not crosses(
+            after_nano - counted_nano, after_nano, budget.limit_nano, budget.alert_thresholds
+        ):
+            continue
         if over := _crossing(budget, after_nano - counted_nano, after_nano, at_us):
             standing = status_at(connection, budget, at_us)
             found.append(BudgetCrossing(status=standing, crossing=over))

@@ -65,7 +65,7 @@ class SseSplitter:
             self._pieces, self._size, self._lines, self._line_size = [], 0, 0, 0
         blocks = data.split(b"\n\n")
         rest = blocks.pop()
-        frames = self._frames(blocks)
+        frames = self._frames(blocks, has_large=len(data) > MAX_LINE_BYTES)
         self._keep(rest)
         return self._given(frames)
 
@@ -82,12 +82,12 @@ class SseSplitter:
             raise self._error
         return frames
 
-    def _frames(self, blocks: list[bytes]) -> list[Frame]:
-        """The events of complete blocks, up to one beyond the limits."""
+    def _frames(self, blocks: list[bytes], *, has_large: bool) -> list[Frame]:
+        """The events of complete blocks, up to one beyond the limits; only a large one can be that."""
         frames: list[Frame] = []
         try:
             for block in blocks:
-                if len(block) > MAX_LINE_BYTES:
+                if has_large and len(block) > MAX_LINE_BYTES:
                     _check_size(block)
                 if block.startswith(b"data: ") and b"\n" not in block:
                     frames.append(Frame(b"", block[6:]))  # by far the most frequent form

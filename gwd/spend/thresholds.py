@@ -48,7 +48,7 @@ def crossing(
     at_us: int,
 ) -> Crossing | None:
     """What going up from `before_nano` to `after_nano` crossed of a subject's limit, or None."""
-    if not _crosses(before_nano * 100, after_nano * 100, limit_nano, thresholds):
+    if not crosses(before_nano, after_nano, limit_nano, thresholds):
         return None
     known = reached(before_nano, limit_nano, thresholds)
     over = reached(after_nano, limit_nano, thresholds)
@@ -59,7 +59,9 @@ def crossing(
     )
 
 
-def _crosses(before: int, after: int, limit_nano: int, thresholds: Sequence[int]) -> bool:
+def crosses(before_nano: int, after_nano: int, limit_nano: int, thresholds: Sequence[int]) -> bool:
+    """Whether a threshold lies between the two, the second included."""
+    before, after = before_nano * 100, after_nano * 100
     for percent in thresholds:  # a plain loop: every charge runs it for the key and each budget
         if before < limit_nano * percent <= after:
             return limit_nano > 0

@@ -126,8 +126,9 @@ class ClientSide:
         if self._renderer is None:
             shown = outcome.trying or primary
             self._renderer = self._renderer_for(shown, outcome.reported, outcome.demand)
-        # Some dialects repeat the whole answer in their last event.
-        said = sum(map(len, outcome.texts)) + sum(map(len, outcome.reasonings))
+        said = 0
+        if self._dialect.name == "responses":  # it says everything once more at the end
+            said = sum(map(len, outcome.texts)) + sum(map(len, outcome.reasonings))
         await self._render(self._renderer, _last_events(final_record, error), said)
 
     def end(self, head: Head) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -27,23 +28,23 @@ async def front(node: Gateway) -> AsyncIterator[Front]:
 
     async def start(said: Answer, *, prefix: str = "", tls: ssl.SSLContext | None = None) -> int:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            head = await reader.readuntil(b"\r\n\r\n")
-            _, path, _ = head.split(b" ", 2)
-            answer = said(path.decode())
-            if not answer:
-                inner = path.decode().removeprefix(prefix)
-                head = head.replace(path, inner.encode(), 1)
-                head = head.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
-                onwards, back = await asyncio.open_connection("127.0.0.1", node.running.port)
-                back.write(head.replace(b"Connection: keep-alive\r\n", b""))
-                length = int(dict(_headers(head)).get("content-length", "0"))
-                if length:
-                    back.write(await reader.readexactly(length))
-                answer = await onwards.read()
-                back.close()
-            writer.write(answer)
-            await writer.drain()
-            writer.close()
+            with closing(writer):
+                head = await reader.readuntil(b"\r\n\r\n")
+                _, path, _ = head.split(b" ", 2)
+                answer = said(path.decode())
+                if not answer:
+                    inner = path.decode().removeprefix(prefix)
+                    head = head.replace(path, inner.encode(), 1)
+                    head = head.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+                    onwards, back = await asyncio.open_connection("127.0.0.1", node.running.port)
+                    back.write(head.replace(b"Connection: keep-alive\r\n", b""))
+                    length = int(dict(_headers(head)).get("content-length", "0"))
+                    if length:
+                        back.write(await reader.readexactly(length))
+                    answer = await onwards.read()
+                    back.close()
+                writer.write(answer)
+                await writer.drain()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
         servers.append(server)

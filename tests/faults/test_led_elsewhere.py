@@ -5,6 +5,7 @@ import itertools
 import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -37,10 +38,10 @@ async def listen() -> AsyncIterator[Listen]:
         said = "\r\n".join((*head, "content-length: 0", "", "")).encode()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.read(65_536)
-            writer.write(said)
-            await writer.drain()
-            writer.close()
+            with closing(writer):
+                await reader.read(65_536)
+                writer.write(said)
+                await writer.drain()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
         servers.append(server)

@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -124,20 +124,22 @@ class Vendor:
             yield self
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
-        asked = json.loads(await reader.readexactly(length))
-        self.heard.append(asked | {"head": head.decode()})
-        words = [*asked["say"], " indeed", COMPLETE]
-        kind, body = "text/plain", "|".join(words)
-        if self.status != 200:
-            kind, body = "application/json", '{"error": {"message": "busy"}}'
-        elif asked["stream"]:
-            kind, body = "text/event-stream", "".join(f"data: {word}\n\n" for word in words)
-        answer = f"HTTP/1.1 {self.status} X\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n"
-        writer.write(answer.encode() + body.encode())
-        await writer.drain()
-        writer.close()
+        with closing(writer):
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+            asked = json.loads(await reader.readexactly(length))
+            self.heard.append(asked | {"head": head.decode()})
+            words = [*asked["say"], " indeed", COMPLETE]
+            kind, body = "text/plain", "|".join(words)
+            if self.status != 200:
+                kind, body = "application/json", '{"error": {"message": "busy"}}'
+            elif asked["stream"]:
+                kind, body = "text/event-stream", "".join(f"data: {word}\n\n" for word in words)
+            answer = (
+                f"HTTP/1.1 {self.status} X\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n"
+            )
+            writer.write(answer.encode() + body.encode())
+            await writer.drain()
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_
 from gwd.pipeline.settle.progress import Meter
 from gwd.pipeline.settle.settle_wait import SettleWait, given_up, late
 from gwd.pipeline.settle.settlement import abandon
-from gwd.pricing.hold import Demand, measure
+from gwd.pricing.hold import LARGE_BYTES, Demand, measure
 from gwd.store import Store
 from gwd.vendors.base import Signatures
 
@@ -126,7 +126,11 @@ class Generation:
         line, request = self._line, self._request
         error: GatewayError = Draining("the gateway is stopping; try again")
         try:
-            demand = await line.offload.run(request.body_bytes, measure, request)
+            demand = (
+                await line.offload.run(request.body_bytes, measure, request)
+                if request.body_bytes > LARGE_BYTES
+                else measure(request)
+            )
             admitted, planned = await self._admit(demand)
             if planned.passed_over:
                 self._outcome = msgspec.structs.replace(

@@ -105,9 +105,11 @@ class ClientSide:
         """A whole answer as one body. Raises GatewayError for one that its dialect cannot tell."""
         assert outcome.serving is not None
         renderer = self._renderer_for(outcome.serving, outcome.reported, outcome.demand)
-        return await self._offload.run(
-            outcome.size, lambda: renderer.whole(collect(self.events), final_record.settled)
-        )
+
+        def body() -> bytes:
+            return renderer.whole(collect(self.events), final_record.settled)
+
+        return await self._offload.run(outcome.size, body) if outcome.size > LARGE_BYTES else body()
 
     async def close(
         self, outcome: Outcome, final_record: FinalRecord, body: bytes | None, *, primary: Planned

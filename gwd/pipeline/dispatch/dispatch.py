@@ -26,7 +26,7 @@ from gwd.pipeline.dispatch.priced_extras import build
 from gwd.pipeline.dispatch.redaction import body_without_secrets, without_secrets
 from gwd.pipeline.dispatch.unsupported_media import prepared
 from gwd.pipeline.plan.routing import Planned
-from gwd.pricing.hold import Demand, measure
+from gwd.pricing.hold import LARGE_BYTES, Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, Signatures
@@ -149,8 +149,12 @@ class Dispatch:
                 continue
             try:
                 adapter = resources.adapters[planned.target.adapter]
-                sent, call = await resources.offload.run(
-                    request.body_bytes, prepared, adapter, request, planned.target
+                sent, call = (
+                    await resources.offload.run(
+                        request.body_bytes, prepared, adapter, request, planned.target
+                    )
+                    if request.body_bytes > LARGE_BYTES
+                    else prepared(adapter, request, planned.target)
                 )
             except InvalidRequest as error:
                 unbuildable = error

@@ -1,8 +1,8 @@
 """Long computations beside the event loop: what grows with a large body runs on a thread, and the streams go on.
 
 Python code on another thread gives way every few milliseconds; nothing in these computations may be one long call.
-Small bodies are dealt with in place: the way to a thread and back costs more than they do. What is done for every piece
-of a stream asks for the size itself (`LARGE_BYTES`) and comes here only with a large one.
+Small bodies are dealt with in place: the way to a thread and back costs more than they do. What is done for every
+request or every piece of a stream asks for the size itself (`LARGE_BYTES`) and comes here only with a large one.
 """
 
 import asyncio

@@ -141,11 +141,13 @@ class Incoming:
 
     def _note(self, events: list[Event]) -> Failed | None:
         received = self._received
+        texts = received.reasonings if self._is_reasoning else received.texts
         for event in events:
             if type(event) is PartDelta:
-                (received.reasonings if self._is_reasoning else received.texts).append(event.text)
+                texts.append(event.text)
             elif type(event) is PartStarted:
                 self._is_reasoning = event.kind == "reasoning"
+                texts = received.reasonings if self._is_reasoning else received.texts
                 if event.name:
                     received.texts.append(event.name)
             elif type(event) is Started:
@@ -173,8 +175,9 @@ def decoded_frames(
     try:
         if frames:
             check_structure(frames[0].data)
+        feed = decoder.feed
         for frame in frames:
-            events += decoder.feed(frame)
+            events += feed(frame)
         if is_last:
             events += decoder.close()
     except UNDECODABLE as error:

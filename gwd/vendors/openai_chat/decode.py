@@ -64,6 +64,7 @@ class ChatStreamDecoder:
         self._ended = False
         self._second = SecondReading()
         self._word: str | None = None
+        self._tier: object = None
         self._stop: str | None = None
         self._usage_closed_it = False
         self._keeps_found = request.family == "openai_chat"
@@ -266,6 +267,9 @@ class ChatStreamDecoder:
             self._reports.add(reported)
 
     def _take_given(self, chunk: AnswerWire | ChunkWire) -> None:
+        if chunk.usage is None and chunk.service_tier == self._tier:
+            return  # many say the tier with every chunk
+        self._tier = chunk.service_tier
         self.given = given_of(self.given, chunk.service_tier, chunk.usage)
 
     def _take_found(self, chunk: AnswerWire | ChunkWire) -> None:

@@ -62,13 +62,14 @@ class Sweep:
             if late_s <= slack_s / 2 or generation.is_settling:
                 continue
             named = {"generation_id": generation_id}
+            error = UpstreamFailed("the answer took longer than the total deadline")
             if late_s <= slack_s:
                 log.error("a request is past its deadline and told to end", extra=named)
-                generation.stop(UpstreamFailed("the answer took longer than the total deadline"))
+                generation.stop(error)
             else:
                 log.error("a request past its deadline did not end and is given up", extra=named)
                 self._given_up.add(generation_id)
-                generation.give_up()
+                generation.give_up(error)
 
     async def expire(self) -> None:
         """Let credit that is due expire, each organization's by itself; it waits while the clock is in doubt."""

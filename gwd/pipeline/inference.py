@@ -170,12 +170,13 @@ class Generation:
         self._stop = error
         self._interrupt()
 
-    def give_up(self) -> None:
-        """It did not end after `stop`: recovery resolves its hold by the last checkpoint."""
+    def give_up(self, error: GatewayError) -> None:
+        """It did not end after `stop`: recovery resolves its hold by the last checkpoint; a client that still waits for
+        the head is told this error."""
         self._on_record = True
         if self.task is not None:
             self.task.cancel()
-        self._client.end(Head(served=None, error=self._stop))
+        self._client.end(Head(served=None, error=self._stop or error))
 
     def checkpoint(self) -> bytes | None:
         """What recovery needs if the process dies now; None when nothing was delivered since the last one."""

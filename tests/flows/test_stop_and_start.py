@@ -152,7 +152,8 @@ async def test_hold_that_nothing_owns_is_swept_while_the_node_runs(
     await running.store.write(_many, owned, 3)
     await asyncio.sleep(0.3)
     assert len(await running.store.read(ledger.open_reservations)) == 4
-    assert (await asking).status_code == 503
+    # Its attempt's deadline and the sweep's are the same moment here: whichever comes first tells the client.
+    assert (await asking).status_code in (502, 503)
     for _ in range(100):
         if not await running.store.read(ledger.open_reservations):
             break

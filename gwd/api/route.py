@@ -6,7 +6,8 @@ takes. `action` names the audit line of what changes something. `answers` is the
 beside those that every route of its kind has (`gwd.api.openapi.management`).
 """
 
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
@@ -114,32 +115,6 @@ def walk(
     )
 
 
-def post(
-    path: str,
-    access: Access,
-    handler: Handler,
-    shape: type,
-    action: str,
-    *,
-    answers: Any,
-    status: int = 200,
-    also: int | None = None,
-    fails: tuple[int, ...] = (),
-) -> Route:
-    return Route(
-        method="POST",
-        path=path,
-        access=access,
-        handler=handler,
-        shape=shape,
-        action=action,
-        answers=answers,
-        fails=fails,
-        status=status,
-        also=also,
-    )
-
-
 def ask(
     path: str,
     access: Access,
@@ -162,7 +137,8 @@ def ask(
     )
 
 
-def put(
+def _changes(
+    method: str,
     path: str,
     access: Access,
     handler: Handler,
@@ -170,10 +146,12 @@ def put(
     action: str,
     *,
     answers: Any,
+    status: int = 200,
+    also: int | None = None,
     fails: tuple[int, ...] = (),
 ) -> Route:
     return Route(
-        method="PUT",
+        method=method,
         path=path,
         access=access,
         handler=handler,
@@ -181,29 +159,14 @@ def put(
         action=action,
         answers=answers,
         fails=fails,
+        status=status,
+        also=also,
     )
 
 
-def patch(
-    path: str,
-    access: Access,
-    handler: Handler,
-    shape: type,
-    action: str,
-    *,
-    answers: Any,
-    fails: tuple[int, ...] = (),
-) -> Route:
-    return Route(
-        method="PATCH",
-        path=path,
-        access=access,
-        handler=handler,
-        shape=shape,
-        action=action,
-        answers=answers,
-        fails=fails,
-    )
+post: Final = partial(_changes, "POST")
+put: Final = partial(_changes, "PUT")
+patch: Final = partial(_changes, "PATCH")
 
 
 def delete(

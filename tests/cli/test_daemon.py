@@ -231,8 +231,9 @@ def test_the_operator_sees_the_node(daemon: Daemon) -> None:
     daemon("endpoint", "health")
     daemon("key", "create", "seen", "-q")
     daemon("key", "rotate", "seen", "-q")
+    daemon("budget", "set", "key:seen", "--daily", "10")
     actions = daemon("audit", "list", "--all", "--jq", ".[].action").split()
-    assert {"key.create", "key.rotate", "node.reload"} <= set(actions)
+    assert {"key.create", "key.rotate", "budget.create", "node.reload"} <= set(actions)
     daemon("org", "settings", "low_balance_threshold=5.5")
     assert daemon("org", "settings", "--jq", ".low_balance_threshold") == "5.5\n"
     topup = "credit topup --enable --threshold 20 --amount 100 --hook-url https://p.example/h"

@@ -78,8 +78,8 @@ class Attempt:
         """None when it ended well. Whatever it waits for, the vendor or its client, it ends at the total deadline."""
         resources = self._resources
         try:
-            if self._call.stream:
-                # Its client is waited for as well, and the vendor each time anew.
+            if self._request.stream:
+                # Its client is waited for as well, however the vendor answers, and the vendor each time anew.
                 async with asyncio.timeout(deadline_s - self.began_s):
                     await self._exchange(deadline_s)
             else:

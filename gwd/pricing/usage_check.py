@@ -58,11 +58,13 @@ def is_plainly_right(said: Usage, demand: Demand, target: Target, output_cap: in
     """Whether the counts are within what the request itself bounds, so that no limit can have anything against them."""
     if said.unknown or output_cap is None or target.flags.usage_unreliable:
         return False
-    fresh, text = said.input + said.cache_read + said.cache_write, said.output + said.reasoning
+    prompt = (said.input, said.cache_read, said.cache_write_5m, said.cache_write_1h)
+    answer = (said.output, said.reasoning)
     return (
-        type(fresh) is type(text) is int
-        and 0 <= fresh <= min(demand.prompt_bound, target.context_length)
-        and 0 <= text <= min(output_cap, target.max_completion_tokens)
+        _all_counts(prompt)
+        and _all_counts(answer)
+        and sum(prompt) <= min(demand.prompt_bound, target.context_length)
+        and sum(answer) <= min(output_cap, target.max_completion_tokens)
     )
 
 
@@ -103,20 +105,19 @@ def cut_answer(answer: tuple[int, int], ceiling: int) -> tuple[int, int]:
 
 def believes_prompt(said: Usage, limits: Limits) -> bool:
     """Whether a reported prompt can be: its classes are counts and fill no more than the context."""
-    fresh, read, short, long = (
-        said.input, said.cache_read, said.cache_write_5m, said.cache_write_1h,
-    )  # fmt: skip
-    if not (type(fresh) is type(read) is type(short) is type(long) is int):
-        return False
-    return min(fresh, read, short, long) >= 0 and fresh + read + short + long <= limits.prompt
+    classes = (said.input, said.cache_read, said.cache_write_5m, said.cache_write_1h)
+    return _all_counts(classes) and sum(classes) <= limits.prompt
 
 
 def _believes_answer(said: Usage, limits: Limits) -> bool:
     ceiling = limits.output_beside if said.reasoning_beside else limits.output
-    text, thought = said.output, said.reasoning
-    return (
-        type(text) is type(thought) is int and min(text, thought) >= 0 and text + thought <= ceiling
-    )
+    classes = (said.output, said.reasoning)
+    return _all_counts(classes) and sum(classes) <= ceiling
+
+
+def _all_counts(classes: tuple[int, ...]) -> bool:
+    """Whether all are whole numbers from 0; that none is too large follows from the limit of their sum."""
+    return all([type(count) is int and count >= 0 for count in classes])  # noqa: C419 - a list is quicker
 
 
 def _with_prompt(said: Usage, limits: Limits, estimate: int) -> Usage:

@@ -12,7 +12,7 @@ from gwd.core.request import Embed, Request
 from gwd.core.target import Flags, Target
 from gwd.core.usage import MAX_COUNT, Usage
 from gwd.pricing.hold import Demand, hold, measure
-from gwd.pricing.usage_check import Limits, check_usage, limits_of
+from gwd.pricing.usage_check import Limits, check_usage, is_plainly_right, limits_of
 from gwd.vendors.formats import FORMATS
 from tests.unit.pricing.builders import chat, target
 
@@ -178,3 +178,33 @@ def test_a_batch_of_embeddings_may_exceed_one_context_and_has_no_answer() -> Non
 def test_a_model_without_a_longest_answer_is_limited_by_its_context() -> None:
     unlimited = msgspec.structs.replace(there(), max_completion_tokens=0)
     assert limits_of(asked(), unlimited, output_cap=None).output == 10_000
+
+
+odd_counts = st.one_of(
+    st.integers(-2, 300), st.just(MAX_COUNT + 1), st.booleans(), st.sampled_from(["12", 1.5, None])
+)
+
+
+@given(
+    counts=st.tuples(*(odd_counts for _ in range(6))),
+    cap=st.one_of(st.none(), st.integers(1, 200)),
+    is_unreliable=st.booleans(),
+    reasoning_beside=st.booleans(),
+)
+def test_what_is_plainly_right_is_what_every_limit_leaves_alone(
+    counts: tuple[Any, ...], cap: int | None, is_unreliable: bool, reasoning_beside: bool
+) -> None:
+    names = ("input", "cache_read", "cache_write_5m", "cache_write_1h", "output", "reasoning")
+    said = Usage(**dict(zip(names, counts, strict=True)), reasoning_beside=reasoning_beside)
+    to = msgspec.structs.replace(target(), flags=Flags(usage_unreliable=is_unreliable))
+    demand = measure(chat("hello", max_output_tokens=cap))
+    if is_plainly_right(said, demand, to, cap):
+        assert checked(said, limits_of(demand, to, output_cap=cap)) == said
+
+
+def test_an_ordinary_answer_is_plainly_right() -> None:
+    demand = measure(chat("hello", max_output_tokens=50))
+    assert is_plainly_right(
+        Usage(input=10, cache_read=5, output=30, reasoning=20), demand, target(), 50
+    )
+    assert not is_plainly_right(Usage(input=10, output=51), demand, target(), 50)

@@ -14,7 +14,7 @@ from gwd.api.node import Node
 from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
 from gwd.dialects.messages import Messages
-from gwd.keys.rate_limit import Refused
+from gwd.keys.rate_limit import Refused, count_tokens_bucket
 from gwd.pricing.estimate import estimate_prompt
 
 
@@ -26,7 +26,7 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         row = await node.authenticator.find(request.headers, address)
         caller = check_access(row, INFERENCE, now_us=node.clock.now_us())
         counted = node.limiter.admit(
-            f"{caller.family_id}:count",
+            count_tokens_bucket(caller.family_id),
             caller.rate_limit_per_minute,
             node.clock.monotonic_s(),
         )

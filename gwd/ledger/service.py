@@ -63,11 +63,6 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     owned_after_nano: int
     at_us: int
 
-    @property
-    def owned_before_nano(self) -> int:
-        """What was owned before the charge."""
-        return self.owned_after_nano + self.charged_nano
-
 
 _HOLD: Final = (
     "INSERT INTO reservation (generation_id, organization_id, workspace_id, key_id, family_id, amount_nano,"

@@ -43,7 +43,6 @@ from gwd.dialects.chat_completions.wire import (
 )
 
 ContentPart = TextPart | ImagePart | FilePart
-AssistantPart = ContentPart | RefusalPart
 T = TypeVar("T")
 
 # What a message holds that the client knows, and what SDKs and other clients keep on a message and replay with it:

@@ -331,7 +331,7 @@ class _Connection(asyncio.Protocol):
             self._reply.complete(self._parser.should_keep_alive())
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _name_of(header: bytes) -> str:
     """Vendors send the same names in every answer."""
     return header.decode("latin-1").lower()

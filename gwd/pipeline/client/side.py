@@ -14,7 +14,7 @@ from gwd.core.request import Request
 from gwd.core.usage import Usage
 from gwd.dialects.base import Dialect, Renderer, Reply
 from gwd.pipeline.admit.identity import GenerationIdentity
-from gwd.pipeline.client.frame_queue import FrameQueue
+from gwd.pipeline.client.frame_queue import PIECE_BYTES, FrameQueue
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import Outcome, Received
@@ -143,12 +143,13 @@ class ClientSide:
 
     async def _render(self, renderer: Renderer, events: list[Event], size: int) -> None:
         """Hand over the frames of events, which may hold `size` bytes."""
-        frames = (
-            await self._offload.run(size, lambda: sse.safe(renderer.feed(events)))
-            if size > LARGE_BYTES
-            else sse.safe(renderer.feed(events))
-        )
-        self._push(frames)
+        if size <= LARGE_BYTES:
+            self._push(sse.safe(renderer.feed(events)))
+            return
+        # One after the other, in pieces: what is made of all would be one long call.
+        for event in events:
+            for frames in await self._offload.run(size, _large_frames, renderer, event):
+                self._push(frames)
 
     def _renderer_for(
         self, planned: Planned, reported: Usage | None, demand: Demand | None
@@ -189,6 +190,12 @@ class ClientSide:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _large_frames(renderer: Renderer, event: Event) -> list[bytes]:
+    """The frames of one large event, cut as the queue takes them."""
+    frames = sse.safe(renderer.feed([event]))
+    return [frames[start : start + PIECE_BYTES] for start in range(0, len(frames), PIECE_BYTES)]
 
 
 def _last_events(final_record: FinalRecord, error: GatewayError | None) -> list[Event]:

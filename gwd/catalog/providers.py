@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from gwd.catalog import inputs
@@ -12,7 +13,15 @@ from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ProviderTable
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, Conflict, InvalidValue, NotFound
+from gwd.core.web_address import origin_of
 from gwd.store import Connection
+
+
+class Origins(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a provider is: the origin of its own base URL, None if that cannot be read, and all, its endpoints' too."""
+
+    own: str | None
+    all: tuple[str, ...]
 
 
 def create(
@@ -57,6 +66,21 @@ def require(connection: Connection, slug: str) -> None:
     """Raises InvalidValue for a body that names a provider which does not exist."""
     if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)) is None:
         raise InvalidValue(f"`provider`: no provider `{slug}`; create it first", param="provider")
+
+
+def origins(connection: Connection) -> dict[str, Origins]:
+    """Where each provider is: what its credentials may be made for."""
+    own = connection.rows("SELECT slug, base_url FROM provider")
+    of_endpoints = connection.rows(
+        "SELECT DISTINCT provider, base_url FROM endpoint WHERE base_url IS NOT NULL"
+    )
+    found: dict[str, dict[str | None, None]] = {}
+    for slug, base_url in (*own, *of_endpoints):
+        found.setdefault(slug, {})[origin_of(base_url)] = None
+    return {
+        slug: Origins(own=origin_of(base_url), all=tuple(each for each in found[slug] if each))
+        for slug, base_url in own
+    }
 
 
 def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[ProviderRecord], int]:

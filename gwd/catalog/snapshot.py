@@ -12,12 +12,14 @@ from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTa
 from gwd.core.cost import Price
 from gwd.core.target import Flags
 from gwd.core.vendor_format import VendorFormat
+from gwd.core.web_address import origin_of
 from gwd.store import Connection, cached
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A model served by a provider, with every default already filled in.
 
+    `origin` is scheme, host and port of its `base_url`: only credentials that were made for it may go there.
     `dated_prices` is oldest first; an entry whose price is None was incomplete.
     """
 
@@ -28,6 +30,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     format: VendorFormat
     base_url: str
+    origin: str | None
     headers: dict[str, str]
     upstream_model: str
     context_length: int
@@ -210,6 +213,7 @@ def _endpoint(
         dated.get((row.model, row.id), []), dated.get((row.model, None), [])
     )
     is_embedding = model.output_modalities == ["embeddings"]
+    base_url = row.base_url or provider.base_url
     return Endpoint(
         id=row.id,
         model=row.model,
@@ -217,7 +221,8 @@ def _endpoint(
         provider_name=provider.name,
         tag=row.tag,
         format=formats.get(provider.adapter) or VendorFormat(name=provider.adapter),
-        base_url=row.base_url or provider.base_url,
+        base_url=base_url,
+        origin=origin_of(base_url),
         headers=provider.headers,
         upstream_model=row.upstream_model,
         context_length=row.context_length or model.context_length,

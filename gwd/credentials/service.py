@@ -1,12 +1,13 @@
 """Vendor keys: create, list, get, patch, delete, and the opened form that the pipeline calls vendors with."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd.catalog import inputs, providers
+from gwd.catalog.providers import Origins
 from gwd.catalog.snapshot import raise_revision
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
@@ -14,6 +15,7 @@ from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput
 from gwd.core.target import Credential
 from gwd.credentials import references
+from gwd.credentials.places import Place, moved, place_of
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
@@ -74,11 +76,15 @@ class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential ready for use. `secret` None: `problem` says why it cannot be used."""
+    """A credential ready for use. `secret` None: `problem` says why it cannot be used.
+
+    It goes to `origin` only: to endpoints whose own origin is the same.
+    """
 
     id: str
     organization_id: str | None
     provider: str
+    origin: str | None
     secret: str | None
     problem: str | None
     sort_order: int
@@ -112,9 +118,9 @@ def create(
     connection: Connection, vault: Vault, body: CredentialInput, *, now_us: int
 ) -> CredentialRecord:
     """A platform credential. Raises InvalidValue naming the field; the provider must exist."""
-    providers.require(connection, body.provider)
     row_id = mint("pk_")
-    stored = _stored(vault, row_id, body.provider, body.key, body.key_ref)
+    place = place_of(connection, body.provider, None)
+    stored = _stored(vault, row_id, None, place, body.key, body.key_ref)
     connection.run(
         CredentialTable.insert(
             id=row_id,
@@ -162,7 +168,8 @@ def patch(
     if body.key is not UNSET or body.key_ref is not UNSET:
         key = None if body.key is UNSET else body.key
         key_ref = None if body.key_ref is UNSET else body.key_ref
-        changes |= _stored(vault, row.id, row.provider, key, key_ref)
+        place = place_of(connection, row.provider, row.base_url)
+        changes |= _stored(vault, row.id, None, place, key, key_ref)
     if body.name is not UNSET:
         changes["name"] = inputs.check_name(body.name)
     if body.expires_at is not UNSET:
@@ -198,14 +205,32 @@ def note_trouble(connection: Connection, news: Mapping[str, tuple[str | None, in
 def platform_keys(
     connection: Connection, vault: Vault, environment: Mapping[str, str]
 ) -> list[VendorKey]:
-    """Every enabled platform credential, opened; one that cannot be opened says why instead."""
+    """Every enabled platform credential, opened; one that cannot be used says why instead."""
     query = CredentialTable.select().where(
         CredentialTable.organization_id.is_null() & (CredentialTable.disabled == False)  # noqa: E712
     )
-    return [
-        _opened(row, vault, environment)
-        for row in connection.run(query.order_by(CredentialTable.created_at))
-    ]
+    rows = list(connection.run(query.order_by(CredentialTable.created_at)))
+    return _all_opened(connection, vault, environment, rows)
+
+
+def own_keys(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], organization_id: str
+) -> list[VendorKey]:
+    """The enabled keys of an organization (BYOK), opened as the platform's are, in the order they are tried in."""
+    query = CredentialTable.select().where(
+        (CredentialTable.organization_id == organization_id) & (CredentialTable.disabled == False)  # noqa: E712
+    )
+    order = (CredentialTable.sort_order, CredentialTable.created_at, CredentialTable.id)
+    return _all_opened(connection, vault, environment, list(connection.run(query.order_by(*order))))
+
+
+def problems(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], ids: Collection[str]
+) -> dict[str, str]:
+    """Why those of the credentials that cannot be used cannot, as it is at this moment."""
+    rows = list(connection.run(CredentialTable.select().where(CredentialTable.id.in_(list(ids)))))
+    opened = _all_opened(connection, vault, environment, rows)
+    return {key.id: key.problem for key in opened if key.problem is not None}
 
 
 def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
@@ -222,19 +247,27 @@ def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | No
     )
 
 
-def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey:
-    secret, problem = None, None
-    if row.key_ref is not None:
+def _all_opened(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], rows: list[Any]
+) -> list[VendorKey]:
+    there = providers.origins(connection) if rows else {}
+    return [_opened(row, vault, environment, there.get(row.provider)) for row in rows]
+
+
+def _opened(
+    row: Any, vault: Vault, environment: Mapping[str, str], there: Origins | None
+) -> VendorKey:
+    secret = None
+    problem = moved(row.origin, row.provider, there, _remedy(row))
+    if problem is None and row.key_ref is not None:
         secret, problem = referenced(row.key_ref, environment)
-    else:
-        try:
-            secret = vault.open(row.sealed, _binding(row.organization_id, row.id, row.provider))
-        except CannotOpenError as error:
-            problem = str(error)
+    elif problem is None:
+        secret, problem = _unsealed(row, vault)
     return VendorKey(
         id=row.id,
         organization_id=row.organization_id,
         provider=row.provider,
+        origin=row.origin,
         secret=secret,
         problem=problem,
         sort_order=row.sort_order,
@@ -250,28 +283,59 @@ def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey
     )
 
 
+def _unsealed(row: Any, vault: Vault) -> tuple[str | None, str | None]:
+    """The secret of a row, or why it does not open. Earlier versions bound a secret to its provider's slug."""
+    try:
+        return vault.open(row.sealed, _binding(row.organization_id, row.id, row.origin)), None
+    except CannotOpenError as error:
+        problem = f"{error}; set it again: {_remedy(row)}"
+    try:
+        return vault.open(row.sealed, _binding(row.organization_id, row.id, row.provider)), None
+    except CannotOpenError:
+        return None, problem
+
+
+def _remedy(row: Any) -> str:
+    if row.organization_id is None:
+        return f"gwctl provider secret {row.provider}"
+    return f"gwctl byok rotate {row.id}"
+
+
 def _stored(
-    vault: Vault, row_id: str, provider: str, key: str | None, key_ref: str | None
+    vault: Vault,
+    row_id: str,
+    organization_id: str | None,
+    place: Place,
+    key: str | None,
+    key_ref: str | None,
 ) -> dict[str, Any]:
+    """The columns of a secret and of where it goes: one is never written without the other."""
     if (key is None) == (key_ref is None):
         raise MissingParameter("exactly one of `key` and `key_ref` is required", param="key")
+    columns: dict[str, Any] = {"base_url": place.base_url, "origin": place.origin}
     if key_ref is not None:
-        return {"sealed": None, "key_ref": references.check(key_ref), "label": key_ref}
+        return {
+            **columns,
+            "sealed": None,
+            "key_ref": references.check(key_ref),
+            "label": key_ref,
+        }
     assert key is not None
     key = key.strip()
     if not key or len(key) > MAX_SECRET or not key.isascii() or not key.isprintable():
         raise InvalidValue("`key` must be printable ASCII without line breaks", param="key")
     label = f"…{key[-4:]}" if len(key) >= 12 else "…"
     return {
-        "sealed": vault.seal(key, _binding(None, row_id, provider)),
+        **columns,
+        "sealed": vault.seal(key, _binding(organization_id, row_id, place.origin)),
         "key_ref": None,
         "label": label,
     }
 
 
-def _binding(organization_id: str | None, row_id: str, provider: str) -> Binding:
+def _binding(organization_id: str | None, row_id: str, origin: str) -> Binding:
     return Binding(
-        purpose="vendor key", organization_id=organization_id or "", row_id=row_id, origin=provider
+        purpose="vendor key", organization_id=organization_id or "", row_id=row_id, origin=origin
     )
 
 

@@ -5,7 +5,7 @@ asks for a fresh look, so nothing here can outlive the change of a right or a pr
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gwd.catalog import snapshot
 from gwd.catalog.snapshot import Catalog, Model
@@ -135,12 +135,9 @@ class PlanningState:
         """The platform's keys by provider, as the last load opened them."""
         return self._vendor_keys
 
-    def key_problem(self, credential_id: str, key_ref: str | None) -> str | None:
-        """Why a platform credential cannot be used: a reference is looked at now, a stored key was at the last load."""
-        if key_ref is not None:
-            return credentials.referenced(key_ref, self._environment)[1]
-        known = (key for keys in self._vendor_keys.values() for key in keys)
-        return next((key.problem for key in known if key.id == credential_id), None)
+    def key_problems(self, connection: Connection, ids: Collection[str]) -> dict[str, str]:
+        """Why those of the credentials that cannot be used cannot, as it is at this moment."""
+        return credentials.problems(connection, self._vault, self._environment, ids)
 
     def _read(self, connection: Connection) -> tuple[Catalog, list[VendorKey]]:
         return (

@@ -132,6 +132,7 @@ class Dispatch:
         self._opens_s = opens_s
         self._deadline_s = 0.0
         self._first_call_s: float | None = None
+        self._asked_s: float | None = None  # when the attempt began that has not failed
         self._failures: list[FailedAttempt] = []
         self._dropped: tuple[str, ...] = ()
         self._error: GatewayError | None = None
@@ -213,6 +214,18 @@ class Dispatch:
         """The target of the last attempt, if its output has gone to the sink."""
         return self.trying if self.received.first_output_s is not None else None
 
+    @property
+    def waited_s(self) -> float:
+        """How long vendors were waited for until a whole answer was there, or the first output of a stream."""
+        waited_s = sum(failed.duration_s for failed in self._failures)
+        if self._asked_s is None:
+            return waited_s
+        received = self.received
+        until_s = received.answered_s or received.first_output_s
+        if until_s is None:
+            until_s = self._resources.clock.monotonic_s()
+        return waited_s + until_s - self._asked_s
+
     async def _attempt(
         self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand
     ) -> Fault | None:
@@ -223,6 +236,7 @@ class Dispatch:
             demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
         )
         attempt = Attempt(self._resources, request, planned, call, self.received, self._sink)
+        self._asked_s = attempt.began_s
         if self._first_call_s is None:
             self._first_call_s = attempt.began_s
         failed = await attempt.run(self._deadline_s)
@@ -233,6 +247,7 @@ class Dispatch:
             self._error = in_band_error(failed.fault)
         else:
             self._failures.append(failed)
+            self._asked_s = None
         return failed.fault
 
     async def _once_more(

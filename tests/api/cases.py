@@ -344,6 +344,10 @@ async def ready_provider(office: Office, person: Person) -> str:
     return slug
 
 
+async def question(office: Office, person: Person) -> Sent:
+    return Sent(body={"model": await model(office, person)})
+
+
 ANY = Case(build=nothing)
 
 CASES: dict[str, Case] = {
@@ -429,6 +433,8 @@ CASES: dict[str, Case] = {
     "POST /credits/refunds": Case(build=refund),
     "POST /credits/adjustments": Case(build=body(amount=1, reason="a test")),
     "GET /notifications/events": ANY,
+    "POST /route/explain": Case(build=question),
+    "POST /estimate": Case(build=question),
     "POST /ledger/verify": ANY,
     "GET /ledger/head": ANY,
     "GET /credits/auto-topup": ANY,

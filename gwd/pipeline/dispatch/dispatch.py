@@ -34,6 +34,14 @@ from gwd.vendors.base import Adapter, Signatures
 MAX_ATTEMPTS: Final = 6
 
 
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would become of a request at a target: parameters left out, media replaced, or why it is passed over."""
+
+    dropped: tuple[str, ...] = ()
+    replaces_media: bool = False
+    refusal: InvalidRequest | None = None
+
+
 class Dispatcher:
     """What every dispatch needs; one for the node."""
 
@@ -67,6 +75,14 @@ class Dispatcher:
     ) -> "Dispatch":
         """The attempts of a request, none made yet. `opens_s` is when a target that the plan left out opens."""
         return Dispatch(self._resources, request, targets, sink, demand=demand, opens_s=opens_s)
+
+    def preview(self, request: Request, target: Target) -> Preview:
+        """Build the call as an attempt does, and send nothing."""
+        try:
+            sent, call = prepared(self._resources.adapters[target.adapter], request, target)
+        except InvalidRequest as error:
+            return Preview(refusal=error)
+        return Preview(dropped=call.dropped, replaces_media=sent is not request)
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""

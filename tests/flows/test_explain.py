@@ -1,5 +1,6 @@
 """POST /route/explain and /estimate: what is explained is what then happens, and nothing happens by explaining."""
 
+import random
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.flows.clock import MovableClock
 from tests.flows.conftest import ORDER, A, Opened, add_backup
 from tests.support.node import CLAUDE_PRICES, PRICES, Gateway
 
+SORTS = ("price", "throughput", "latency", {"by": "price", "partition": "none"})
 HELLO = [{"role": "user", "content": "hello"}]
 FLOOR = {"provider": {"sort": "price"}}
 TOOL = {
@@ -138,6 +140,47 @@ async def test_what_is_explained_is_what_then_happens(gateway: Gateway) -> None:
         excluded = error["metadata"].get("excluded_by") if error["metadata"] else None
         if excluded is not None:
             assert sorted(set(reasons(before).values())) == excluded, name
+
+
+async def test_whatever_is_preferred_the_first_that_is_explained_serves(two: Gateway) -> None:
+    """Random preferences over three endpoints of two models, with the dice in the same place for both."""
+    await two.add_provider("third", "openai_chat", two.vendor.openai_url, "sk-third-1")
+    await two.add_endpoint(
+        "demo/chat", "third", A, pricing={"prompt": "0.00001", "completion": "0.00001"}
+    )
+    secrets = {"backup": "sk-backup-1", "third": "sk-third-1"}
+    names = ["openai-chat", "backup", "third", "anthropic-messages", "nobody"]
+    choice = random.Random(11)
+    dice = two.running.node.state._rng
+    ended = set()
+    for _ in range(60):
+        provider: dict[str, Any] = {
+            field: choice.sample(names, choice.randint(1, 3))
+            for field in ("order", "only", "ignore")
+            if choice.random() < 0.3
+        }
+        provider |= {"allow_fallbacks": False} if choice.random() < 0.3 else {}
+        provider |= {"sort": choice.choice(SORTS)} if choice.random() < 0.4 else {}
+        model = choice.choice(["demo/chat", "demo/chat:floor", "demo/chat:nitro", "demo/claude"])
+        request = chat(model=model, provider=provider, max_tokens=20)
+        request |= {"models": ["demo/claude"]} if choice.random() < 0.3 else {}
+        seed = choice.random()
+        dice.seed(seed)
+        told = await explained(two, request)
+        dice.seed(seed)
+        reply, receipt_ = await receipt(two, request)
+        ended.add(reply.status_code)
+        if reply.status_code != 200:
+            assert codes(told)[0] == reply.json()["error"]["code"], request
+            continue
+        first = told["targets"][0]
+        assert (told["refusals"], told["serves"]) == ([], first["tag"]), request
+        called = two.vendor.calls.last
+        assert first["upstream_model"] == called.model, request
+        assert secrets.get(first["tag"], "sk-demo-0000") in str(called.headers), request
+        assert first["model"] == receipt_["model"], request
+        assert first["sort"] == receipt_["routing"]["sort"], request
+    assert ended == {200, 404}
 
 
 async def test_the_draw_is_explained_as_one_and_comes_out_the_same(two: Gateway) -> None:

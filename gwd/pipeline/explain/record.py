@@ -119,7 +119,10 @@ class PlannedTarget(msgspec.Struct, frozen=True, kw_only=True):
     ]
     drops: Annotated[
         list[str],
-        Meta(description="What of the request it is not sent, because it does not take it."),
+        Meta(
+            description="What of the request it is not sent, because it does not take it; looked at for the first six"
+            " endpoints."
+        ),
     ]
     replaces_media: Annotated[
         bool,

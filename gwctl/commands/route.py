@@ -113,7 +113,7 @@ def explain(
         session.out.data(told)
         return
     rows = [*map(_target, told["targets"]), *map(_left_out, told["left_out"])]
-    session.out.note(_summary(told, len(rows)))
+    session.out.note(_summary(told))
     session.out.records(rows, _columns(_TARGETS, rows), noun="endpoint")
     session.out.flush()
     for note in (*_hold(told), *_credentials(told), *_budgets(told), *_refusals(told)):
@@ -312,7 +312,7 @@ def _left_out(endpoint: Record) -> dict[str, Any]:
     }
 
 
-def _summary(told: Record, endpoints: int) -> str:
+def _summary(told: Record) -> str:
     """The models, the order, and how many endpoints are in it."""
     targets = told["targets"]
     models = ", ".join(_named(each) for each in told["models"])
@@ -320,8 +320,9 @@ def _summary(told: Record, endpoints: int) -> str:
     order = f"sort {by}" if by else "in the order asked for"
     if not by and not any(each["strategy"] == "ordered" for each in targets):
         order = "drawn by price" if told["is_drawn"] else "no choice"
-    eligible = len({(each["model"], each["tag"]) for each in targets})
-    found = f"{text.counted(endpoints, 'endpoint')}, {eligible} eligible"
+    eligible = {(each["model"], each["tag"]) for each in targets}  # one has a place for each key
+    known = eligible | {(each["model"], each["tag"]) for each in told["left_out"]}
+    found = f"{text.counted(len(known), 'endpoint')}, {len(eligible)} eligible"
     serves = f"   {told['serves']} would be tried first" if told["serves"] else ""
     return f"{models}   {order}   {found}{serves}"
 

@@ -1,7 +1,9 @@
 """POST /route/explain and /estimate: what is explained is what then happens, and nothing happens by explaining."""
 
+import json
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,6 +14,7 @@ from tests.flows.clock import MovableClock
 from tests.flows.conftest import ORDER, A, Opened, add_backup
 from tests.support.node import CLAUDE_PRICES, PRICES, Gateway
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "requests"
 SORTS = ("price", "throughput", "latency", {"by": "price", "partition": "none"})
 HELLO = [{"role": "user", "content": "hello"}]
 FLOOR = {"provider": {"sort": "price"}}
@@ -367,6 +370,26 @@ async def test_what_would_be_dropped_is_named(gateway: Gateway) -> None:
     assert {"seed", "min_p"} <= set(told["targets"][0]["drops"])
     tier = await explained(gateway, chat(service_tier="priority"))
     assert "service_tier" in tier["targets"][0]["drops"]
+
+
+async def test_each_key_has_a_place_and_no_more_than_six_are_tried(gateway: Gateway) -> None:
+    for number in range(7):
+        body = {"provider": "openai-chat", "key": f"sk-more-{number}", "sort_order": number + 1}
+        await gateway.manage("POST", "/catalog/credentials", body)
+    told = await explained(gateway, chat())
+    assert [each["tag"] for each in told["targets"]] == ["openai-chat"] * 8
+    assert [each["skipped"] is None for each in told["targets"]] == [True] * 6 + [False] * 2
+    assert "6 attempts" in told["targets"][-1]["skipped"]
+    keys = [each["credential_id"] for each in (await managed(gateway, chat()))["targets"]]
+    assert len(set(keys)) == 8
+
+
+@pytest.mark.parametrize("dialect", BODIES)
+async def test_the_shipped_examples_are_read(gateway: Gateway, dialect: str) -> None:
+    request = json.loads((EXAMPLES / f"{dialect}.json").read_text("utf-8"))
+    told = await explained(gateway, request, dialect=dialect)
+    assert told["dialect"] == dialect
+    assert told["models"][0]["requested"] == request["model"]
 
 
 # what would refuse

@@ -15,7 +15,7 @@ from gwd.core.errors import GatewayError, Unauthenticated
 from gwd.core.money import usd_json, usd_or_none
 from gwd.health.rests import Rest
 from gwd.pipeline.admit.verdict import Payer
-from gwd.pipeline.dispatch.dispatch import Preview
+from gwd.pipeline.dispatch.dispatch import MAX_ATTEMPTS, Preview
 from gwd.pipeline.explain.look import Look
 from gwd.pipeline.explain.record import (
     CandidateRecord,
@@ -37,6 +37,7 @@ from gwd.pricing.cost import rates_for
 
 _NO_CREDENTIAL: Final = "no usable credential"
 _UNPAID: Final = "its hold is more than the balance, or a strict key's limit, has room for"
+_ENOUGH: Final = f"a request is given up after {MAX_ATTEMPTS} attempts"
 _NOTHING_BUILT: Final = Preview()
 _WORDS: Final[dict[Reason, str]] = {
     "disabled": "it or its provider is switched off, or it is draining",
@@ -145,10 +146,15 @@ def _targets(look: Look, *, sees_credentials: bool) -> list[PlannedTarget]:
     planned = look.planned
     if not isinstance(planned, Plan):
         return []
-    return [
-        _target(place, each, look, sees_credentials=sees_credentials)
-        for place, each in enumerate(planned.targets, start=1)
-    ]
+    targets = []
+    tried = 0
+    for place, each in enumerate(planned.targets, start=1):
+        target = _target(place, each, look, sees_credentials=sees_credentials)
+        tried += target.skipped is None
+        if tried > MAX_ATTEMPTS and target.skipped is None:
+            target = msgspec.structs.replace(target, skipped=_ENOUGH)
+        targets.append(target)
+    return targets
 
 
 def _target(place: int, planned: Planned, look: Look, *, sees_credentials: bool) -> PlannedTarget:

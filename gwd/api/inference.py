@@ -70,7 +70,9 @@ async def serve(
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
             node.refusals.refuse(identity, error, now_us)
         known = generation_id if identity is not None else None
-        return error_response(dialect, error, request_id, known, rate, now_us=now_us)
+        refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
+        refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
+        return refused
 
 
 def _counted(
@@ -144,8 +146,7 @@ async def _answer(
     """The answer; `now_us` is when the request was counted, `began_s` the same on the monotonic clock."""
     try:
         head = await generation.head
-        overhead_s = max(0.0, node.clock.monotonic_s() - began_s - generation.waited_s)
-        node.counters.overhead.observe(overhead_s)
+        overhead = _overhead(node, began_s, waited_s=generation.waited_s)
         generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called
@@ -153,13 +154,13 @@ async def _answer(
             refused = error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
-            refused.headers["x-gw-overhead-ms"] = f"{overhead_s * 1_000:.1f}"
+            refused.headers["x-gw-overhead-ms"] = overhead
             refused.headers.update(await _lifecycle(node, head, now_us))
             return refused
         headers = response_headers.inference(
             request_id, generation_id, rate, head.served, now_us=now_us
         )
-        headers["x-gw-overhead-ms"] = f"{overhead_s * 1_000:.1f}"
+        headers["x-gw-overhead-ms"] = overhead
         headers |= await _lifecycle(node, head, now_us)
         if head.body is not None:
             return InferenceResponse(head.body, headers, JSON)
@@ -182,6 +183,13 @@ async def _answer(
         generation.client_left()
         raise
     return None
+
+
+def _overhead(node: Node, began_s: float, *, waited_s: float = 0.0) -> str:
+    """What the gateway itself took until now, in milliseconds with one decimal; it is counted, too."""
+    overhead_s = max(0.0, node.clock.monotonic_s() - began_s - waited_s)
+    node.counters.overhead.observe(overhead_s)
+    return f"{overhead_s * 1_000:.1f}"
 
 
 def count_refusal(node: Node, error: GatewayError) -> None:

@@ -51,5 +51,7 @@ async def test_a_refusal_tells_it_and_browsers_may_read_it(gateway: Gateway) -> 
     refused = await gateway.chat(model="demo/none")
     assert refused.status_code == 404
     assert overhead_ms(refused) > 0
+    unread = await gateway.client.post("/chat/completions", content=b"{")
+    assert (unread.status_code, overhead_ms(unread) >= 0) == (400, True)
     served = await gateway.chat(headers={"origin": "https://app.example"})
     assert "x-gw-overhead-ms" in served.headers["access-control-expose-headers"]

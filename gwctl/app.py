@@ -37,7 +37,7 @@ _SECTIONS = (
         (
             ("chat", "chat", "send a prompt and stream the answer"),
             ("embed", "chat", "embed a text"),
-            ("route", "route", "explain which endpoints would serve a model"),
+            ("route", "route", "explain what would become of a request, and its cost"),
             ("launch", "launch", "start claude or codex against the gateway"),
         ),
     ),

@@ -26,8 +26,7 @@ from gwd.core.node_clock import NodeClock
 from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
-from gwd.dialects import chat_completions, completions, embeddings, messages, responses
-from gwd.dialects.base import Dialect
+from gwd.dialects.table import DIALECTS
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
@@ -70,14 +69,6 @@ RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
 LAST_WORDS_S: Final = 0.5
 POLL_S: Final = 0.05
-
-DIALECTS: Final[tuple[Dialect, ...]] = (
-    chat_completions.DIALECT,
-    messages.DIALECT,
-    responses.DIALECT,
-    completions.DIALECT,
-    embeddings.DIALECT,
-)
 
 log = logging.getLogger("gwd")
 

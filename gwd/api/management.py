@@ -24,13 +24,17 @@ Subject = tuple[str, str | None]
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One management request, authenticated and read. `path` are the path's parameters, `query` the query's values."""
+    """One management request, authenticated and read.
+
+    `path` are the path's parameters, `query` the query's values, `headers` those of the client, by lower-case name.
+    """
 
     node: Node
     caller: Caller
     path: dict[str, str]
     query: dict[str, Any]
     body: Any
+    headers: Mapping[str, str] = {}
     origin: Origin
     now_us: int
     due_us: int

@@ -64,6 +64,11 @@ FAMILIES: Final = (
     ),
     Family("gwd_first_token_seconds", "histogram", "From a streamed request to its first output"),
     Family(
+        "gwd_overhead_seconds",
+        "histogram",
+        "What the gateway itself took until an answer of inference began, the waiting for vendors left out",
+    ),
+    Family(
         "gwd_hosted_tools_dropped", "counter", "Hosted tools that clients named and no upstream has"
     ),
     Family("gwd_open_reservations", "gauge", "Holds that are neither settled nor released"),
@@ -262,6 +267,10 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
     yield _histogram(
         "gwd_first_token_seconds",
         counters.first_token,
+    )
+    yield _histogram(
+        "gwd_overhead_seconds",
+        counters.overhead,
     )
     yield _counter(
         "gwd_hosted_tools_dropped",

@@ -5,8 +5,16 @@ Inference and the public reading of models are in `app`; everything else that is
 
 from typing import Final
 
-from gwd.api import clock, doctor, invitations, operator, provider_models, provider_probe
-from gwd.api.access import manage
+from gwd.api import (
+    clock,
+    doctor,
+    explain,
+    invitations,
+    operator,
+    provider_models,
+    provider_probe,
+)
+from gwd.api.access import any_key_with, manage
 from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
@@ -17,6 +25,7 @@ from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
 from gwd.api.shapes import One
 from gwd.management.invitations import AcceptInvitation
+from gwd.pipeline.explain.record import EstimateRecord, Explanation
 
 ROUTES: Final[tuple[Route, ...]] = (
     *MONEY_ROUTES,
@@ -27,6 +36,26 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
+    LiveRoute(
+        method="POST",
+        path="/route/explain",
+        access=any_key_with("credits.read"),
+        handler=explain.explain,
+        answers=One[Explanation],
+        shape=explain.Question,
+        asks=True,
+        fails=(404,),
+    ),
+    LiveRoute(
+        method="POST",
+        path="/estimate",
+        access=any_key_with("credits.read"),
+        handler=explain.estimate,
+        answers=One[EstimateRecord],
+        shape=explain.Question,
+        asks=True,
+        fails=(404,),
+    ),
     LiveRoute(
         method="GET",
         path="/operator/status",

@@ -117,6 +117,11 @@ class Generation:
         return self._line.clock.monotonic_s() - self._outcome.started_s
 
     @property
+    def waited_s(self) -> float:
+        """How long its vendors were waited for, until its answer began."""
+        return 0.0 if self._dispatch is None else self._dispatch.waited_s
+
+    @property
     def is_settling(self) -> bool:
         """Whether its end is known and being settled."""
         return self._on_record

@@ -387,6 +387,10 @@ def of_own_key(**fields: Any) -> Case:
     )
 
 
+async def question(office: Office, person: Person) -> Sent:
+    return Sent(body={"model": await model(office, person)})
+
+
 ANY = Case(build=nothing)
 
 CASES: dict[str, Case] = {
@@ -472,6 +476,8 @@ CASES: dict[str, Case] = {
     "POST /credits/refunds": Case(build=refund),
     "POST /credits/adjustments": Case(build=body(amount=1, reason="a test")),
     "GET /notifications/events": ANY,
+    "POST /route/explain": Case(build=question),
+    "POST /estimate": Case(build=question),
     "POST /ledger/verify": ANY,
     "GET /ledger/head": ANY,
     "GET /credits/auto-topup": ANY,

@@ -53,6 +53,9 @@ async def catalog(office: Office) -> Answered:
     await office.ok("operator", "DELETE", f"/catalog/credentials/{made.json()['data']['id']}")
     headers = {"headers": {"x-team": "blue"}}
     await office.ok("operator", "PATCH", "/catalog/providers/openai-chat", headers)
+    asked = {"model": "demo/chat"}
+    for path in ("/route/explain", "/estimate"):
+        yield f"POST {path}", await office.call("operator", "POST", path, asked)
     for noun in ("providers", "models", "endpoints"):
         reply = await office.call("member", "GET", f"/catalog/{noun}", params={"limit": 100})
         yield f"GET /catalog/{noun}", reply

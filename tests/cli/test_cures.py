@@ -298,7 +298,7 @@ SITUATIONS = (
               after=well_again, fails=("provider test",)),
     Situation("upstream_error", CHAT, behaves(500), {"SLUG": "openai-chat"}, cured=False, after=well_again,
               fails=("provider test",)),
-    Situation("endpoints_throttled", CHAT, behaves(429), cured=False, after=well_again),
+    Situation("endpoints_throttled", CHAT, behaves(429), {"MODEL": "demo/chat"}, cured=False, after=well_again),
     Situation("conflict", "provider test openai-chat", keyless, stdin="sk-demo-0000"),
     Situation("no_available_endpoint", CHAT, keyless, {"PROVIDER": "openai-chat"}, stdin="sk-demo-0000",
               fails=("doctor",)),

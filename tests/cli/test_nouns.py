@@ -295,35 +295,6 @@ def test_a_missing_endpoint_is_explained_by_the_versions_and_by_nothing_else(
     assert f"gwctl is {own_version()}, the gateway 0.0.1" in found["0.0.1"]
 
 
-def test_route_explain_says_who_is_left_out_and_why(run: Run, gateway: FakeGateway) -> None:
-    def endpoint(tag: str, prompt: str, *parameters: str) -> dict[str, Any]:
-        pricing = {"prompt": prompt, "completion": "0.00001"}
-        return {
-            "tag": tag,
-            "pricing": pricing,
-            "context_length": 32000,
-            "supported_parameters": list(parameters),
-            "status": 0,
-        }
-
-    endpoints = [
-        endpoint("dear", "0.000002", "tools"),
-        endpoint("cheap", "0.000001", "tools"),
-        endpoint("plain", "0.0000005"),
-    ]
-    gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
-    gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
-    gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
-    code, out, err = run("route", "explain", "acme/fast:floor", "--tools", "--max-tokens", "2000")
-    assert code == 0
-    rows = [line.split("\t") for line in out.splitlines()]
-    assert [(row[0], row[1]) for row in rows] == [("1", "cheap"), ("2", "dear"), ("-", "plain")]
-    assert "no `tools`" in rows[2][-1]
-    assert "3 endpoints, 2 eligible" in err
-    assert "$0.0213" in err
-    assert run("route", "explain", "acme/fast:free").code == 2
-
-
 def test_status_falls_back_to_what_a_member_may_see(run: Run, gateway: FakeGateway) -> None:
     gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
     gateway.on("GET", "/healthz", Answer(raw=b"ok"))

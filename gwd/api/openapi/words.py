@@ -20,10 +20,16 @@ TAGS: Final = {
     "organizations": "All organizations of the node; for its operator.",
     "catalog": "Providers, models, endpoints and vendor keys; written by the operator.",
     "byok": "The organization's own vendor keys: they are preferred, and requests on them cost a fee only.",
+    "route": "What would become of a request, told without serving it: its route, refusals and cost. Free.",
     "operator": "The running node; for its operator.",
     "meta": "The API about itself.",
 }
-_BY_FIRST_WORD: Final = {"auth": "keys", "key": "keys", "generation": "generations"}
+_BY_FIRST_WORD: Final = {
+    "auth": "keys",
+    "key": "keys",
+    "generation": "generations",
+    "estimate": "route",
+}
 
 PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "key": {

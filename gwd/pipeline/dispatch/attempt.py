@@ -127,6 +127,7 @@ class Attempt:
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not self._call.stream or kind != _EVENT_STREAM:
             body = await reply.read_all(max(1.0, deadline_s - now_s()))
+            self._received.answered_s = now_s()
             incoming.check_kind(kind)
             size = len(body)
             events = (

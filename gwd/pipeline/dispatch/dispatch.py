@@ -35,6 +35,14 @@ from gwd.vendors.base import Adapter, Signatures
 MAX_ATTEMPTS: Final = 6
 
 
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would become of a request at a target: parameters left out, media replaced, or why it is passed over."""
+
+    dropped: tuple[str, ...] = ()
+    replaces_media: bool = False
+    refusal: InvalidRequest | None = None
+
+
 class Dispatcher:
     """What every dispatch needs; one for the node."""
 
@@ -68,6 +76,14 @@ class Dispatcher:
     ) -> "Dispatch":
         """The attempts of a request, none made yet. `opens_s` is when a target that the plan left out opens."""
         return Dispatch(self._resources, request, targets, sink, demand=demand, opens_s=opens_s)
+
+    def preview(self, request: Request, target: Target) -> Preview:
+        """Build the call as an attempt does, and send nothing."""
+        try:
+            sent, call = prepared(self._resources.adapters[target.adapter], request, target)
+        except InvalidRequest as error:
+            return Preview(refusal=error)
+        return Preview(dropped=call.dropped, replaces_media=sent is not request)
 
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
@@ -137,6 +153,7 @@ class Dispatch:
         self._opens_s = opens_s
         self._deadline_s = 0.0
         self._first_call_s: float | None = None
+        self._asked_s: float | None = None  # when the attempt began that has not failed
         self._failures: list[FailedAttempt] = []
         self._dropped: tuple[str, ...] = ()
         self._error: GatewayError | None = None
@@ -218,6 +235,18 @@ class Dispatch:
         """The target of the last attempt, if its output has gone to the sink."""
         return self.trying if self.received.first_output_s is not None else None
 
+    @property
+    def waited_s(self) -> float:
+        """How long vendors were waited for until a whole answer was there, or the first output of a stream."""
+        waited_s = sum(failed.duration_s for failed in self._failures)
+        if self._asked_s is None:
+            return waited_s
+        received = self.received
+        until_s = received.answered_s or received.first_output_s
+        if until_s is None:
+            until_s = self._resources.clock.monotonic_s()
+        return waited_s + until_s - self._asked_s
+
     async def _attempt(
         self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand
     ) -> Fault | None:
@@ -228,6 +257,7 @@ class Dispatch:
             demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
         )
         attempt = Attempt(self._resources, request, planned, call, self.received, self._sink)
+        self._asked_s = attempt.began_s
         if self._first_call_s is None:
             self._first_call_s = attempt.began_s
         failed = await attempt.run(self._deadline_s)
@@ -238,6 +268,7 @@ class Dispatch:
             self._error = in_band_error(failed.fault)
         else:
             self._failures.append(failed)
+            self._asked_s = None
         return failed.fault
 
     async def _once_more(

@@ -28,7 +28,8 @@ class Received(msgspec.Struct, kw_only=True):
 
     `demand` measures the request as it was sent: something may have been left out of it for this target. `output_cap`
     is the limit on the answer that was sent. `texts` and `reasonings` hold what was decoded, `reported` is the vendor's
-    own usage, `given` what it says it gave of the priced extras, `size` the bytes of a whole answer.
+    own usage, `given` what it says it gave of the priced extras, `size` the bytes of a whole answer, `answered_s` when
+    all of them were there.
     Times are the monotonic clock's seconds.
     """
 
@@ -41,6 +42,7 @@ class Received(msgspec.Struct, kw_only=True):
     upstream_id: str | None = None
     finished: Finished | None = None
     size: int = 0
+    answered_s: float | None = None
     first_output_s: float | None = None
     last_output_s: float | None = None
 

@@ -32,14 +32,15 @@ from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.pipeline.plan.plan_input import PlanInput
 from gwd.pipeline.plan.resolution import Candidate
 from gwd.pipeline.plan.retry_after import with_retry_after
+from gwd.pipeline.plan.trace import Reason, Trace
 from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
-_VENDOR_FILE: Final = "vendor_file"
+_VENDOR_FILE: Final[Reason] = "vendor_file"
 _LONGEST_WAIT_S: Final = 3_600.0  # a rest beyond it needs the operator: no wait is named
 _NO_CREDENTIAL: Final = "no_credential"
-_NO_TOOL: Final = "unsupported_tool"
-_MODALITY: Final = "modality"
+_NO_TOOL: Final[Reason] = "unsupported_tool"
+_MODALITY: Final[Reason] = "modality"
 # Beside these an endpoint that was left out says nothing against the content being what stands in the way.
 _CHOSEN: Final = frozenset(
     (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "price")
@@ -62,10 +63,11 @@ class Exclusions:
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
     `unsupported_media` tells per model what of the question it cannot take.
     `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
-    none yet by this clock.
+    none yet by this clock. `trace` is there where somebody wants to know it of every endpoint.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, trace: Trace | None = None) -> None:
+        self.trace = trace
         self.reasons: set[str] = set()
         self.unsupported: set[str] = set()
         self.unsold: set[str] = set()
@@ -86,6 +88,24 @@ class Exclusions:
             return  # until somebody edits the key
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
+
+    def narrowed(
+        self, fitting: list[Endpoint], kept: list[Endpoint], reason: Reason, lacks: str = ""
+    ) -> list[Endpoint]:
+        """Those kept, or all where none is."""
+        if not kept:
+            return fitting
+        self.leave_out_others(fitting, kept, reason, lacks)
+        return kept
+
+    def leave_out_others(
+        self, fitting: list[Endpoint], kept: list[Endpoint], reason: Reason, lacks: str = ""
+    ) -> None:
+        """Tell the trace of those that are not kept."""
+        if self.trace is not None:
+            for endpoint in fitting:
+                if endpoint not in kept:
+                    self.trace.leave_out(endpoint.id, reason, (lacks,) if lacks else ())
 
     def not_yet(self, at_us: int, now_us: int) -> None:
         """An endpoint whose first price begins later."""
@@ -161,25 +181,31 @@ def eligible_endpoints(
             fitting.append(endpoint)
             continue
         excluded.reasons.add(reason)
+        lacks: set[str] = set()
         if reason == "price" and (at_us := endpoint.opens_at_us(plan_input.now_us)) is not None:
             excluded.not_yet(at_us, plan_input.now_us)
         if reason == "context_length":
             excluded.context_length = max(excluded.context_length, endpoint.context_length)
         if reason == "require_parameters":
-            excluded.unsupported |= _unsupported(request, endpoint)
+            unsupported = _unsupported(request, endpoint)
+            excluded.unsupported |= unsupported
             price = endpoint.price_at(plan_input.now_us)
             assert price is not None
-            excluded.unsold |= set(sell(request, endpoint.format, price).refused)
+            unsold = set(sell(request, endpoint.format, price).refused)
+            excluded.unsold |= unsold
+            lacks = unsupported | unsold
         if reason == _MODALITY:
-            excluded.unsupported_media.setdefault(
-                candidate.model.id, _unsupported_media(endpoint, candidate.model, needs.question)
-            )
+            what = _unsupported_media(endpoint, candidate.model, needs.question)
+            excluded.unsupported_media.setdefault(candidate.model.id, what)
+            lacks = {what}
+        if excluded.trace is not None:
+            excluded.trace.leave_out(endpoint.id, reason, lacks)
     seeing = [e for e in fitting if _sees(e, candidate.model, request, needs.earlier)]
-    fitting = seeing or fitting
+    fitting = excluded.narrowed(fitting, seeing, "earlier_media")
     for word in _SOFT:
         if word in request.sent_parameters:
             supporting = [e for e in fitting if word in e.supported_parameters]
-            fitting = supporting or fitting
+            fitting = excluded.narrowed(fitting, supporting, "unsupported_parameters", word)
     return fitting
 
 
@@ -190,7 +216,7 @@ def _excluded_by(
     demand: Demand,
     needs: Needs,
     plan_input: PlanInput,
-) -> str | None:
+) -> Reason | None:
     preferences, settings = request.preferences, plan_input.organization.settings
     price = endpoint.price_at(plan_input.now_us)
     if price is None:

@@ -21,6 +21,7 @@ from gwd.core.request import (
 )
 from gwd.keys.models import allows
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
+from gwd.pipeline.plan.trace import Trace
 
 MAX_COMPARED: Final = 1_000
 _SUFFIXES: Final[dict[str, "Sort"]] = {"nitro": "throughput", "floor": "price"}
@@ -44,7 +45,9 @@ class Rejected(Exception):
         self.error = error
 
 
-def resolve(request: Request, plan_input: PlanInput) -> tuple[list[Candidate], tuple[str, ...]]:
+def resolve(
+    request: Request, plan_input: PlanInput, trace: Trace | None = None
+) -> tuple[list[Candidate], tuple[str, ...]]:
     """The models of the request's names, and the names that nobody knows: those are passed over.
 
     The refusal of the first is raised where nothing else is left.
@@ -56,6 +59,8 @@ def resolve(request: Request, plan_input: PlanInput) -> tuple[list[Candidate], t
         try:
             candidate = _resolve_one(name, rank, request, plan_input)
         except Rejected as rejected:
+            if trace is not None:
+                trace.refused[name] = rejected.error
             # What is unknown or retired is skipped; whatever else is wrong with a name, the client must see.
             if not isinstance(rejected.error, ModelNotFound | ModelRetired):
                 raise
@@ -63,8 +68,12 @@ def resolve(request: Request, plan_input: PlanInput) -> tuple[list[Candidate], t
                 unknown.append(name)
             first_error = first_error or rejected.error
             continue
+        if trace is not None:
+            trace.resolved[name] = candidate
         if all(candidate.model.id != other.model.id for other in found):
             found.append(candidate)
+    if trace is not None:
+        trace.begin(found)
     if not found:
         assert first_error is not None
         raise Rejected(first_error)

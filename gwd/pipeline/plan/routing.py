@@ -24,6 +24,7 @@ from gwd.pipeline.plan.eligibility import (
 )
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
 from gwd.pipeline.plan.resolution import Candidate, Rejected, resolve
+from gwd.pipeline.plan.trace import Reason, Trace, UnusableKey
 from gwd.pricing import hold as holds
 from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
@@ -76,18 +77,23 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     organization_revision: int
 
 
-def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refusal:
-    """The plan of a request, or the refusal; both carry the revisions they were computed from."""
+def plan(
+    request: Request, plan_input: PlanInput, demand: Demand, trace: Trace | None = None
+) -> Plan | Refusal:
+    """The plan of a request, or the refusal; both carry the revisions they were computed from.
+
+    `trace` is told of every endpoint that is left out.
+    """
     revisions: dict[str, Any] = {
         "catalog_revision": plan_input.catalog.revision,
         "organization_revision": plan_input.organization.revision,
     }
     try:
-        candidates, passed_over = resolve(request, plan_input)
+        candidates, passed_over = resolve(request, plan_input, trace)
     except Rejected as rejected:
         return Refusal(error=rejected.error, stage="model", **revisions)
     needs = needs_of(request)
-    excluded = Exclusions()
+    excluded = Exclusions(trace)
     pools = [
         eligible_endpoints(candidate, request, demand, needs, plan_input, excluded)
         for candidate in candidates
@@ -109,13 +115,25 @@ def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refu
             **revisions,
         )
     wait_s = excluded.retry_after_s
+    targets = _resting_last(found)
+    if trace is not None and len(targets) < len(found):
+        _leave_out_others(trace, found, targets, "too_many")
     return Plan(
-        targets=_resting_last(found),
+        targets=targets,
         demand=demand,
         opens_s=None if wait_s is None else plan_input.now_s + wait_s,
         passed_over=passed_over,
         **revisions,
     )
+
+
+def _leave_out_others(
+    trace: Trace, found: "list[_Found]", kept: Sequence[Planned], reason: Reason
+) -> None:
+    there = {planned.target.endpoint_id for planned in kept}
+    for each in found:
+        if each.planned.target.endpoint_id not in there:
+            trace.leave_out(each.planned.target.endpoint_id, reason)
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -148,7 +166,9 @@ def _targets(
     """The targets of one model in order, rests aside."""
     order = request.preferences.order
     if endpoints and order and not request.preferences.allow_fallbacks:
-        endpoints = [e for e in endpoints if is_named(e, order)]
+        named = [e for e in endpoints if is_named(e, order)]
+        excluded.leave_out_others(endpoints, named, "no_fallbacks")
+        endpoints = named
         if not endpoints:
             excluded.reasons.add("allowed_providers")
     keys_of = {e.id: _usable_keys(e, plan_input, excluded) for e in endpoints}
@@ -168,7 +188,11 @@ def _targets(
     ]
     if not request.preferences.allow_fallbacks and not order:
         awake = [each for each in found if each.rests_until_s is None]
-        return awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
+        first = awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
+        if excluded.trace is not None:
+            kept = [each.planned for each in first]
+            _leave_out_others(excluded.trace, found, kept, "no_fallbacks")
+        return first
     return found
 
 
@@ -225,14 +249,25 @@ def _usable_keys(
     readable = [key for key in keys if key.is_usable(plan_input.now_us)]
     if not readable:
         excluded.keyless.add(endpoint.provider)
+    trace = excluded.trace
+    if trace is not None:
+        trace.unusable_keys += [
+            UnusableKey(endpoint_id=endpoint.id, key=key, rest=None)
+            for key in keys
+            if key not in readable
+        ]
     for key in readable:
         rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
         if rest is not None and rest.is_closed:
             excluded.close(rest.until_s - plan_input.now_s, rest.reason)
+            if trace is not None:
+                trace.unusable_keys.append(UnusableKey(endpoint_id=endpoint.id, key=key, rest=rest))
         else:
             usable.append((key, rest.until_s if rest is not None else None))
     if not usable:
         excluded.unavailable = True
+        if trace is not None:
+            trace.leave_out(endpoint.id, "closed" if readable else "no_credential")
     if len(usable) > 1:
         usable.sort(
             key=lambda pair: (

@@ -19,6 +19,7 @@ from gwd.catalog.fields import (
     Accept,
     Adapter,
     Aliases,
+    AuthInput,
     BaseUrl,
     CompletionTokens,
     ContextLength,
@@ -86,6 +87,7 @@ class ProviderInput(_Input, frozen=True):
     name: Name
     adapter: Adapter
     base_url: BaseUrl
+    auth: AuthInput | UnsetType = UNSET
     headers: Headers = {}
     flags: FlagsInput = {}
     disabled: Disabled = False
@@ -96,6 +98,7 @@ class ProviderPatch(_Input, frozen=True):
 
     name: Name | UnsetType = UNSET
     base_url: BaseUrl | UnsetType = UNSET
+    auth: AuthInput | UnsetType = UNSET
     headers: Headers | UnsetType | None = UNSET
     flags: FlagsInput | UnsetType | None = UNSET
     disabled: Disabled | UnsetType = UNSET

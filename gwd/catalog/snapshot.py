@@ -11,7 +11,7 @@ from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
 from gwd.core.cost import Price
 from gwd.core.target import Flags
-from gwd.core.vendor_format import VendorFormat
+from gwd.core.vendor_format import Auth, VendorFormat
 from gwd.store import Connection, cached
 
 
@@ -28,6 +28,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     format: VendorFormat
     base_url: str
+    auth: Auth
     headers: dict[str, str]
     upstream_model: str
     context_length: int
@@ -218,6 +219,7 @@ def _endpoint(
         tag=row.tag,
         format=formats.get(provider.adapter) or VendorFormat(name=provider.adapter),
         base_url=row.base_url or provider.base_url,
+        auth=provider.auth,
         headers=provider.headers,
         upstream_model=row.upstream_model,
         context_length=row.context_length or model.context_length,

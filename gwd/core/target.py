@@ -7,7 +7,7 @@ import msgspec
 from gwd.core.cost import Price
 from gwd.core.extras import Sold
 from gwd.core.request import Effort
-from gwd.core.vendor_format import VendorFormat
+from gwd.core.vendor_format import Auth, VendorFormat
 
 Replay = Literal["none", "open_loop", "tool_turns"]
 
@@ -85,7 +85,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """An endpoint with the credential chosen for this request: all that build, dispatch and settle need to know.
 
-    `sold` is what it is sent of the request's priced extras.
+    `auth` is how its provider takes the credential; `sold` is what it is sent of the request's priced extras.
     """
 
     endpoint_id: str
@@ -96,6 +96,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     format: VendorFormat
     base_url: str
+    auth: Auth
     headers: dict[str, str]
     upstream_model: str
     context_length: int

@@ -30,6 +30,8 @@ async def test_a_provider_is_created_read_changed_and_deleted(gateway: Gateway) 
     ("fields", "param"),
     [
         ({"adapter": "telegraph"}, "adapter"),
+        ({"auth": "basic"}, "auth"),
+        ({"auth": None}, "auth"),
         ({"base_url": "ftp://127.0.0.1/v1"}, "base_url"),
         ({"base_url": "http://1.2.3.4/v1"}, "base_url"),
         ({"base_url": "http://user:pass@127.0.0.1/v1"}, "base_url"),
@@ -83,6 +85,30 @@ async def test_what_a_header_holds_is_shown_to_the_operator_alone(gateway: Gatew
         found = data if isinstance(data, dict) else next(p for p in data if p["slug"] == "other")
         assert found["headers"] == {"x-tenant": "***"}
     assert (await gateway.manage("GET", "/catalog/providers/other"))["data"]["headers"] == headers
+
+
+@pytest.mark.parametrize(
+    ("adapter", "own"),
+    [
+        ("openai_chat", "bearer"),
+        ("openai_responses", "bearer"),
+        ("openai_embeddings", "bearer"),
+        ("anthropic_messages", "x-api-key"),
+        ("gemini", "x-goog-api-key"),
+    ],
+)
+async def test_a_provider_takes_its_key_as_its_adapter_does_unless_it_says_otherwise(
+    gateway: Gateway, adapter: str, own: str
+) -> None:
+    path = "/catalog/providers/other"
+    made = await gateway.manage("POST", "/catalog/providers", {**NEW, "adapter": adapter})
+    assert made["data"]["auth"] == own
+    for auth in ("bearer", "api-key", "x-api-key", "x-goog-api-key", "none"):
+        await gateway.manage("PATCH", path, {"auth": auth})
+        assert (await gateway.manage("GET", path))["data"]["auth"] == auth
+    await gateway.manage("DELETE", path)
+    body = {**NEW, "adapter": adapter, "auth": "api-key"}
+    assert (await gateway.manage("POST", "/catalog/providers", body))["data"]["auth"] == "api-key"
 
 
 async def test_a_slug_is_taken_once(gateway: Gateway) -> None:

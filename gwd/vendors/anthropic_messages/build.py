@@ -24,6 +24,7 @@ from gwd.vendors.anthropic_messages.tools import (
     names_of,
     output_format,
 )
+from gwd.vendors.call import configured_headers, credential_header
 from gwd.vendors.tool_names import ToolNames
 
 PINNED_VERSION: Final = "2023-06-01"
@@ -286,17 +287,13 @@ def _version(request: Request) -> str:
 def _headers(request: Request, target: Target) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
-        "x-api-key": target.credential.secret,
+        **credential_header(target),
         "anthropic-version": _version(request),
     }
     own: Mapping[str, str] = (
         request.vendor_headers if request.family == "anthropic_messages" else {}
     )
-    configured = {
-        name.lower(): value
-        for name, value in target.headers.items()
-        if value.isascii() and value.isprintable()
-    }
+    configured = configured_headers(target)
     betas = [text for text in (configured.get("anthropic-beta"), own.get("anthropic-beta")) if text]
     headers |= configured
     if betas:

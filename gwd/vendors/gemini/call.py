@@ -1,10 +1,10 @@
-"""Where a call to Gemini goes and what headers it carries."""
+"""Where a call to Gemini goes."""
 
 from typing import Final
 from urllib.parse import quote
 
 from gwd.core.target import Target
-from gwd.vendors.openai_chat.call import url_for
+from gwd.vendors.call import url_for
 
 API_VERSION: Final = "v1beta"
 
@@ -22,14 +22,3 @@ def method_url(target: Target, method: str, *, streams: bool = False) -> str:
     if not streams:
         return url
     return f"{url}{'&' if '?' in url else '?'}alt=sse"
-
-
-def headers_for(target: Target) -> dict[str, str]:
-    """Content type, credential, and the provider's own extra headers."""
-    headers = {"content-type": "application/json", "accept": "application/json"}
-    if target.credential.secret:
-        headers["x-goog-api-key"] = target.credential.secret
-    for name, value in target.headers.items():
-        if value.isascii() and value.isprintable():
-            headers[name.lower()] = value
-    return headers

@@ -7,5 +7,6 @@ from gwd.core.vendor_format import VendorFormat
 SIGNATURE_FORMAT: Final = "google-gemini-v1"
 FORMAT: Final = VendorFormat(
     name="gemini",
+    auth="x-goog-api-key",
     no_field_for=frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
 )

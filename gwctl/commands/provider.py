@@ -31,7 +31,9 @@ add_show(provider, PROVIDERS, "openai")
 @provider.verb(
     "add",
     "gwctl provider add openai --key-ref env:OPENAI_API_KEY",
-    "gwctl provider add local --adapter openai_chat --base-url http://127.0.0.1:11434/v1 --auth none",
+    "gwctl provider add ollama",
+    "gwctl provider add local --adapter openai_chat --base-url http://127.0.0.1:1234/v1 --auth none",
+    "gwctl provider add vllm --base-url http://10.0.0.7:8000/v1 --auth bearer --key-ref env:VLLM_API_KEY",
     writes=True,
 )
 def add(
@@ -43,16 +45,25 @@ def add(
     base_url: Annotated[str | None, opt("--base-url", "URL", "What its own SDK takes.")] = None,
     auth: Annotated[str | None, opt("--auth", "WAY", AUTH)] = None,
     name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
+    header: Annotated[
+        list[str] | None,
+        opt("--header", "NAME=VALUE", "Header sent with each request; repeatable."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, opt("--flag", "NAME=VALUE", "Flag, beside those shipped; repeatable.")
+    ] = None,
     secret_stdin: Annotated[bool, SECRET_STDIN] = False,
     secret_file: Annotated[Path | None, SECRET_FILE] = None,
     key_ref: Annotated[str | None, KEY_REF] = None,
 ) -> None:
     """Add a provider with its key; with --auth none it needs none.
 
-    openai, anthropic and google come with their models, prices and endpoints; deepseek, moonshot,
-    zai, minimax, alibaba, cerebras and groq with their address and flags. For another one give
-    --base-url and --adapter: most servers speak openai_chat, and a name that the gateway does not
-    know is answered with all that it does. What exists already is left as it is.
+    openai, anthropic and google come with their models, prices and endpoints. With their address
+    and flags come ollama, vllm and llamacpp on this machine, and openrouter, groq, deepseek,
+    mistral, xai, together, fireworks, cerebras, moonshot, zai, minimax, alibaba and azure; most
+    have a NAME-embeddings beside them. For another one give --base-url and --adapter: most servers
+    speak openai_chat, and a name that the gateway does not know is answered with all that it does.
+    What exists already is left as it is.
     """
     given = secret_stdin or secret_file is not None or key_ref is not None
     if given and auth == NO_KEY:
@@ -66,13 +77,20 @@ def add(
                 do=f"gwctl provider add {slug} --adapter openai_chat --base-url URL",
             )
         tables = {"providers": [{"slug": slug, "name": name or slug, "adapter": adapter}]}
-    given_fields = body({"base_url": base_url, "auth": auth})
-    tables["providers"] = [{**entry, **given_fields} for entry in tables["providers"]]
+    if name is not None and len(tables["providers"]) > 1:
+        slugs = ", ".join(entry["slug"] for entry in tables["providers"])
+        raise usage(f"--name is of one provider, and {slug} makes {slugs}", do="leave it out")
+    options = body({"name": name, "base_url": base_url, "auth": auth})
+    tables["providers"] = [
+        {**entry, **options, **_extended(entry, header, settings)} for entry in tables["providers"]
+    ]
     present = {row["slug"]: row for row in fetch(session, PROVIDERS.path, everything=True)[0]}
     for entry in tables["providers"]:
         _refuse_another(
             entry, present.get(entry["slug"]), adapter=adapter, base_url=base_url, auth=auth
         )
+        if entry["slug"] not in present:
+            _refuse_unfinished(entry, given=given)
     keyless = [
         entry["slug"]
         for entry in tables["providers"]
@@ -127,6 +145,32 @@ def update(
         "flags": merged(before.get("flags"), settings),
     }
     update_record(session, PROVIDERS, slug, body(changes))
+
+
+def _extended(entry: Entry, header: list[str] | None, settings: list[str] | None) -> dict[str, Any]:
+    """The headers and flags that are shipped, with those of the command line in them."""
+    return body(
+        {
+            "headers": merged(entry.get("headers"), header, texts=True),
+            "flags": merged(entry.get("flags"), settings),
+        }
+    )
+
+
+def _refuse_unfinished(entry: Entry, *, given: bool) -> None:
+    """What a preset leaves to its user has to be said: an address of one's own, and how a key travels."""
+    slug, url = entry["slug"], entry["base_url"]
+    if shipped.OWN in url:
+        raise usage(
+            f"{slug} has no address that is everybody's",
+            do=f"add --base-url '{url}' with your own {shipped.OWN},"
+            " or that of a deployment: '…/openai/deployments/NAME?api-version=2024-10-21'",
+        )
+    if given and entry.get("auth") == NO_KEY:
+        raise usage(
+            f"{slug} takes no key unless it was started with one",
+            do="add --auth bearer, or leave the key out",
+        )
 
 
 def _refuse_another(

@@ -297,7 +297,9 @@ def secret(
     key_ref: Annotated[str | None, KEY_REF] = None,
 ) -> None:
     """Set or replace the platform's key for a provider."""
-    find(session, PROVIDERS, slug)
+    if find(session, PROVIDERS, slug).get("auth") == NO_KEY:
+        do = f"gwctl provider update {slug} --auth bearer"
+        session.out.note(f"{slug} has --auth {NO_KEY}: its key is not sent; {do}")
     given = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
     if name is None:
         reply = set_credential(session, slug, given)

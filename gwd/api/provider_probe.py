@@ -27,7 +27,10 @@ class ProbeRecord(msgspec.Struct, frozen=True, kw_only=True):
     provider: Annotated[Slug, Meta(description="The provider that was called.")]
     model: Annotated[Slug, Meta(description="The model that was asked: the provider's cheapest.")]
     endpoint_id: Annotated[Id, Meta(description="The endpoint that was called.")]
-    credential_id: Annotated[Id, Meta(description="The credential that was used.")]
+    credential_id: Annotated[
+        Id | None,
+        Meta(description="The credential that was used; null where the provider takes none."),
+    ]
     latency_ms: Annotated[Milliseconds, Meta(description="How long the whole call took.")]
 
 
@@ -53,7 +56,7 @@ async def probe(call: Call) -> Answer:
         provider=slug,
         model=target.model,
         endpoint_id=target.endpoint_id,
-        credential_id=target.credential.id,
+        credential_id=target.credential.record_id,
         latency_ms=took_ms,
     )
     return one(record, subject=("provider", slug))
@@ -115,6 +118,6 @@ def _failed(slug: str, target: Target, fault: Fault) -> UpstreamFailed:
             "reason": fault.reason,
             "status": fault.status,
             "endpoint_id": target.endpoint_id,
-            "credential_id": target.credential.id,
+            "credential_id": target.credential.record_id,
         },
     )

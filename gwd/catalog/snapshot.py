@@ -94,12 +94,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be called, at one revision."""
+    """Everything that can be called, at one revision.
+
+    `keyless` are the providers that take no key, and when each was changed last.
+    """
 
     revision: int
     models: dict[str, Model]
     aliases: dict[str, str]
     families: dict[str, tuple[FamilyMember, ...]]
+    keyless: dict[str, int]
 
     def resolve(self, name: str, now_us: int) -> Model | None:
         """The model of a slug, an alias or a `~vendor/family-latest`; retired ones included."""
@@ -171,6 +175,7 @@ def load(connection: Connection, formats: Mapping[str, VendorFormat]) -> Catalog
         models=models,
         aliases={row.name: row.model for row in connection.run(AliasTable.select())},
         families={alias: tuple(members) for alias, members in families.items()},
+        keyless={row.slug: row.updated_at for row in providers.values() if row.auth == "none"},
     )
 
 

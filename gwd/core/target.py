@@ -70,13 +70,21 @@ class Flags(
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """A vendor key ready for use; `repr` never shows the secret. `fee_bps` is set on the owner's own keys (BYOK)."""
+    """A vendor key ready for use; `repr` never shows the secret. `fee_bps` is set on the owner's own keys (BYOK).
+
+    Without a secret it stands for the key of a provider that takes none: it has no record.
+    """
 
     id: str
     secret: str
     byok: bool = False
     is_required: bool = False
     fee_bps: int = 0
+
+    @property
+    def record_id(self) -> str | None:
+        """The id of its record."""
+        return self.id if self.secret else None
 
     def __repr__(self) -> str:
         return f"Credential(id={self.id!r}, byok={self.byok})"

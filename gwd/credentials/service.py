@@ -74,7 +74,7 @@ class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential ready for use. `secret` None: `problem` says why it cannot be used."""
+    """A credential ready for use. `secret` None: `problem` says why it cannot be used. See `keyless` for an empty one."""
 
     id: str
     organization_id: str | None
@@ -97,6 +97,11 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
         return self.secret is not None and (
             self.expires_at_us is None or self.expires_at_us > now_us
         )
+
+    @property
+    def record_id(self) -> str | None:
+        """The id of its record; None where it stands for the key of a provider that takes none."""
+        return None if self.secret == "" else self.id
 
     @property
     def credential(self) -> Credential:
@@ -206,6 +211,29 @@ def platform_keys(
         _opened(row, vault, environment)
         for row in connection.run(query.order_by(CredentialTable.created_at))
     ]
+
+
+def keyless(provider: str, changed_us: int) -> VendorKey:
+    """What stands for the key of a provider that takes none, so that it is planned, called and rests like any other.
+
+    A change of the provider gives it a new chance, as a change of a key does.
+    """
+    return VendorKey(
+        id=f"keyless:{provider}",
+        organization_id=None,
+        provider=provider,
+        secret="",
+        problem=None,
+        sort_order=0,
+        expires_at_us=None,
+        is_fallback=False,
+        is_required=False,
+        workspace_id=None,
+        allowed_models=None,
+        allowed_api_key_hashes=None,
+        allowed_user_ids=None,
+        updated_at_us=changed_us,
+    )
 
 
 def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:

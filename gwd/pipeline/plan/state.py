@@ -76,9 +76,14 @@ class PlanningState:
         grouped: dict[str, tuple[VendorKey, ...]] = {}
         for key in keys:
             grouped[key.provider] = (*grouped.get(key.provider, ()), key)
+        for provider, changed_us in catalog.keyless.items():
+            grouped[provider] = (credentials.keyless(provider, changed_us),)
         if self._catalog is None or catalog.revision != self._catalog.revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
-            self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
+            usable = [k for of in grouped.values() for k in of]
+            self.health.forget_credentials(
+                k.id for k in usable if known.get(k.id) != k.updated_at_us
+            )
         self.health.trouble.known(key.id for key in keys if key.in_trouble)
         self._catalog, self._vendor_keys = catalog, grouped
         return catalog
@@ -132,7 +137,7 @@ class PlanningState:
 
     @property
     def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:
-        """The platform's keys by provider, as the last load opened them."""
+        """The platform's keys by provider, as the last load opened them; of a keyless provider what stands for one."""
         return self._vendor_keys
 
     def key_problem(self, credential_id: str, key_ref: str | None) -> str | None:

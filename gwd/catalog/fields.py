@@ -60,7 +60,8 @@ Name = Annotated[str, Meta(description="What people call it.", extra_json_schema
 BaseUrl = Annotated[
     str,
     Meta(
-        description="The address of the vendor's API; https, or http to this machine and private networks."
+        description="The address of the vendor's API; https, or http to this machine and private networks. A query is"
+        " kept with every call, such as `?api-version=2024-10-21`; it never holds a credential."
     ),
 ]
 Adapter = Annotated[

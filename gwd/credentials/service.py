@@ -74,7 +74,7 @@ class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential ready for use. `secret` None: `problem` says why it cannot be used. See `keyless` for an empty one."""
+    """A credential ready for use. `secret` None: `problem` says why it cannot be used; an empty one: see `keyless`."""
 
     id: str
     organization_id: str | None

@@ -18,7 +18,5 @@ def model_path(target: Target) -> str:
 def method_url(target: Target, method: str, *, streams: bool = False) -> str:
     """The address of one of the model's methods. Without `alt=sse` a stream would be one big JSON array."""
     path = f"{quote(model_path(target), safe='/-._~@')}:{method}"
-    url = url_for(target.base_url, path, version=API_VERSION)
-    if not streams:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}alt=sse"
+    query = "alt=sse" if streams else ""
+    return url_for(target.base_url, path, version=API_VERSION, query=query)

@@ -71,6 +71,15 @@ PROVIDERS = Resource(
     ),
 )
 
+PROVIDER_MODELS = of(
+    "ProviderModelRecord",
+    Column("MODEL", "id", name=True),
+    Column("CONTEXT", "context_length"),
+    Column("ANSWER", "max_completion_tokens"),
+    Column("OWNER", "owned_by", leaves=1),
+    Column("IN CATALOG AS", lambda row: ", ".join(e["model"] for e in row.get("in_catalog") or ())),
+)
+
 CREDENTIALS = Resource(
     noun="credential",
     path="/catalog/credentials",

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gwctl import plan, shipped
-from gwctl.catalog import CREDENTIALS, PROVIDERS
+from gwctl.catalog import CREDENTIALS, PROVIDER_MODELS, PROVIDERS
 from gwctl.changes import CALL_OUT_S, report, send, update_record
+from gwctl.client import quote
 from gwctl.desired import Entry
 from gwctl.errors import usage
 from gwctl.records import address, data, fetch, find
@@ -278,6 +279,20 @@ def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
     if reply is not None:
         found = data(reply)
         report(session, found, f"{slug} answers: {found.get('model')} {found.get('latency_ms')} ms")
+
+
+@provider.verb(
+    "models", "gwctl provider models openai", "gwctl provider models local --json", lists=True
+)
+def models(session: Session, slug: Annotated[str, _SLUG]) -> None:
+    """Ask a provider which models it has, and show which of them the catalog serves."""
+    path = f"{PROVIDERS.path}/{quote(slug)}/models"
+    reply = session.api.get(path)
+    rows = data(reply)
+    shown = rows if session.everything else rows[: session.limit]
+    session.out.records(shown, PROVIDER_MODELS, total=len(rows), noun="model")
+    if reply.get("truncated"):
+        session.out.note(f"{slug} lists more than {len(rows)} models; the others are not read")
 
 
 @provider.verb(

@@ -13,7 +13,7 @@ from gwd.core.cost import Price
 from gwd.core.errors import Conflict, Fault, UpstreamFailed
 from gwd.core.fields import Id, Milliseconds, Slug
 from gwd.core.request import Embed, Generate, Message, Request, TextPart
-from gwd.core.target import Target
+from gwd.core.target import Credential, Target
 
 LIMIT_S: Final = 30.0
 OUTPUT_TOKENS: Final = 16  # the least that every vendor takes
@@ -50,7 +50,7 @@ async def probe(call: Call) -> Answer:
     )
     took_ms = round((node.clock.monotonic_s() - began_s) * 1000)
     if fault is not None:
-        raise _failed(slug, target, fault)
+        raise failed(slug, fault, target.credential, endpoint_id=target.endpoint_id)
     record = ProbeRecord(
         ok=True,
         provider=slug,
@@ -77,6 +77,12 @@ def _target(catalog: Catalog, call: Call) -> tuple[Target, bool]:
             metadata={"reason": "no_endpoint", "provider": slug},
         )
     price, model, endpoint = min(found, key=_dearness)
+    return target_of(model, endpoint, usable_credential(call), price), model.is_embedding
+
+
+def usable_credential(call: Call) -> Credential:
+    """The first credential of the path's provider that can be used. Raises Conflict without one."""
+    slug = call.path["slug"]
     keys = call.node.state.vendor_keys.get(slug, ())
     ready = [key for key in keys if key.is_usable(call.now_us)]
     if not ready:
@@ -86,7 +92,7 @@ def _target(catalog: Catalog, call: Call) -> tuple[Target, bool]:
             + (f": {problem}" if problem else "; add one with POST /catalog/credentials"),
             metadata={"reason": "no_credential", "provider": slug},
         )
-    return target_of(model, endpoint, ready[0].credential, price), model.is_embedding
+    return ready[0].credential
 
 
 def _dearness(found: tuple[Price, Model, Endpoint]) -> tuple[int, str]:
@@ -110,14 +116,17 @@ def _request(target: Target, *, embeds: bool) -> Request:
     )
 
 
-def _failed(slug: str, target: Target, fault: Fault) -> UpstreamFailed:
+def failed(
+    slug: str, fault: Fault, credential: Credential, *, endpoint_id: str | None = None
+) -> UpstreamFailed:
+    """The 502 of a provider that was called outside any generation: with the vendor's reason."""
     status = f" (status {fault.status})" if fault.status is not None else ""
     return UpstreamFailed(
         f"provider `{slug}` did not answer as it should: {fault.reason}{status}: {fault.message}",
         metadata={
             "reason": fault.reason,
             "status": fault.status,
-            "endpoint_id": target.endpoint_id,
-            "credential_id": target.credential.record_id,
+            "endpoint_id": endpoint_id,
+            "credential_id": credential.record_id,
         },
     )

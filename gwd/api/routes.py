@@ -5,7 +5,7 @@ Inference and the public reading of models are in `app`; everything else that is
 
 from typing import Final
 
-from gwd.api import clock, doctor, invitations, operator, provider_probe
+from gwd.api import clock, doctor, invitations, operator, provider_models, provider_probe
 from gwd.api.access import manage
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
@@ -72,6 +72,14 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         answers=One[provider_probe.ProbeRecord],
         shape=Nothing,
         action="provider.test",
+        fails=(409, 502),
+    ),
+    LiveRoute(
+        method="GET",
+        path="/catalog/providers/<slug>/models",
+        access=manage("catalog.write"),
+        handler=provider_models.list_models,
+        answers=provider_models.ProviderModels,
         fails=(409, 502),
     ),
 )

@@ -123,13 +123,24 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return self.format.name
 
 
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider with the credential chosen for a call that is about no model of its own."""
+
+    format: VendorFormat
+    base_url: str
+    auth: Auth
+    headers: dict[str, str]
+    credential: Credential
+
+
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP call to a vendor. `headers` hold the credential; `repr` never shows them.
 
     `dropped` names the request's parameters that this upstream cannot take and that were left out. `output_cap` is the
-    limit on the answer that the body holds; None if it holds none.
+    limit on the answer that the body holds; None if it holds none. A GET has an empty body.
     """
 
+    method: Literal["GET", "POST"] = "POST"
     url: str
     headers: dict[str, str]
     body: bytes

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from gwd.core.target import Target
+from gwd.core.target import Service, Target
 from gwd.core.vendor_format import Auth
 
 _VERSION: Final = re.compile(r"v\d+[a-z0-9]*")
@@ -61,7 +61,7 @@ def headers_for(target: Target) -> dict[str, str]:
     }
 
 
-def credential_header(target: Target) -> dict[str, str]:
+def credential_header(target: Target | Service) -> dict[str, str]:
     """The one header with the credential, as the target's provider takes it; none where there is nothing to send."""
     header = _HEADERS.get(target.auth)
     if header is None or not target.credential.secret:
@@ -70,7 +70,7 @@ def credential_header(target: Target) -> dict[str, str]:
     return {name: f"{scheme}{target.credential.secret}"}
 
 
-def configured_headers(target: Target) -> dict[str, str]:
+def configured_headers(target: Target | Service) -> dict[str, str]:
     """The provider's own extra headers, in lower case; what no header can carry is left out."""
     return {
         name.lower(): value

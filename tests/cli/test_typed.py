@@ -124,7 +124,7 @@ def test_a_day_is_meant_whole_and_its_zone_is_told(run: Run, gateway: FakeGatewa
 
 def test_a_rest_without_end_says_what_ends_it(run: Run, gateway: FakeGateway) -> None:
     rest = {"reason": "auth_invalid", "until": None, "tried": True}
-    endless = {
+    endless: dict[str, Any] = {
         "model": "v/m", "tag": "t", "status": "cooling_down", "reason": "auth_invalid",
         "cooldown_until": "2036-11-28T00:00:00Z", "rests": [],
     }  # fmt: skip

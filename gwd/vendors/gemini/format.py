@@ -8,5 +8,6 @@ SIGNATURE_FORMAT: Final = "google-gemini-v1"
 FORMAT: Final = VendorFormat(
     name="gemini",
     auth="x-goog-api-key",
+    model_list="gemini",
     no_field_for=frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
 )

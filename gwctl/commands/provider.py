@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from gwctl import plan, shipped
-from gwctl.catalog import CREDENTIALS, PROVIDER_MODELS, PROVIDERS
+from gwctl import listed_models, plan, shipped
+from gwctl.catalog import CREDENTIALS, PROVIDER_MODELS, PROVIDERS, pricing_body
 from gwctl.changes import CALL_OUT_S, report, send, update_record
 from gwctl.client import quote
 from gwctl.desired import Entry
@@ -15,7 +15,7 @@ from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.text import counted
 from gwctl.tree import Noun
-from gwctl.values import arg, body, merged, opt
+from gwctl.values import ACCEPT, arg, body, flag, merged, names, opt, whole
 from gwctl.verbs import add_delete, add_list, add_show, add_switches
 
 provider = Noun("provider", "Upstream services and their credentials.")
@@ -241,7 +241,10 @@ def _make(
     }
     made = ", ".join(counted(number, table[:-1]) for table, number in counts.items() if number)
     session.out.line(f"{slug}: {made or 'nothing new'} added")
-    session.out.note(f"try it: gwctl provider test {slug}")
+    if tables.get("models"):
+        session.out.note(f"try it: gwctl provider test {slug}")
+    else:
+        session.out.note(f"its models: gwctl provider models {slug} --add")
 
 
 def _made(session: Session, changes: list[plan.Change]) -> list[dict[str, Any]]:
@@ -269,6 +272,102 @@ def set_credential(session: Session, slug: str, secret: dict[str, str]) -> Any:
 
 
 @provider.verb(
+    "models",
+    "gwctl provider models ollama",
+    "gwctl provider models ollama --add --free",
+    "gwctl provider models groq --add --model 'openai/*' --prompt 0.15 --completion 0.6 --dry-run",
+    lists=True,
+    writes=True,
+)
+def models(
+    session: Session,
+    slug: Annotated[str, _SLUG],
+    add: Annotated[
+        bool, flag("--add", "Make models and endpoints of what the catalog lacks.")
+    ] = False,
+    model: Annotated[
+        list[str] | None, opt("--model", "GLOB", "Only of these names; repeatable.")
+    ] = None,
+    prompt: Annotated[str | None, opt("--prompt", "USD", "Price of a million inputs.")] = None,
+    completion: Annotated[
+        str | None, opt("--completion", "USD", "Price of a million outputs.")
+    ] = None,
+    free: Annotated[bool, flag("--free", "At price 0.")] = False,
+    context: Annotated[
+        int | None, whole("--context", "TOKENS", "Context length; the list's otherwise.", least=1)
+    ] = None,
+    max_output: Annotated[
+        int | None, whole("--max-output", "TOKENS", "Most output tokens; the list's otherwise.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, opt("--parameter", "NAME", "Supported parameters, all of them.")
+    ] = None,
+    inputs: Annotated[list[str] | None, opt("--input", "KIND", "Input kinds, all of them.")] = None,
+    embeddings: Annotated[bool, flag("--embeddings", "They make embeddings.")] = False,
+    accept: Annotated[bool, ACCEPT] = False,
+) -> None:
+    """Ask a provider which models it has; --add makes models and endpoints of what is lacking.
+
+    A model is called SLUG/NAME, with the last part of the server's own name. A price has to be said:
+    --prompt and --completion, or --free. Without --parameter they take sampling, tools and JSON
+    schemas. What exists already is left as it is.
+    """
+    reply = session.api.get(f"{PROVIDERS.path}/{quote(slug)}/models")
+    rows = listed_models.chosen(data(reply), model, slug)
+    if reply.get("truncated"):
+        session.out.note(
+            f"{slug} lists more than {len(data(reply))} models; the others are not read"
+        )
+    if not add:
+        shown = rows if session.everything else rows[: session.limit]
+        session.out.records(shown, PROVIDER_MODELS, total=len(rows), noun="model")
+        return
+    record = find(session, PROVIDERS, slug)
+    embeds = embeddings or record["adapter"] == "openai_embeddings"
+    lacking = listed_models.lacking(session, slug, rows)
+    if not lacking:
+        session.out.note(f"the catalog has all that {slug} lists; nothing was added")
+        return
+    wanted = listed_models.Wanted(
+        pricing=_price_of(session, len(lacking), prompt, completion, free=free, embeds=embeds),
+        context=context,
+        max_output=max_output,
+        embeds=embeds,
+        parameters=names(parameter),
+        inputs=names(inputs),
+    )
+    listed_models.add(session, record, lacking, wanted, accept=accept)
+
+
+def _price_of(
+    session: Session,
+    number: int,
+    prompt: str | None,
+    completion: str | None,
+    *,
+    free: bool,
+    embeds: bool,
+) -> dict[str, Any]:
+    """The price of new models: said on the line, or 0 after a question."""
+    said = pricing_body({"prompt": prompt, "completion": completion})
+    if free and said:
+        raise usage("--free and a price exclude each other", do="give one of them")
+    needed = {"prompt"} if embeds else {"prompt", "completion"}
+    if said:
+        if missing := needed - said.keys():
+            raise usage(f"--{missing.pop()} is missing", do="a price is whole; 0 is one")
+        return said
+    if not free:
+        options = "--prompt USD" if embeds else "--prompt USD --completion USD"
+        session.agree(
+            f"Shall {counted(number, 'model')} cost nothing?",
+            refused=usage("no price was given", do=f"add {options}, or --free for price 0"),
+            even_with_yes=True,
+        )
+    return dict.fromkeys(needed, "0")
+
+
+@provider.verb(
     "test", "gwctl provider test openai", "gwctl provider test openai --json", writes=True
 )
 def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
@@ -279,20 +378,6 @@ def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
     if reply is not None:
         found = data(reply)
         report(session, found, f"{slug} answers: {found.get('model')} {found.get('latency_ms')} ms")
-
-
-@provider.verb(
-    "models", "gwctl provider models openai", "gwctl provider models local --json", lists=True
-)
-def models(session: Session, slug: Annotated[str, _SLUG]) -> None:
-    """Ask a provider which models it has, and show which of them the catalog serves."""
-    path = f"{PROVIDERS.path}/{quote(slug)}/models"
-    reply = session.api.get(path)
-    rows = data(reply)
-    shown = rows if session.everything else rows[: session.limit]
-    session.out.records(shown, PROVIDER_MODELS, total=len(rows), noun="model")
-    if reply.get("truncated"):
-        session.out.note(f"{slug} lists more than {len(rows)} models; the others are not read")
 
 
 @provider.verb(

@@ -126,6 +126,7 @@ def update(
     session: Session,
     slug: Annotated[str, _SLUG],
     name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
+    adapter: Annotated[str | None, opt("--adapter", "NAME", "Its wire format.")] = None,
     base_url: Annotated[str | None, opt("--base-url", "URL", "What its own SDK takes.")] = None,
     auth: Annotated[str | None, opt("--auth", "WAY", AUTH)] = None,
     header: Annotated[
@@ -140,6 +141,7 @@ def update(
     before = find(session, PROVIDERS, slug)
     changes = {
         "name": name,
+        "adapter": adapter,
         "base_url": base_url,
         "auth": auth,
         "headers": merged(before.get("headers"), header, texts=True),

@@ -49,6 +49,7 @@ def patch_provider(connection: Connection, call: Call) -> Answer:
         connection,
         slug,
         call.body,
+        formats=call.node.formats,
         allow_http=call.node.settings.upstream.allow_http,
         now_us=call.now_us,
     )

@@ -97,6 +97,7 @@ class ProviderPatch(_Input, frozen=True):
     """Changes of a provider: absent is unchanged, null clears."""
 
     name: Name | UnsetType = UNSET
+    adapter: Adapter | UnsetType = UNSET
     base_url: BaseUrl | UnsetType = UNSET
     auth: AuthInput | UnsetType = UNSET
     headers: Headers | UnsetType | None = UNSET

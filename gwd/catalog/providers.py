@@ -70,14 +70,25 @@ def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Prov
 
 
 def patch(
-    connection: Connection, slug: str, body: ProviderPatch, *, allow_http: bool, now_us: int
+    connection: Connection,
+    slug: str,
+    body: ProviderPatch,
+    *,
+    formats: Mapping[str, VendorFormat],
+    allow_http: bool,
+    now_us: int,
 ) -> ProviderRecord:
-    _row(connection, slug)
+    """A provider that took its key the way of its format takes it the way of another one that it is given."""
+    row = _row(connection, slug)
     changes: dict[str, Any] = {"updated_at": now_us}
     if body.name is not UNSET:
         changes["name"] = inputs.check_name(body.name)
     if body.base_url is not UNSET:
         changes["base_url"] = inputs.check_base_url(body.base_url, allow_http=allow_http)
+    if body.adapter is not UNSET:
+        changes["adapter"] = inputs.check_adapter(body.adapter, formats)
+        if row.adapter in formats and row.auth == formats[row.adapter].auth:
+            changes["auth"] = formats[body.adapter].auth
     if body.auth is not UNSET:
         changes["auth"] = body.auth
     if body.headers is not UNSET:

@@ -144,6 +144,33 @@ async def test_a_provider_takes_its_key_as_its_adapter_does_unless_it_says_other
     assert (await gateway.manage("POST", "/catalog/providers", body))["data"]["auth"] == "api-key"
 
 
+async def test_the_adapter_of_a_provider_that_serves_can_be_corrected(gateway: Gateway) -> None:
+    """People choose the wrong one first; what served a moment ago is asked in the other format from then on."""
+    wrong = {**NEW, "adapter": "openai_chat", "base_url": gateway.vendor.url}
+    path = "/catalog/providers/other"
+    await gateway.manage("POST", "/catalog/providers", wrong)
+    key = {"provider": "other", "key": "sk-demo-0000"}
+    await gateway.manage("POST", "/catalog/credentials", key)
+    prices = {"prompt": "0.000003", "completion": "0.000015"}
+    await gateway.add_model("demo/other", pricing=prices)
+    await gateway.add_endpoint("demo/other", "other", "claude-demo")
+    for adapter, auth, asked in (
+        ("openai_chat", "bearer", "/v1/chat/completions"),
+        ("anthropic_messages", "x-api-key", "/v1/messages"),
+        ("openai_responses", "bearer", "/v1/responses"),
+    ):
+        changed = (await gateway.manage("PATCH", path, {"adapter": adapter}))["data"]
+        assert (changed["adapter"], changed["auth"]) == (adapter, auth)
+        assert (await gateway.chat(model="demo/other")).status_code == 200
+        assert gateway.vendor.calls.last.path == asked
+    # An `auth` of its own stays what it is.
+    await gateway.manage("PATCH", path, {"auth": "api-key"})
+    changed = (await gateway.manage("PATCH", path, {"adapter": "gemini"}))["data"]
+    assert (changed["adapter"], changed["auth"]) == ("gemini", "api-key")
+    refused = await gateway.manage("PATCH", path, {"adapter": "telegraph"}, status=400)
+    assert refused["error"]["param"] == "adapter"
+
+
 async def test_a_slug_is_taken_once(gateway: Gateway) -> None:
     await gateway.manage("POST", "/catalog/providers", NEW)
     refused = await gateway.manage("POST", "/catalog/providers", NEW, status=409)

@@ -212,10 +212,13 @@ def test_a_field_the_api_cannot_change_is_refused_before_anything_is_done(
 ) -> None:
     run("apply", "-f", str(file))
     before = len(node.writes())
-    file.write_text(FILE.replace("openai_chat", "gemini"))
+    block = FILE[FILE.index("[[providers]]") : FILE.index("[[credentials]]")]
+    moved = 'provider = "other"\ntag = "acme"\nupstream_model'
+    text = FILE.replace('provider = "acme"\nupstream_model', moved)
+    file.write_text(text + block.replace('slug = "acme"', 'slug = "other"'))
     code, _, err = run("apply", "-f", str(file))
     assert code == 2
-    assert "adapter of provider acme cannot change" in err
+    assert "provider of endpoint acme/new acme cannot change" in err
     assert len(node.writes()) == before
 
 

@@ -187,6 +187,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "PATCH /organization/members/{}": {"role": "member role ada@example.com billing"},
     "PATCH /catalog/providers/{}": {
         "name": "provider update acme --name Acme",
+        "adapter": "provider update acme --adapter gemini",
         "base_url": "provider update acme --base-url https://acme.example",
         "auth": "provider update acme --auth none",
         "headers": "provider update acme --header x-team=7",

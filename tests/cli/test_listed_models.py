@@ -8,6 +8,9 @@ import pytest
 from gwctl.listed_models import model_id
 from tests.cli.conftest import Run
 from tests.cli.gateway import FakeGateway
+from tests.cli.test_terminal import Terminal, terminal
+
+__all__ = ["terminal"]
 
 PATH = "/catalog/providers/ollama/models"
 ADD = "provider models ollama --add"
@@ -101,6 +104,18 @@ def test_a_price_has_to_be_said(run: Run, node: FakeGateway) -> None:
             wrong.append((words, code, out, err))
     assert wrong == []
     assert node.writes() == []
+
+
+def test_a_person_is_asked_before_something_costs_nothing(
+    terminal: Terminal, node: FakeGateway
+) -> None:
+    question = "Shall 2 models cost nothing?"
+    for words in (ADD.split(), [*ADD.split(), "--yes"]):
+        code, seen = terminal(*words, typed=((question, "n"),))
+        assert (code, node.writes()) == (2, []), seen
+    code, seen = terminal(*ADD.split(), typed=((question, "y"),))
+    assert code == 0, seen
+    assert models(node)["ollama/llama3.2-3b"]["pricing"] == {"prompt": "0", "completion": "0"}
 
 
 def test_patterns_choose_and_must_match(run: Run, node: FakeGateway) -> None:

@@ -294,21 +294,25 @@ def test_what_strict_vendors_refuse_is_left_out(
         for words in lines(section):
             if words[1] == "provider":
                 run(node, words)
-        model = next(words[2] for words in lines(section) if words[1] == "chat")
-        vendors.arrived.clear()
-        reply = httpx.post(
-            f"{node.url}/chat/completions",
-            json={"model": model, **body},
-            headers={"authorization": f"Bearer {key}"},
-            timeout=30,
-        )
-        assert reply.status_code == 200, (section, reply.text)
-        (seen[section],) = vendors.arrived
+        for verb, path in (("chat", "chat/completions"), ("embed", "embeddings")):
+            for model in [words[2] for words in lines(section) if words[1] == verb]:
+                vendors.arrived.clear()
+                asked = body if verb == "chat" else {"input": "hi", "user": "u-1"}
+                reply = httpx.post(
+                    f"{node.url}/{path}",
+                    json={"model": model, **asked},
+                    headers={"authorization": f"Bearer {key}"},
+                    timeout=30,
+                )
+                assert reply.status_code == 200, (model, reply.text)
+                (seen[f"{section} {verb}"],) = vendors.arrived
     taken = {section: request.json for section, request in seen.items()}
-    assert {"user", "stop"} <= taken["Together AI"].keys()
-    assert taken["Together AI"]["messages"] == [message]
-    assert ("stream_options" in taken["Together AI"]) is stream
-    assert taken["Mistral"].keys().isdisjoint({"user", "stream_options"})
-    assert "stop" in taken["Mistral"]
-    assert "name" not in taken["Groq"]["messages"][0]
-    assert "stop" not in taken["xAI"]
+    assert {"user", "stop"} <= taken["Together AI chat"].keys()
+    assert taken["Together AI chat"]["messages"] == [message]
+    assert ("stream_options" in taken["Together AI chat"]) is stream
+    assert taken["Mistral chat"].keys().isdisjoint({"user", "stream_options"})
+    assert "stop" in taken["Mistral chat"]
+    assert "name" not in taken["Groq chat"]["messages"][0]
+    assert "stop" not in taken["xAI chat"]
+    assert "user" in taken["Together AI embed"]
+    assert "user" not in taken["Mistral embed"]

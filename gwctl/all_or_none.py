@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gwctl.changes import send
 from gwctl.client import quote
 from gwctl.errors import CommandError
 from gwctl.records import data
@@ -46,10 +47,8 @@ def all_or_none(session: Session, steps: Sequence[Step], *, done: str) -> list[R
 
 
 def _made(session: Session, step: Step) -> Record:
-    if step.method == "POST":
-        key = session.next_idempotency_key()
-        return dict(data(session.api.post(step.path, dict(step.body), idempotency_key=key)))
-    return dict(data(session.api.request(step.method, step.path, body=dict(step.body))))
+    reply = send(session, step.method, step.path, dict(step.body), what=step.line)
+    return dict(data(reply))
 
 
 def _take_back(

@@ -53,6 +53,15 @@ def test_after_a_refusal_none_of_them_is_left(run: Run, gateway: FakeGateway) ->
     assert "1 change before it taken back" in err
 
 
+def test_a_price_that_looks_like_a_slip_is_asked_about(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/catalog/endpoints")
+    refused = error(409, "price_not_accepted", "0.002 a token is above 0.001; send accept")
+    gateway.on("POST", "/catalog/endpoints", refused)
+    code, _, err = run(*ADD.split(), "--prompt", "2000", "--completion", "1")
+    assert code == 1
+    assert "add --accept if that is meant" in err
+
+
 def test_what_cannot_be_taken_back_is_named(run: Run, gateway: FakeGateway) -> None:
     gateway.collection("/catalog/endpoints")
     refuse(gateway, "POST", "/catalog/endpoints", after=1)

@@ -34,8 +34,9 @@ SHOWN_TEXT: Final = 200
 _REMEDIES: Final = {
     "auth_invalid": "give the provider a key that its vendor takes: gwctl provider secret PROVIDER",
     "quota_exhausted": "pay the vendor's account or raise its limit",
-    "model_access_denied": "check upstream_model and what the vendor's account may use",
-    "upstream_error": "correct the provider's base_url in your file: gwctl apply -f gw.toml",
+    "model_access_denied": "check upstream_model, base_url and what the vendor's account may use",
+    "upstream_error": "correct the provider's address or format: gwctl provider update PROVIDER --base-url URL,"
+    " --adapter NAME",
     "network": "gwctl provider test PROVIDER shows whether it can be reached now",
 }
 

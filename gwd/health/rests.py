@@ -83,6 +83,8 @@ class Rests:
             case "network" | "upstream_error" if fault.detail in ("certificate", "redirect"):
                 # Time does not help: the address or the certificate has to be corrected.
                 return self._of_pair(pair, Rest(fault, now_s, CERTAIN_S), now_s)
+            case "upstream_error" if fault.detail in ("address", "other_format"):
+                return self._of_pair(pair, Rest(fault, now_s, DOUBT_S), now_s)
             case "network" if network_faults >= 3:
                 return self._of_pair(pair, Rest(fault, now_s, NETWORK_S), now_s)
             case "model_access_denied":

@@ -31,6 +31,7 @@ from gwd.pricing.hold import LARGE_BYTES, Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, Signatures
+from gwd.vendors.foreign_answer import named
 
 MAX_ATTEMPTS: Final = 6
 
@@ -77,6 +78,7 @@ class Dispatcher:
     async def _probe(self, request: Request, target: Target, limit_s: float) -> Fault | None:
         adapter = self._resources.adapters[target.adapter]
         reply: UpstreamReply | None = None
+        body = b""
         try:
             async with asyncio.timeout(limit_s):
                 reply = await self._resources.upstream.send(adapter.build(request, target), limit_s)
@@ -86,13 +88,13 @@ class Dispatcher:
                 return adapter.fault(reply.status, reply.headers, body)
             for event in adapter.decode(body, request, target):
                 if isinstance(event, Failed):
-                    return event.fault
+                    return named(event.fault, body, target.adapter)
         except UpstreamFault as broken:
             return broken.fault
         except TimeoutError:
             return Fault(reason="timeout", message="the vendor did not answer in time")
         except UNDECODABLE as error:
-            return undecodable(error)
+            return named(undecodable(error), body, target.adapter)
         finally:
             if reply is not None:
                 reply.close()

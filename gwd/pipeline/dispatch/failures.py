@@ -19,6 +19,9 @@ from gwd.pipeline.dispatch.outcome import FailedAttempt
 from gwd.pipeline.plan.retry_after import with_retry_after
 
 _UNREACHABLE: Final = frozenset(("network", "timeout", "overloaded", "rate_limited"))
+_OURS: Final = frozenset(("redirect", "certificate", "other_format"))
+"""Details whose message the gateway has written itself."""
+
 _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_access_denied"))
 
 
@@ -36,16 +39,7 @@ def final_error(
     """
     if not failures:
         return InternalError("the request could not be sent to any endpoint")
-    metadata: dict[str, Any] = {
-        "previous_errors": [
-            {
-                "provider": failure.planned.target.tag,
-                "code": failure.fault.reason,
-                "status": failure.fault.status,
-            }
-            for failure in failures
-        ]
-    }
+    metadata: dict[str, Any] = {"previous_errors": [_previous(failure) for failure in failures]}
     last = failures[-1].fault
     misled = _misled(failures)
     wait_s = _wait_s(failures, opens_s, now_s)
@@ -83,13 +77,23 @@ def final_error(
     )
 
 
+def _previous(failure: FailedAttempt) -> dict[str, Any]:
+    """An attempt as a client is told of it; in words only where they are ours and name what has to be corrected."""
+    told = {
+        "provider": failure.planned.target.tag,
+        "code": failure.fault.reason,
+        "status": failure.fault.status,
+    }
+    return told | {"message": failure.fault.message} if failure.fault.detail in _OURS else told
+
+
 def _misled(failures: Sequence[FailedAttempt]) -> str:
-    """The error for a redirect or an untrusted certificate, which it names: trying again cannot help."""
+    """What has to be corrected before trying again can help: an address, the trust in it, a format."""
     return "; ".join(
         dict.fromkeys(
             f"{failure.planned.target.tag}: {failure.fault.message}"
             for failure in failures
-            if failure.fault.detail in ("redirect", "certificate")
+            if failure.fault.detail in _OURS
         )
     )
 

@@ -139,7 +139,10 @@ def add(
         session.found_changes = bool(changes)
         results = [plan.as_json(change) for change in changes]
     else:
-        results = [result for _, result in plan.apply(session, changes, accept=accept)]
+        slip = next((change.slip for change in changes if change.slip), "")
+        if slip and not accept:
+            session.accept_price(slip)
+        results = [r for _, r in plan.apply(session, changes, accept=accept or bool(slip))]
     if session.out.shape.machine:
         session.out.data(results)
         return

@@ -118,6 +118,17 @@ def test_a_person_is_asked_before_something_costs_nothing(
     assert models(node)["ollama/llama3.2-3b"]["pricing"] == {"prompt": "0", "completion": "0"}
 
 
+def test_a_price_that_looks_like_a_slip_needs_accept(run: Run, node: FakeGateway) -> None:
+    words = [*ADD.split(), "--prompt", "2000", "--completion", "1"]
+    code, _, err = run(*words)
+    assert (code, node.writes()) == (1, [])
+    assert "add --accept if that is meant" in err
+    assert run(*words, "--accept").code == 0
+    sent = [r.body for r in node.requests if (r.method, r.path) == ("POST", "/catalog/models")]
+    assert all(each["accept"] for each in sent)
+    assert len(sent) == 2
+
+
 def test_patterns_choose_and_must_match(run: Run, node: FakeGateway) -> None:
     code, _, err = run(*ADD.split(), "--free", "--model", "llama*", "--model", "mistral*")
     assert (code, node.writes()) == (3, [])

@@ -1,6 +1,6 @@
 """The catalog's records as commands and files share them: models, providers, endpoints, keys."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from gwctl import text, time_input
@@ -139,3 +139,16 @@ def pricing_body(given: dict[str, str | None]) -> dict[str, Any]:
     for option, field in _PER_PIECE:
         result[field] = price_each(option, given.get(field))
     return body(result)
+
+
+def price_at(record: Record, at: str) -> dict[str, Any]:
+    """The prices that a model or an endpoint will have then; empty: none of its own.
+
+    A price is one dated whole: what a new one does not name is carried over from the one that holds until then.
+    """
+    moment = datetime.fromisoformat(at)
+    pricing: dict[str, Any] = {}
+    for version in record.get("prices") or []:  # oldest first
+        if datetime.fromisoformat(version["effective_at"]) <= moment:
+            pricing = version.get("pricing") or {}
+    return pricing

@@ -202,6 +202,28 @@ def merged(
     return {name: value for name, value in given.items() if value is not None}
 
 
+def of_each(slugs: Sequence[str], option: str, words: Sequence[str] | None) -> dict[str, str]:
+    """What a repeatable option says of each of several: `SLUG=VALUE`, or of the only one the value alone."""
+    if len(set(slugs)) != len(slugs):
+        raise usage(
+            "a name is given twice", do=f"name each of {', '.join(dict.fromkeys(slugs))} once"
+        )
+    found: dict[str, str] = {}
+    for word in words or ():
+        slug, equals, value = word.partition("=")
+        if len(slugs) == 1 and (not equals or slug not in slugs):
+            slug, value = slugs[0], word
+        if slug not in slugs or not value:
+            raise usage(
+                f"{option} {word!r} is of none of {', '.join(slugs)}",
+                do=f"write {option} {slugs[0]}=VALUE",
+            )
+        if slug in found:
+            raise usage(f"{option} is given twice for {slug}", do="give it once")
+        found[slug] = value
+    return found
+
+
 def integer(name: str, text: str | None) -> Any:
     """A whole number, `120` or `1,200`; `none` clears."""
     if text is None:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from gwctl import schema
-from gwctl.changes import create_record, report, send, unchanged
+from gwctl.changes import create_record, report, send, unchanged, update_record
 from gwctl.client import quote
 from gwctl.errors import usage
 from gwctl.records import Resource, data, find, same_field
@@ -66,17 +66,44 @@ def create(
 
 
 @org.verb(
-    "update", "gwctl org update --name 'Acme Ltd'", "gwctl org update --slug acme", writes=True
+    "update",
+    "gwctl org update --name 'Acme Ltd'",
+    "gwctl org update --slug acme",
+    "gwctl org update --org acme --name 'Acme Ltd'",
+    writes=True,
 )
 def update(
     session: Session,
     name: Annotated[str | None, opt("--name", "NAME", "New name.")] = None,
     slug: Annotated[str | None, opt("--slug", "SLUG", "New short name.")] = None,
+    organization: Annotated[
+        str | None, opt("--org", "NAME", "Another organization (operator): name, slug or id.")
+    ] = None,
 ) -> None:
-    """Rename your organization."""
+    """Rename your organization, or for an operator any other."""
     if name is None and slug is None:
         raise usage("nothing to change was given", do="add --name or --slug")
-    change_at(session, "/organization", body({"name": name, "slug": slug}), what="organization")
+    changes = body({"name": name, "slug": slug})
+    if organization is not None:
+        update_record(session, ORGANIZATIONS, organization, changes)
+        return
+    change_at(session, "/organization", changes, what="organization")
+
+
+@org.verb("suspend", "gwctl org suspend acme", "gwctl org suspend acme --dry-run", writes=True)
+def suspend(
+    session: Session, reference: Annotated[str, arg("NAME", "Its name, slug or id.")]
+) -> None:
+    """Refuse all keys of an organization (operator), until it is resumed."""
+    update_record(session, ORGANIZATIONS, reference, {"suspended": True})
+
+
+@org.verb("resume", "gwctl org resume acme", "gwctl org resume acme --dry-run", writes=True)
+def resume(
+    session: Session, reference: Annotated[str, arg("NAME", "Its name, slug or id.")]
+) -> None:
+    """Let a suspended organization go on (operator)."""
+    update_record(session, ORGANIZATIONS, reference, {"suspended": False})
 
 
 @org.verb(

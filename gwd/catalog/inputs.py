@@ -61,6 +61,10 @@ from gwd.core.target import Flags
 from gwd.core.web_address import WebAddressError, read_web_address, written_out
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+_NEEDED_FIELDS: Final = frozenset(
+    ("model", "messages", "input", "stream", "max_tokens", "max_completion_tokens")
+)
 _FRAMING_HEADERS: Final = frozenset(
     (
         *("host", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer"),
@@ -262,7 +266,20 @@ def check_flags(value: dict[str, Any]) -> dict[str, Any]:
             f"`flags`: first_event_s must be above 0 and at most {MAX_FIRST_EVENT_S} seconds",
             param="flags",
         )
+    needed = next((name for name in flags.refused_fields if not _may_be_refused(name)), None)
+    if needed is not None:
+        raise InvalidValue(
+            f"`flags`: refused_fields cannot hold {needed!r}; it takes names of optional fields such as `user`,"
+            " and `messages.name`. What a model takes of the others its supported_parameters say",
+            param="flags",
+        )
     return {name: msgspec.to_builtins(getattr(flags, name)) for name in value}
+
+
+def _may_be_refused(name: str) -> bool:
+    return name == "messages.name" or (
+        _FIELD_NAME.fullmatch(name) is not None and name not in _NEEDED_FIELDS
+    )
 
 
 def check_headers(value: dict[str, str]) -> dict[str, str]:

@@ -36,6 +36,9 @@ class Flags(
     reasoning_field            the field it travels in; unset: reasoning_content
     reasoning_excluded         reports reasoning tokens outside completion_tokens
     usage_unreliable           bill the smaller of reported and estimated prompt tokens
+    refused_fields             fields of a request that an OpenAI-format server answers an error to, left out for it;
+                               `messages.name` is that of a message
+    short_call_ids             takes ids of tool calls of exactly nine letters and digits only
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
     no_json_with_tools         cannot combine a JSON answer format with function declarations
     first_event_s              how long to wait for the first event, where the default is too short
@@ -59,6 +62,8 @@ class Flags(
     reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_details"] | None = None
     reasoning_excluded: bool = False
     usage_unreliable: bool = False
+    refused_fields: tuple[str, ...] = ()
+    short_call_ids: bool = False
     cache_breakpoints: bool = False
     no_json_with_tools: bool = False
     first_event_s: float | None = None

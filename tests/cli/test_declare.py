@@ -309,8 +309,63 @@ def test_a_preset_is_a_provider_with_its_flags_and_nothing_else(
     assert {path for _, path in node.writes()} == {"/catalog/providers", "/catalog/credentials"}
 
 
+@pytest.mark.parametrize(
+    ("slug", "address"),
+    [
+        ("ollama", "http://127.0.0.1:11434/v1"),
+        ("vllm", "http://127.0.0.1:8000/v1"),
+        ("llamacpp", "http://127.0.0.1:8080/v1"),
+    ],
+)
+def test_a_server_on_this_machine_needs_no_key_and_no_address(
+    run: Run, node: FakeGateway, slug: str, address: str
+) -> None:
+    assert run("provider", "add", slug).code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert (made["base_url"], made["auth"]) == (address, "none")
+    assert node.writes() == [("POST", "/catalog/providers")]
+    code, _, err = run("provider", "add", f"{slug}-embeddings", "--key-ref", "env:K")
+    assert (code, len(node.writes())) == (2, 1)
+    assert "takes no key unless it was started with one" in err
+    words = "--auth bearer --key-ref env:K --base-url http://10.0.0.7:9000/v1"
+    assert run("provider", "add", f"{slug}-embeddings", *words.split()).code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert made["adapter"] == "openai_embeddings"
+    assert (made["base_url"], made["auth"]) == ("http://10.0.0.7:9000/v1", "bearer")
+    assert node.sent("POST", "/catalog/credentials").body["key_ref"] == "env:K"
+
+
+def test_azure_asks_for_the_address_that_is_ones_own(run: Run, node: FakeGateway) -> None:
+    code, _, err = run("provider", "add", "azure", "--key-ref", "env:K")
+    assert (code, node.writes()) == (2, [])
+    assert "--base-url 'https://RESOURCE.openai.azure.com/openai/v1'" in err
+    assert "api-version=" in err
+    words = "--key-ref env:K --base-url https://acme.openai.azure.com/openai/v1"
+    assert run("provider", "add", "azure", *words.split()).code == 0
+    assert node.sent("POST", "/catalog/providers").body["auth"] == "api-key"
+    assert run("provider", "add", "azure").code == 0  # what is there has its address
+
+
+def test_headers_and_flags_are_given_beside_those_of_a_preset(run: Run, node: FakeGateway) -> None:
+    words = (
+        "--header x-team=7 --flag takes_image_urls=none --flag usage_unreliable=true --name Mine"
+    )
+    assert run("provider", "add", "ollama", *words.split()).code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert (made["headers"], made["name"]) == ({"x-team": "7"}, "Mine")
+    assert made["flags"] == {
+        "reasoning_field": "reasoning",
+        "first_event_s": 300,
+        "usage_unreliable": True,
+    }
+    code, _, err = run("provider", "add", "openai", "--name", "Mine", "--key-ref", "env:K")
+    assert code == 2
+    assert "--name is of one provider, and openai makes openai, openai-chat" in err
+
+
 def test_every_shipped_vendor_is_complete() -> None:
-    assert {"openai", "anthropic", "google"} <= set(shipped.vendors())
+    named = "ollama vllm llamacpp azure openrouter groq deepseek mistral xai together fireworks"
+    assert {"openai", "anthropic", "google", *named.split()} <= set(shipped.vendors())
     for slug in ("openai", "anthropic", "google"):
         tables = shipped.vendor(slug)
         assert tables is not None

@@ -33,7 +33,7 @@ TREE = """
 status login chat apply doctor logout whoami version completion embed launch diff export help
 route explain estimate
 key list show create update rotate disable enable delete
-org list show create update settings
+org list show create update suspend resume settings
 workspace list show create update settings delete
 member list invite role remove invitations revoke accept
 credit balance grant purchase refund topup
@@ -42,7 +42,7 @@ budget list show set forecast delete
 usage summary export
 model list show add update alias deprecate retire undo-retire
 provider list add show update test models secret disable delete
-endpoint list show add update enable disable drain health
+endpoint list show add weights update enable disable drain health
 activity list show tail export
 alert list
 server check reload

@@ -179,6 +179,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "name": "org update --name Acme",
         "slug": "org update --slug acme",
     },
+    "PATCH /organizations/{}": {
+        "name": "org update --org acme --name Acme",
+        "slug": "org update --org acme --slug acme-2",
+        "suspended": "org suspend acme",
+    },
     "PATCH /organization/members/{}": {"role": "member role ada@example.com billing"},
     "PATCH /catalog/providers/{}": {
         "name": "provider update acme --name Acme",
@@ -221,6 +226,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "supported_parameters": "endpoint update ep_1 --parameter tools",
         "flags": "endpoint update ep_1 --flag no_stream_options=true",
         "weight": "endpoint update ep_1 --weight 0.5",
+        "effective_at": "endpoint update ep_1 --prompt 1 --completion 2 --effective 7d",
         "disabled": "endpoint disable ep_1",
     },
     "PATCH /catalog/credentials/{}": {
@@ -251,18 +257,20 @@ FIELDS: dict[str, dict[str, str]] = {
     },
 }
 IN_A_FILE = "several of them at once are what a file is for: gwctl apply"
+SETTINGS = {
+    "PATCH /organization/settings": "org settings retention_days=7",
+    "PATCH /organizations/{}/settings": "org settings --org acme retention_days=7",
+}
 ANY_NAME = "settings NAME=VALUE takes every name that there is"
 EXCEPTIONS = {
     ("PATCH /catalog/models/{}", "pricing_tiers"): IN_A_FILE,
     ("PATCH /catalog/endpoints/{}", "pricing_tiers"): IN_A_FILE,
-    ("PATCH /catalog/endpoints/{}", "effective_at"): "an announced price is one of the model",
     ("PATCH /catalog/credentials/{}", "name"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "expires_at"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "sort_order"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "disabled"): IN_A_FILE,
     ("PATCH /organization/settings", "*"): ANY_NAME,
     ("PATCH /organizations/{}/settings", "*"): ANY_NAME,
-    ("PATCH /organizations/{}", "*"): "what an operator does to an organization has no command",
 }
 
 
@@ -273,13 +281,18 @@ def test_every_field_that_can_be_changed_has_an_option(
     model = {"id": "acme/fast", "name": "Slow", "context_length": 1, "vendor": "A"}
     gateway.on("GET", "/organization", {"data": {"name": "Old", "slug": "old"}})
     gateway.on("PATCH", "/organization", {"data": {"name": "Old", "slug": "old"}})
+    for path in ("/organization/settings", "/organizations/org_1/settings"):
+        gateway.on("GET", path, {"data": {"retention_days": 30}})
+        gateway.on("PATCH", path, {"data": {"retention_days": 30}})
     gateway.on("GET", "/credits/auto-topup", {"data": {}})
     gateway.on("PATCH", "/credits/auto-topup", {"data": {}})
     faults = []
-    for route, options in FIELDS.items():
+    lines = FIELDS | {route: {"retention_days": line} for route, line in SETTINGS.items()}
+    for route, options in lines.items():
         fields = schema.fields(schema.taken(*route.split(" ")))
         spared = {name for each, name in EXCEPTIONS if each == route}
-        faults += [(route, name) for name in fields.keys() ^ options.keys() ^ spared]
+        if "*" not in spared:
+            faults += [(route, name) for name in fields.keys() ^ options.keys() ^ spared]
         for name, line in options.items():
             gateway.collection("/keys", {"id": "key_1", "name": "ci"})
             gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
@@ -288,6 +301,7 @@ def test_every_field_that_can_be_changed_has_an_option(
             )
             member = {"id": "usr_1", "email": "ada@example.com", "role": "member"}
             gateway.collection("/organization/members", member)
+            gateway.collection("/organizations", {"id": "org_1", "slug": "acme", "name": "Old"})
             gateway.collection("/catalog/providers", {"slug": "acme", "name": "Slow"})
             gateway.collection("/catalog/models", dict(model))
             gateway.collection("/catalog/endpoints", {"id": "ep_1", "model": "acme/fast"})
@@ -295,12 +309,25 @@ def test_every_field_that_can_be_changed_has_an_option(
             gateway.collection("/byok", {"id": "pk_2", "provider": "acme", "name": "first"})
             gateway.requests.clear()
             run(*line.split(), stdin="sk-1")
-            sent = [each.body for each in gateway.requests if each.method == "PATCH"]
-            if not sent or name not in sent[-1]:
+            sent = [each for each in gateway.requests if each.method == "PATCH"]
+            if not sent or name not in sent[-1].body or not is_of(route, sent[-1].path):
                 faults.append((line, name))
     assert not faults, (faults, gateway.faults)
-    others = {name for name in schema.routes() if name.startswith("PATCH ")} - FIELDS.keys()
-    assert others == {route for route, name in EXCEPTIONS if name == "*"}
+
+
+def is_of(route: str, path: str) -> bool:
+    """Whether a path is one of `PATCH /keys/{}`; the id of a model is two parts of it."""
+    pattern = re.escape(route.partition(" ")[2]).replace(r"\{\}", "[^/]+(?:/[^/]+)?")
+    return re.fullmatch(pattern, path) is not None
+
+
+def test_every_route_that_changes_a_record_has_a_command() -> None:
+    """A PATCH that is new in the API fails here until a line above sends it."""
+    routes = {name for name in schema.routes() if name.startswith("PATCH ")}
+    assert routes == FIELDS.keys() | SETTINGS.keys()
+    for (route, field), reason in EXCEPTIONS.items():
+        assert reason, (route, field)
+        assert field == "*" or field in schema.fields(schema.taken(*route.split(" "))), route
 
 
 def test_paths_that_gwctl_asks_are_routes() -> None:

@@ -28,9 +28,13 @@ def build(request: Request, target: Target) -> UpstreamCall:
     if request.family == FORMAT.family:
         for name, value in (request.extras or {}).items():
             body.setdefault(name, value)
+    refused = tuple(
+        name for name in target.flags.refused_fields if body.pop(name, None) is not None
+    )
     return UpstreamCall(
         url=url_for(target.base_url, "embeddings"),
         headers=headers_for(target),
         body=msgspec.json.encode(body),
         stream=False,
+        dropped=refused,
     )

@@ -46,7 +46,7 @@ def add_provider(connection: Connection, slug: str = "acme") -> None:
 
 def move(connection: Connection, base_url: str) -> None:
     body = inputs.ProviderPatch(base_url=base_url)
-    providers.patch(connection, "acme", body, allow_http=False, now_us=NOW_US)
+    providers.patch(connection, "acme", body, formats=FORMATS, allow_http=False, now_us=NOW_US)
 
 
 def the_key(connection: Connection, vault: Vault) -> VendorKey:

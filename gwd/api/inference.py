@@ -18,6 +18,7 @@ from gwd.api.stream import Stream
 from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
+from gwd.core.request import Tags
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text
 from gwd.dialects.responses import Responses
@@ -27,6 +28,7 @@ from gwd.pipeline import inference as line
 from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
+from gwd.pipeline.plan.plan_input import Asker
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -107,7 +109,23 @@ async def _start(
     )
     allowed = row.state.allowed_models
     return line.start(
-        node.line, parsed, dialect, complete, None if allowed is None else tuple(allowed)
+        node.line,
+        parsed,
+        dialect,
+        complete,
+        None if allowed is None else tuple(allowed),
+        _asker(row, parsed.tags),
+    )
+
+
+def _asker(row: KeyRow, tags: Tags) -> Asker:
+    """Who asks, for own vendor keys that are limited to some."""
+    caller = row.caller
+    users = (caller.user_id, row.state.external_user, tags.user_id)
+    return Asker(
+        family_id=caller.family_id,
+        workspace_id=caller.workspace_id,
+        user_ids=tuple(user for user in users if user is not None),
     )
 
 

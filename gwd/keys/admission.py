@@ -5,6 +5,7 @@ a key that was disabled, has expired, or reached its limit stops at the very nex
 """
 
 import hmac
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import msgspec
@@ -41,6 +42,7 @@ class _Live(NamedTuple):
     kind: KeyKind
     role: Role | None
     user_id: str | None
+    external_user: str | None
     name: str
     hash: str
     digest: bytes
@@ -81,6 +83,7 @@ class KeyState(msgspec.Struct, frozen=True, kw_only=True):
     kind: KeyKind
     role: Role | None
     user_id: str | None
+    external_user: str | None
     name: str
     hash: str
     disabled: bool
@@ -209,6 +212,20 @@ def state(connection: Connection, key_id: str) -> KeyState | None:
     return None if row is None else _state(_Live._make(row))
 
 
+def families_of(
+    connection: Connection, organization_id: str, hashes: Collection[str]
+) -> dict[str, str]:
+    """The family of each of these keys of an organization, by its hash; one that was deleted has still its own."""
+    if not hashes:
+        return {}
+    marks = ", ".join("?" * len(hashes))
+    rows = connection.rows(
+        f"SELECT hash, family_id FROM api_key WHERE organization_id = ? AND hash IN ({marks})",  # noqa: S608
+        (organization_id, *hashes),
+    )
+    return dict(rows)
+
+
 def name_of(connection: Connection, key_id: str) -> str | None:
     """What a key is called, or was before it was deleted."""
     row = connection.row("SELECT name FROM api_key WHERE id = ?", (key_id,))
@@ -294,6 +311,7 @@ def _state(row: _Live) -> KeyState:
         kind=row.kind,
         role=row.role,
         user_id=row.user_id,
+        external_user=row.external_user,
         name=row.name,
         hash=row.hash,
         disabled=bool(row.disabled),

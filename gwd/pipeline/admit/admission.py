@@ -179,7 +179,7 @@ def _insufficient(plan: Plan, free_nano: int, app_url: str) -> InsufficientCredi
 def _affordable(planned: Planned, demand: Demand, available_nano: int) -> int:
     """How many completion tokens the balance would pay for at the cheapest target; 0 if not even the prompt."""
     target = planned.target
-    if not demand.generates or target.credential.byok:
+    if not demand.generates:
         return 0
     low, high = 0, target.max_completion_tokens
     while low < high:

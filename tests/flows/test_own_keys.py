@@ -219,6 +219,7 @@ async def test_a_change_of_own_keys_counts_from_the_next_request_and_reads_no_on
 async def test_a_changed_key_gets_a_new_chance_and_nobody_else_s_rest_is_touched(
     two: Gateway,
 ) -> None:
+    """Nor what endpoints rest from for their own sake: what an organization edits says nothing about them."""
     key_id = await attach(two)
     order = {"order": ["openai-chat"]}
     two.vendor.script.next(REFUSED, Behaviour(status=402, message="no credit left"), model=A)

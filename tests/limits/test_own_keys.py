@@ -236,6 +236,24 @@ async def test_a_key_s_limit_counts_own_keys_only_where_it_says_so(gateway: Gate
     ]
 
 
+async def test_a_strict_key_s_limit_that_counts_own_keys_is_never_overshot(
+    gateway: Gateway,
+) -> None:
+    """Many at once: the list price of those that run has its place, too."""
+    await attach(gateway)
+    key, key_id = await gateway.new_key(limit=0.01, include_byok_in_limit=True, strict=True)
+    gateway.vendor.script.always(Behaviour(tokens=100, delay_s=0.2))
+    replies = await asyncio.gather(
+        *(gateway.chat(headers=bearer(key), max_tokens=200) for _ in range(12))
+    )
+    statuses = sorted(reply.status_code for reply in replies)
+    assert {200, 402} == set(statuses), statuses
+    await gateway.at_rest()
+    shown = (await gateway.manage("GET", f"/keys/{key_id}"))["data"]
+    assert shown["byok_usage"] > 0
+    assert shown["usage"] + shown["byok_usage"] <= 0.01
+
+
 @pytest.mark.parametrize("include_byok", [False, True])
 async def test_a_budget_counts_own_keys_only_where_it_says_so(
     gateway: Gateway, *, include_byok: bool

@@ -36,11 +36,13 @@ _NOBODY: Final = Credential(id="", secret="")
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """A target in the order of the plan, with what its receipt says of the routing.
 
-    `eligible` counts the endpoints of its model that could serve.
+    `eligible` counts the endpoints of its model that could serve. `list_price_nano` bounds the official price, which is
+    more than the hold where an own key serves.
     """
 
     target: Target
     hold_nano: int
+    list_price_nano: int
     rank: int
     forwarded_from: str | None
     strategy: str
@@ -306,6 +308,7 @@ def _planned(
         target=target,
         # Of an own key without a fee nothing can be charged; anything else holds something.
         hold_nano=hold.amount_nano if credential.byok else max(1, hold.amount_nano),
+        list_price_nano=hold.list_price_nano,
         rank=candidate.rank,
         forwarded_from=candidate.forwarded_from,
         strategy="ordered" if is_ordered else plan_input.organization.settings.routing_strategy,

@@ -95,10 +95,9 @@ class PlanningState:
     async def load(self) -> Catalog:
         """Read the catalog and open the platform's vendor keys now; a new catalog has organizations read again, too."""
         catalog, keys = await self._store.read(self._read)
-        if self._catalog is None or catalog.revision != self._catalog.revision:
+        if catalog.revision != self._revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
             self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
-        if catalog.revision != self._revision:
             self._organizations.clear()
         self.health.trouble.known(keys)
         self._catalog, self._vendor_keys = catalog, _by_provider(keys)

@@ -65,6 +65,7 @@ _SECTIONS = (
             ("model", "model", "the catalog: models, prices, lifecycle"),
             ("provider", "provider", "upstream services and their credentials"),
             ("endpoint", "endpoint", "models served by providers: health, draining"),
+            ("byok", "byok", "vendor keys of your own"),
         ),
     ),
     (

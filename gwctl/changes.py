@@ -225,6 +225,10 @@ def _left(reply: Mapping[str, Any]) -> list[str]:
     ]
     if isinstance(reply.get("keys_ended"), int):
         lines.append(text.counted(reply["keys_ended"], "working key") + " ended with it")
+    if reply.get("vendor_keys_deleted"):
+        lines.append(
+            text.counted(reply["vendor_keys_deleted"], "own vendor key") + " deleted with it"
+        )
     if reply.get("invitations_revoked"):
         lines.append(text.counted(reply["invitations_revoked"], "open invitation") + " revoked")
     if reply.get("balance"):

@@ -14,7 +14,7 @@ from gwctl.session import Session
 from gwctl.tables import Record
 from gwctl.text import counted
 from gwctl.tree import Noun
-from gwctl.values import arg, body, merged, opt
+from gwctl.values import arg, body, merged, opt, text_or_none
 from gwctl.verbs import add_delete, add_list, add_show, add_switches
 
 provider = Noun("provider", "Upstream services and their credentials.")
@@ -224,13 +224,22 @@ def secret(
     name: Annotated[
         str | None, opt("--name", "NAME", "Which credential, when there are several.")
     ] = None,
+    base_url: Annotated[
+        str | None, opt("--base-url", "URL", "The address it is for, where there are several.")
+    ] = None,
     secret_stdin: Annotated[bool, SECRET_STDIN] = False,
     secret_file: Annotated[Path | None, SECRET_FILE] = None,
     key_ref: Annotated[str | None, KEY_REF] = None,
 ) -> None:
-    """Set or replace the platform's key for a provider."""
+    """Set or replace the platform's key for a provider.
+
+    It goes only to the address that the provider has now, or to --base-url, which is an endpoint's own.
+    """
     find(session, PROVIDERS, slug)
-    given = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
+    given = {
+        **body({"base_url": text_or_none(base_url)}),
+        **secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref),
+    }
     if name is None:
         reply = set_credential(session, slug, given)
     elif mine := [row for row in _keys(session, slug) if row.get("name") == name]:

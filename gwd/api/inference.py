@@ -18,7 +18,6 @@ from gwd.api.stream import Stream
 from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
-from gwd.core.request import Tags
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text
 from gwd.dialects.responses import Responses
@@ -114,18 +113,11 @@ async def _start(
         dialect,
         complete,
         None if allowed is None else tuple(allowed),
-        _asker(row, parsed.tags),
-    )
-
-
-def _asker(row: KeyRow, tags: Tags) -> Asker:
-    """Who asks, for own vendor keys that are limited to some."""
-    caller = row.caller
-    users = (caller.user_id, row.state.external_user, tags.user_id)
-    return Asker(
-        family_id=caller.family_id,
-        workspace_id=caller.workspace_id,
-        user_ids=tuple(user for user in users if user is not None),
+        Asker(
+            family_id=row.caller.family_id,
+            workspace_id=row.caller.workspace_id,
+            user_id=row.caller.user_id,
+        ),
     )
 
 

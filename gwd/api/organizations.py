@@ -43,6 +43,10 @@ class DeletedOrganization(Deleted, frozen=True, kw_only=True):
     keys_ended: Annotated[
         Count | UnsetType, Meta(description="Only where keys ended with it: how many.")
     ] = UNSET
+    vendor_keys_deleted: Annotated[
+        Count | UnsetType,
+        Meta(description="Only where it had own vendor keys: how many, deleted with it."),
+    ] = UNSET
     balance: Annotated[
         Usd | UnsetType,
         Meta(description="Only where its books are not at zero: what is left in them, USD."),
@@ -149,6 +153,7 @@ def delete(connection: Connection, call: Call) -> Answer:
         body=DeletedOrganization(
             id=organization.id,
             keys_ended=gone.keys_ended or UNSET,
+            vendor_keys_deleted=gone.vendor_keys or UNSET,
             balance=usd_json(gone.balance_nano) if gone.balance_nano else UNSET,
         ),
         subject=("organization", organization.id),
@@ -156,6 +161,7 @@ def delete(connection: Connection, call: Call) -> Answer:
             "name": organization.name,
             "slug": organization.slug,
             "keys_ended": gone.keys_ended,
+            "vendor_keys_deleted": gone.vendor_keys,
             "balance_nano": gone.balance_nano,
         },
         organization_id=organization.id,

@@ -7,6 +7,7 @@ from typing import Final
 
 from gwd.api import clock, doctor, invitations, operator, provider_probe
 from gwd.api.access import manage
+from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
 from gwd.api.key_routes import KEY_ROUTES
@@ -22,6 +23,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *KEY_ROUTES,
     *PEOPLE_ROUTES,
     *CATALOG_ROUTES,
+    *BYOK_ROUTES,
 )
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
@@ -74,6 +76,7 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         action="provider.test",
         fails=(409, 502),
     ),
+    BYOK_TEST,
 )
 
 OPEN_ROUTES: Final[tuple[OpenRoute, ...]] = (

@@ -69,6 +69,12 @@ class DeletedWorkspace(Deleted, frozen=True, kw_only=True):
         list[NamedKey] | UnsetType,
         Meta(description="Only where expired keys were in it; they stay refused for good."),
     ] = UNSET
+    vendor_keys_deleted: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="Only where own vendor keys were for it alone: how many, deleted with it."
+        ),
+    ] = UNSET
 
 
 class AddedMembers(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,11 +161,16 @@ def delete(connection: Connection, call: Call) -> Answer:
     return deleted(
         "workspace",
         workspace.id,
-        body=DeletedWorkspace(id=workspace.id, keys_ended=ended or UNSET),
+        body=DeletedWorkspace(
+            id=workspace.id,
+            keys_ended=ended or UNSET,
+            vendor_keys_deleted=gone.vendor_keys or UNSET,
+        ),
         details={
             "name": workspace.name,
             "slug": workspace.slug,
             "keys_ended": [key.id for key in gone.ended],
+            "vendor_keys_deleted": gone.vendor_keys,
         },
     )
 

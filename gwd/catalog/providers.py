@@ -1,6 +1,7 @@
 """Providers: named upstream services with an adapter and a base URL."""
 
 from collections.abc import Collection
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -64,8 +65,11 @@ def get(connection: Connection, slug: str) -> ProviderRecord:
 
 def require(connection: Connection, slug: str) -> None:
     """Raises InvalidValue for a body that names a provider which does not exist."""
-    if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)) is None:
-        raise InvalidValue(f"`provider`: no provider `{slug}`; create it first", param="provider")
+    known = [row.slug for row in connection.run(ProviderTable.select(ProviderTable.slug))]
+    if slug not in known:
+        near = get_close_matches(slug, known, n=1)
+        remedy = f"did you mean `{near[0]}`?" if near else "create it first"
+        raise InvalidValue(f"`provider`: no provider `{slug}`; {remedy}", param="provider")
 
 
 def origins(connection: Connection) -> dict[str, Origins]:

@@ -1,7 +1,7 @@
 """Vendor keys: create, list, get, patch, delete, and the opened form that the pipeline calls vendors with."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -13,7 +13,9 @@ from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
 from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput
+from gwd.core.patches import named
 from gwd.core.target import Credential
+from gwd.core.web_address import MAX_LENGTH
 from gwd.credentials import references
 from gwd.credentials.places import Place, moved, place_of
 from gwd.credentials.record import CredentialRecord, record
@@ -21,7 +23,10 @@ from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
 from gwd.store import Connection
 
-MAX_SECRET = 4_096
+MAX_SECRET: Final = 4_096
+MAX_ORDER: Final = 1_000_000
+OWNERS_SEE: Final = 3  # characters at the beginning of a key
+SHORTEST_SHOWN: Final = 12
 
 
 Key = Annotated[
@@ -45,8 +50,23 @@ Name = Annotated[
         extra_json_schema={"minLength": 1, "maxLength": inputs.MAX_NAME},
     ),
 ]
+BaseUrl = Annotated[
+    str,
+    Meta(
+        description="The address that the key is for, where the provider has several: at the origin of its own base_url"
+        " or of one of its endpoints'. Null is the provider's. It changes only together with the key.",
+        extra_json_schema={"format": "uri", "maxLength": MAX_LENGTH},
+    ),
+]
 Expiry = Annotated[MomentInput, Meta(description="From when on it is not used. Null is never.")]
-Order = Annotated[int, Meta(description="Keys of a provider are tried from low to high.")]
+Order = Annotated[
+    int,
+    Meta(
+        ge=-MAX_ORDER,
+        le=MAX_ORDER,
+        description="Keys of a provider are tried from low to high.",
+    ),
+]
 Disabled = Annotated[bool, Meta(description="Whether it is left out until it is enabled again.")]
 
 
@@ -59,6 +79,7 @@ class CredentialInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     name: Annotated[Name | None, Meta(description="What people call it. Null is the provider.")] = (
         None
     )
+    base_url: BaseUrl | None = None
     expires_at: Expiry | None = None
     sort_order: Order = 0
     disabled: Disabled = False
@@ -70,6 +91,7 @@ class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     key: Key | UnsetType = UNSET
     key_ref: KeyRef | UnsetType = UNSET
     name: Name | UnsetType = UNSET
+    base_url: BaseUrl | UnsetType | None = UNSET
     expires_at: Expiry | UnsetType | None = UNSET
     sort_order: Order | UnsetType = UNSET
     disabled: Disabled | UnsetType = UNSET
@@ -119,8 +141,8 @@ def create(
 ) -> CredentialRecord:
     """A platform credential. Raises InvalidValue naming the field; the provider must exist."""
     row_id = mint("pk_")
-    place = place_of(connection, body.provider, None)
-    stored = _stored(vault, row_id, None, place, body.key, body.key_ref)
+    place = place_of(connection, body.provider, body.base_url)
+    stored = stored_secret(vault, row_id, None, place, body.key, body.key_ref)
     connection.run(
         CredentialTable.insert(
             id=row_id,
@@ -165,11 +187,7 @@ def patch(
         "last_error_at": None,
         "last_error_reason": None,
     }
-    if body.key is not UNSET or body.key_ref is not UNSET:
-        key = None if body.key is UNSET else body.key
-        key_ref = None if body.key_ref is UNSET else body.key_ref
-        place = place_of(connection, row.provider, row.base_url)
-        changes |= _stored(vault, row.id, None, place, key, key_ref)
+    changes |= replaced_secret(connection, vault, row, named(body))
     if body.name is not UNSET:
         changes["name"] = inputs.check_name(body.name)
     if body.expires_at is not UNSET:
@@ -209,6 +227,13 @@ def own_keys(
     )
     order = (CredentialTable.sort_order, CredentialTable.created_at, CredentialTable.id)
     return _all_opened(connection, vault, environment, list(connection.run(query.order_by(*order))))
+
+
+def own_key(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], row: Any
+) -> VendorKey:
+    """One key of an organization, opened; enabled or not."""
+    return _all_opened(connection, vault, environment, [row])[0]
 
 
 def problems(
@@ -288,7 +313,7 @@ def _remedy(row: Any) -> str:
     return f"gwctl byok rotate {row.id}"
 
 
-def _stored(
+def stored_secret(
     vault: Vault,
     row_id: str,
     organization_id: str | None,
@@ -301,23 +326,42 @@ def _stored(
         raise MissingParameter("exactly one of `key` and `key_ref` is required", param="key")
     columns: dict[str, Any] = {"base_url": place.base_url, "origin": place.origin}
     if key_ref is not None:
-        return {
-            **columns,
-            "sealed": None,
-            "key_ref": references.check(key_ref),
-            "label": key_ref,
-        }
+        reference = references.check(key_ref)
+        return {**columns, "sealed": None, "key_ref": reference, "label": reference}
     assert key is not None
     key = key.strip()
-    if not key or len(key) > MAX_SECRET or not key.isascii() or not key.isprintable():
-        raise InvalidValue("`key` must be printable ASCII without line breaks", param="key")
-    label = f"…{key[-4:]}" if len(key) >= 12 else "…"
+    if not key or len(key) > MAX_SECRET or " " in key or not (key.isascii() and key.isprintable()):
+        raise InvalidValue(
+            f"`key` must be 1 to {MAX_SECRET} printable ASCII characters without spaces and line breaks",
+            param="key",
+        )
     return {
         **columns,
         "sealed": vault.seal(key, _binding(organization_id, row_id, place.origin)),
         "key_ref": None,
-        "label": label,
+        "label": _label(key, shown=0 if organization_id is None else OWNERS_SEE),
     }
+
+
+def replaced_secret(
+    connection: Connection, vault: Vault, row: Any, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The columns of a new secret, of the `key`, `key_ref` and `base_url` that a PATCH gives; none without a secret."""
+    if "key" not in given and "key_ref" not in given:
+        if given.get("base_url", row.base_url) != row.base_url:
+            raise MissingParameter(
+                "`base_url` says where the key goes, and a stored key goes nowhere else: send `key` with it",
+                param="key",
+            )
+        return {}
+    place = place_of(connection, row.provider, given.get("base_url", row.base_url))
+    secret = given.get("key"), given.get("key_ref")
+    return stored_secret(vault, row.id, row.organization_id, place, *secret)
+
+
+def _label(key: str, *, shown: int) -> str:
+    """Enough of a key to tell it from another: its last four characters, and for its owner the first `shown`."""
+    return f"{key[:shown]}…{key[-4:]}" if len(key) >= SHORTEST_SHOWN else "…"
 
 
 def _binding(organization_id: str | None, row_id: str, origin: str) -> Binding:

@@ -42,7 +42,6 @@ class _Live(NamedTuple):
     kind: KeyKind
     role: Role | None
     user_id: str | None
-    external_user: str | None
     name: str
     hash: str
     digest: bytes
@@ -83,7 +82,6 @@ class KeyState(msgspec.Struct, frozen=True, kw_only=True):
     kind: KeyKind
     role: Role | None
     user_id: str | None
-    external_user: str | None
     name: str
     hash: str
     disabled: bool
@@ -311,7 +309,6 @@ def _state(row: _Live) -> KeyState:
         kind=row.kind,
         role=row.role,
         user_id=row.user_id,
-        external_user=row.external_user,
         name=row.name,
         hash=row.hash,
         disabled=bool(row.disabled),

@@ -282,6 +282,11 @@ def default_rate_limit(held: Settings, rate_limit_ceiling: int) -> int:
     return rate_limit_ceiling if limit is None else min(limit, rate_limit_ceiling)
 
 
+def fee_percent(held: Settings) -> Raw:
+    """What of the list price is charged for requests through own provider keys, as a JSON number."""
+    return Raw(_percent_text(held.byok_fee_bps).encode())
+
+
 def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsRecord:
     """The settings as the API shows them."""
     held = state.settings
@@ -289,7 +294,7 @@ def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsReco
     return SettingsRecord(
         **shown,
         default_rate_limit_per_minute=default_rate_limit(held, rate_limit_ceiling),
-        byok_fee_percent=msgspec.Raw(_percent_text(held.byok_fee_bps).encode()),
+        byok_fee_percent=fee_percent(held),
         low_balance_threshold=usd_or_none(held.low_balance_threshold_nano),
     )
 

@@ -344,6 +344,49 @@ async def ready_provider(office: Office, person: Person) -> str:
     return slug
 
 
+# own vendor keys
+
+
+async def new_own_key(office: Office, person: Person) -> Sent:
+    return Sent(body={"provider": await provider(office, person), "key": "sk-demo-0000-0000"})
+
+
+async def _own_key(office: Office, slug: str, **fields: Any) -> str:
+    wanted = {"provider": slug, "key": "sk-demo-0000-0000", **fields}
+    made = await office.ok("owner", "POST", "/byok", wanted)
+    return str(made["data"]["id"])
+
+
+async def own_key(office: Office, person: Person) -> str:
+    """A vendor key of the whole organization's."""
+    return await _own_key(office, await provider(office, person))
+
+
+async def own_key_within(office: Office, person: Person) -> str:
+    """One of the lead's workspace."""
+    slug = await provider(office, person)
+    return await _own_key(office, slug, workspace_id=office.workspace_id)
+
+
+async def ready_own_key(office: Office, person: Person) -> str:
+    """One whose provider has an endpoint."""
+    return await _own_key(office, await ready_provider(office, person))
+
+
+async def ready_own_key_within(office: Office, person: Person) -> str:
+    slug = await ready_provider(office, person)
+    return await _own_key(office, slug, workspace_id=office.workspace_id)
+
+
+def of_own_key(**fields: Any) -> Case:
+    return Case(
+        build=keyed(own_key, "byok", **fields),
+        within=keyed(own_key_within, "byok", **fields),
+        outside=403,
+        scoped=True,
+    )
+
+
 ANY = Case(build=nothing)
 
 CASES: dict[str, Case] = {
@@ -459,6 +502,17 @@ CASES: dict[str, Case] = {
         build=keyed(credential, "credential", disabled=True)
     ),
     "DELETE /catalog/credentials/<credential>": Case(build=keyed(credential, "credential")),
+    "GET /byok": ANY,
+    "POST /byok": Case(build=new_own_key),
+    "GET /byok/<byok>": of_own_key(),
+    "PATCH /byok/<byok>": of_own_key(disabled=True),
+    "DELETE /byok/<byok>": of_own_key(),
+    "POST /byok/<byok>/test": Case(
+        build=keyed(ready_own_key, "byok"),
+        within=keyed(ready_own_key_within, "byok"),
+        outside=403,
+        scoped=True,
+    ),
     "GET /operator/status": ANY,
     "GET /operator/doctor": ANY,
     "GET /operator/clock": ANY,

@@ -33,17 +33,14 @@ def files_with(pattern: str) -> set[str]:
     }
 
 
-def test_a_field_of_a_key_stands_in_four_files_of_the_daemon_and_where_it_decides() -> None:
-    """The migration, the row, the input and the record; it decides which own vendor keys serve, so it is read at
-    authentication, too. An activity export has a field of that name."""
+def test_a_plain_field_of_a_key_stands_in_four_files_of_the_daemon() -> None:
+    """The migration, the row, the input and the record; an activity export has a field of that name, too."""
     found = {file for file in files_with(r"\bexternal_user\b") if not file.startswith("activity/")}
     assert found == {
         "store/migrations/0001_initial.py",
         "keys/key.py",
         "keys/fields.py",
         "keys/record.py",
-        "keys/admission.py",
-        "api/inference.py",
     }
 
 

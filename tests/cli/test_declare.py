@@ -82,6 +82,7 @@ def node(gateway: FakeGateway) -> FakeGateway:
     gateway.collection("/catalog/endpoints", prefix="ep_")
     gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
     gateway.collection("/keys", prefix="key_")
+    gateway.collection("/byok", prefix="pk_")
     gateway.collection("/budgets", prefix="bud_")
     return gateway
 
@@ -450,8 +451,137 @@ def test_a_named_key_is_looked_for_at_its_own_provider(run: Run, node: FakeGatew
     assert node.sent("POST", "/catalog/credentials").body["provider"] == "b"
 
 
-def test_the_example_is_a_file_that_can_be_applied(run: Run, node: FakeGateway) -> None:
+OUR_KEY = "sk-ours-4f9c2d71e8ab5533"
+
+
+def test_the_example_is_a_file_that_can_be_applied(
+    run: Run, node: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = str(ROOT / "examples" / "gw.toml")
+    monkeypatch.setenv("WEB_ACME_KEY", OUR_KEY)
     assert run("apply", "-f", path).code == 0
+    node.collections["/byok"].rows[0]["label"] = "sk-…5533"
     assert [row["limit"] for row in node.collections["/keys"].rows] == [50, 0]
     assert run("diff", "-f", path).code == 0
+
+
+OWN = """
+[[byok]]
+provider = "acme"
+name = "ours"
+secret = "env:OUR_ACME_KEY"
+workspace = "web"
+allowed_models = ["acme/*"]
+is_required = true
+"""
+
+
+def test_own_keys_are_read_by_gwctl_and_compared_by_their_label(
+    run: Run, node: FakeGateway, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway never reads a tenant's reference: gwctl does, and sends the key when the label tells another one."""
+    node.collections["/catalog/providers"].rows.append({"slug": "acme", "name": "Acme"})
+    path = home / "gw.toml"
+    path.write_text(OWN)
+    code, _, err = run("apply", "-f", str(path))
+    assert code == 2
+    assert "number 1: the secret from the environment's OUR_ACME_KEY is empty" in err
+    assert node.writes() == []
+
+    monkeypatch.setenv("OUR_ACME_KEY", OUR_KEY)
+    dry = run("apply", "-f", str(path), "--dry-run")
+    assert (dry.code, node.writes()) == (8, [])
+    assert run("apply", "-f", str(path)).code == 0
+    assert node.sent("POST", "/byok").body == {
+        "provider": "acme",
+        "name": "ours",
+        "key": OUR_KEY,
+        "workspace_id": "ws_1",
+        "allowed_models": ["acme/*"],
+        "is_required": True,
+    }
+    (row,) = node.collections["/byok"].rows
+    row |= {"label": "sk-…5533"}
+    row.pop("key", None)
+    before = len(node.writes())
+    assert run("diff", "-f", str(path)).code == 0
+    monkeypatch.delenv("OUR_ACME_KEY")
+    kept = run("apply", "-f", str(path))
+    assert kept.code == 0
+    assert "acme/ours keeps its key" in kept.err
+    assert len(node.writes()) == before
+
+    exported = run("export", "--only", "byok").out
+    assert "its key is stored in the gateway" in exported
+    assert 'workspace = "web"' in exported
+    assert "label" not in tomllib.loads(exported)["byok"][0]
+    path.write_text(exported)
+    assert run("diff", "-f", str(path), "--prune").code == 0
+
+    monkeypatch.setenv("OUR_ACME_KEY", "sk-next-97d1c0ffee120044")
+    path.write_text(OWN.replace('"web"', '"default"').replace("is_required = true", 'clear = ["workspace"]')
+                    .replace('workspace = "default"\n', ""))  # fmt: skip
+    found = run("diff", "-f", str(path))
+    assert found.code == 8
+    assert "secret sk-…5533 -> sk-…0044" in found.out
+    assert run("apply", "-f", str(path)).code == 0
+    patch = node.sent("PATCH", f"/byok/{row['id']}").body
+    assert patch == {"key": "sk-next-97d1c0ffee120044", "workspace_id": None}
+    for text in (dry, found, kept):
+        assert OUR_KEY not in text.out + text.err
+        assert "97d1c0ffee" not in text.out + text.err
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('provider = "x"\nsecret = "sk-plain"', "by reference only"),
+        ('provider = "x"\nkey = "sk-plain"', "by reference only"),
+        ('provider = "x"\nsecret = "env:A"\nkey_ref = "env:A"', "exclude each other"),
+        ('provider = "x"', "is new and has no secret"),
+        ('name = "x"', "provider is missing"),
+        ('provider = "x"\nlabel = "x"', "there is no field label"),
+        ('provider = "x"\nsecret = "file:/no/such/file"', "/no/such/file"),
+    ],
+)
+def test_what_is_wrong_of_an_own_key_is_said_before_anything_is_done(
+    run: Run, node: FakeGateway, home: Path, text: str, named: str
+) -> None:
+    node.collections["/catalog/providers"].rows.append({"slug": "x", "name": "X"})
+    path = home / "gw.toml"
+    path.write_text(f"[[byok]]\n{text}\n")
+    code, _, err = run("apply", "-f", str(path))
+    assert code != 0
+    assert named in err
+    assert "sk-plain" not in err
+    assert node.writes() == []
+
+
+def test_a_key_for_an_endpoints_own_address_comes_after_the_endpoint(
+    run: Run, node: FakeGateway, home: Path
+) -> None:
+    path = home / "gw.toml"
+    path.write_text(
+        '[[providers]]\nslug = "a"\nname = "A"\nadapter = "openai_chat"\nbase_url = "https://a.example/v1"\n'
+        '[[credentials]]\nprovider = "a"\nname = "eu"\nsecret = "env:EU"\nbase_url = "https://eu.a.example/v1"\n'
+        '[[credentials]]\nprovider = "a"\nname = "us"\nsecret = "env:US"\n'
+        '[[endpoints]]\nmodel = "a/m"\nprovider = "a"\nupstream_model = "m"\nbase_url = "https://eu.a.example/v1"\n'
+    )
+    node.collections["/catalog/models"].rows.append({"id": "a/m", "name": "M"})
+    assert run("apply", "-f", str(path)).code == 0
+    made = [(r.path, r.body.get("name")) for r in node.requests if r.method == "POST"]
+    places = [path for path, _ in made]
+    assert places == [
+        "/catalog/providers",
+        "/catalog/credentials",
+        "/catalog/endpoints",
+        "/catalog/credentials",
+    ]
+    assert made[-1][1] == "eu"
+    row = next(r for r in node.collections["/catalog/credentials"].rows if r["name"] == "eu")
+    row["base_url"] = "https://old.a.example/v1"
+    assert run("apply", "-f", str(path)).code == 0
+    assert node.sent("PATCH", f"/catalog/credentials/{row['id']}").body == {
+        "base_url": "https://eu.a.example/v1",
+        "key_ref": "env:EU",
+    }

@@ -359,3 +359,60 @@ def test_a_key_of_a_provider_comes_from_stdin_a_file_or_a_reference(
 def test_alerts_are_listed(run: Run, gateway: FakeGateway) -> None:
     gateway.collection("/notifications/events", {"id": "evt_1", "type": "alert.test"})
     assert run("alert", "list").out.rstrip().endswith("evt_1")
+
+
+def test_own_vendor_keys_come_from_stdin_a_file_or_the_operators_reference(
+    run: Run, gateway: FakeGateway, home: Path
+) -> None:
+    gateway.collection("/byok", prefix="pk_")
+    gateway.collection("/keys", {"id": "key_1", "name": "ci", "hash": "a" * 64})
+    gateway.collection("/organization/members", {"id": "usr_1", "email": "ada@example.com"})
+    assert run("byok", "add", "openai").code == 2
+    assert gateway.writes() == []
+    words = ("byok", "add", "openai", "--secret-stdin")
+    for shape in ((), ("--json",)):
+        dry = run(*words, "--dry-run", *shape, stdin="sk-secret-1234567890\n")
+        assert dry.code == 8
+        assert "sk-secret" not in dry.out + dry.err
+    assert run(*words, stdin="sk-1234567890ab\n").code == 0
+    assert gateway.sent("POST", "/byok").body == {"provider": "openai", "key": "sk-1234567890ab"}
+    limited = (
+        "--name",
+        "batch",
+        "--key",
+        "ci",
+        "--user",
+        "ada@example.com",
+        "--model",
+        "openai/*",
+        "--fallback",
+    )
+    assert run("byok", "add", "openai", "--key-ref", "env:X", *limited).code == 0
+    assert gateway.sent("POST", "/byok").body == {
+        "provider": "openai",
+        "key_ref": "env:X",
+        "name": "batch",
+        "allowed_api_key_hashes": ["a" * 64],
+        "allowed_user_ids": ["usr_1"],
+        "allowed_models": ["openai/*"],
+        "is_fallback": True,
+    }
+    assert run("byok", "add", "openai", "--key-ref", "sk-1").code == 2
+    row = gateway.collections["/byok"].rows[1]
+    (home / "new").write_text("sk-new-0123456789\n")
+    assert run("byok", "rotate", "batch", "--secret-file", str(home / "new")).code == 0
+    path = f"/byok/{row['id']}"
+    assert gateway.sent("PATCH", path).body == {"key": "sk-new-0123456789"}
+    assert run("byok", "update", "batch", "--key", "none", "--workspace", "none").code == 0
+    for word, value in (("disable", True), ("enable", False)):
+        row["disabled"] = not value
+        assert run("byok", word, "batch").code == 0
+        assert gateway.sent("PATCH", path).body == {"disabled": value}
+    gateway.on(
+        "POST", f"{path}/test", {"data": {"ok": True, "model": "openai/gpt-5", "latency_ms": 9}}
+    )
+    assert "batch answers: openai/gpt-5 9 ms" in run("byok", "test", "batch").out
+    row["problem"] = "made for somewhere else"
+    listed = run("byok", "list").out
+    assert "unusable" in listed
+    assert run("byok", "delete", "batch", "--yes").code == 0

@@ -118,7 +118,7 @@ def test_a_percentage_and_a_count_of_one_record_lose_no_digit(
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (("GET", "/byok", {"data": []}), "the gateway has no route GET /byok"),
+        (("GET", "/nosuch", {"data": []}), "the gateway has no route GET /nosuch"),
         (("PUT", "/keys/key_1", {"data": {}}), "the gateway has no route PUT /keys/key_1"),
         (("GET", "/keys/key_1", {"data": {"limt": 5}}), "KeyRecord has no field limt"),
         (("GET", "/keys/key_1", {"data": {"limit": "much"}}), "data.limit: 'much'"),
@@ -224,6 +224,21 @@ FIELDS: dict[str, dict[str, str]] = {
     "PATCH /catalog/credentials/{}": {
         "key": "provider secret acme --secret-stdin",
         "key_ref": "provider secret acme --key-ref env:X",
+        "base_url": "provider secret acme --key-ref env:X --base-url https://acme.example",
+    },
+    "PATCH /byok/{}": {
+        "key": "byok rotate acme --secret-stdin",
+        "key_ref": "byok rotate acme --key-ref env:X",
+        "base_url": "byok rotate acme --key-ref env:X --base-url https://acme.example",
+        "name": "byok update acme --name second",
+        "workspace_id": "byok update acme --workspace ws_1",
+        "allowed_models": "byok update acme --model a/b",
+        "allowed_api_key_hashes": "byok update acme --key ci",
+        "allowed_user_ids": "byok update acme --user usr_1",
+        "is_fallback": "byok update acme --fallback",
+        "is_required": "byok update acme --required",
+        "sort_order": "byok update acme --order 3",
+        "disabled": "byok disable acme",
     },
     "PATCH /credits/auto-topup": {
         "enabled": "credit topup --enable",
@@ -275,6 +290,7 @@ def test_every_field_that_can_be_changed_has_an_option(
             gateway.collection("/catalog/models", dict(model))
             gateway.collection("/catalog/endpoints", {"id": "ep_1", "model": "acme/fast"})
             gateway.collection("/catalog/credentials", {"id": "pk_1", "provider": "acme"})
+            gateway.collection("/byok", {"id": "pk_2", "provider": "acme", "name": "first"})
             gateway.requests.clear()
             run(*line.split(), stdin="sk-1")
             sent = [each.body for each in gateway.requests if each.method == "PATCH"]

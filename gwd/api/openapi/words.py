@@ -19,6 +19,7 @@ TAGS: Final = {
     "audit": "Who changed what.",
     "organizations": "All organizations of the node; for its operator.",
     "catalog": "Providers, models, endpoints and vendor keys; written by the operator.",
+    "byok": "The organization's own vendor keys: they are preferred, and requests on them cost a fee only.",
     "operator": "The running node; for its operator.",
     "meta": "The API about itself.",
 }
@@ -51,6 +52,7 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     },
     "endpoint": {"description": "The endpoint: an id.", "schema": {"type": "string"}},
     "credential": {"description": "The vendor key: a pk_… id.", "schema": {"type": "string"}},
+    "byok": {"description": "The own vendor key: a pk_… id.", "schema": {"type": "string"}},
 }
 
 

@@ -7,7 +7,6 @@ at the address that it was given for.
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from fnmatch import fnmatchcase
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from gwd.catalog.snapshot import Endpoint, Model
 from gwd.core.target import Credential
 from gwd.credentials.service import VendorKey
+from gwd.keys.models import allows
 from gwd.pipeline.plan.eligibility import Exclusions
 from gwd.pipeline.plan.plan_input import PlanInput
 
@@ -115,15 +115,14 @@ def _is_for(key: VendorKey, model: Model, plan_input: PlanInput) -> bool:
     return (
         (key.workspace_id is None or key.workspace_id == asker.workspace_id)
         and (hashes is None or any(family_of(each) == asker.family_id for each in hashes))
-        and (users is None or any(each in users for each in asker.user_ids))
+        and (users is None or asker.user_id in users)
         and (models is None or _names_model(models, model, plan_input))
     )
 
 
 def _names_model(patterns: Sequence[str], model: Model, plan_input: PlanInput) -> bool:
-    """Whether a pattern, with `*` for any text, fits the model that serves, or an alias that leads to it now."""
-    names = (model.id, *plan_input.catalog.names_of(model, plan_input.now_us))
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+    """Whether the model that serves, or an alias that leads to it now, is among the patterns."""
+    return allows(patterns, model.id, plan_input.catalog.names_of(model, plan_input.now_us))
 
 
 def _choice(

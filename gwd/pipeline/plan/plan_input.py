@@ -15,14 +15,14 @@ Sort = Literal["price", "throughput", "latency"]
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, as far as own vendor keys may be limited to them.
+    """Who asks, as far as own vendor keys may be limited to them; `user_id` is the member whose API key it is.
 
-    `user_ids` are the member whose API key it is, the key's external user, and the user that the request names.
+    What a request says of its user is no part of it: anybody may say anything there.
     """
 
     family_id: str = ""
     workspace_id: str | None = None
-    user_ids: tuple[str, ...] = ()
+    user_id: str | None = None
 
 
 class OwnKeys(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ asks for a fresh look, so nothing here can outlive the change of a right or a pr
 
 import random
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -170,6 +171,10 @@ class PlanningState:
     def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:
         """The platform's keys by provider, as the last load opened them."""
         return self._vendor_keys
+
+    def own_key(self, connection: Connection, row: Any) -> VendorKey:
+        """An organization's key as a call would use it, opened now."""
+        return credentials.own_key(connection, self._vault, self._environment, row)
 
     def key_problems(self, connection: Connection, ids: Collection[str]) -> dict[str, str]:
         """Why those of the credentials that cannot be used cannot, as it is at this moment."""

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gwctl import plan, shipped
-from gwctl.catalog import CREDENTIALS, PROVIDERS
+from gwctl.catalog import CREDENTIALS, PROVIDER_MODELS, PROVIDERS
 from gwctl.changes import CALL_OUT_S, report, send, update_record
+from gwctl.client import quote
 from gwctl.desired import Entry
 from gwctl.errors import usage
 from gwctl.records import address, data, fetch, find
@@ -20,6 +21,8 @@ from gwctl.verbs import add_delete, add_list, add_show, add_switches
 provider = Noun("provider", "Upstream services and their credentials.")
 NOUNS = [provider]
 
+NO_KEY = "none"
+AUTH = "How it takes its key: bearer, api-key, x-api-key, x-goog-api-key, none."
 _SLUG = arg("SLUG", "Slug of the provider.")
 
 add_list(provider, PROVIDERS)
@@ -29,7 +32,7 @@ add_show(provider, PROVIDERS, "openai")
 @provider.verb(
     "add",
     "gwctl provider add openai --key-ref env:OPENAI_API_KEY",
-    "gwctl provider add local --adapter openai_chat --base-url http://127.0.0.1:11434/v1",
+    "gwctl provider add local --adapter openai_chat --base-url http://127.0.0.1:11434/v1 --auth none",
     writes=True,
 )
 def add(
@@ -39,18 +42,22 @@ def add(
         str | None, opt("--adapter", "NAME", "Its wire format, for what is not shipped.")
     ] = None,
     base_url: Annotated[str | None, opt("--base-url", "URL", "What its own SDK takes.")] = None,
+    auth: Annotated[str | None, opt("--auth", "WAY", AUTH)] = None,
     name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
     secret_stdin: Annotated[bool, SECRET_STDIN] = False,
     secret_file: Annotated[Path | None, SECRET_FILE] = None,
     key_ref: Annotated[str | None, KEY_REF] = None,
 ) -> None:
-    """Add a provider with its key.
+    """Add a provider with its key; with --auth none it needs none.
 
     openai, anthropic and google come with their models, prices and endpoints; deepseek, moonshot,
     zai, minimax, alibaba, cerebras and groq with their address and flags. For another one give
     --base-url and --adapter: most servers speak openai_chat, and a name that the gateway does not
     know is answered with all that it does. What exists already is left as it is.
     """
+    given = secret_stdin or secret_file is not None or key_ref is not None
+    if given and auth == NO_KEY:
+        raise usage(f"--auth {NO_KEY} and a key exclude each other", do="leave one of them out")
     tables = shipped.vendor(slug) if adapter is None else None
     if tables is None:
         if adapter is None or base_url is None:
@@ -59,23 +66,33 @@ def add(
                 f"{slug} is not in the shipped catalog ({known})",
                 do=f"gwctl provider add {slug} --adapter openai_chat --base-url URL",
             )
-        entry = {"slug": slug, "name": name or slug, "adapter": adapter, "base_url": base_url}
-        tables = {"providers": [entry]}
-    elif base_url is not None:
-        tables["providers"] = [{**entry, "base_url": base_url} for entry in tables["providers"]]
+        tables = {"providers": [{"slug": slug, "name": name or slug, "adapter": adapter}]}
+    given_fields = body({"base_url": base_url, "auth": auth})
+    tables["providers"] = [{**entry, **given_fields} for entry in tables["providers"]]
     present = {row["slug"]: row for row in fetch(session, PROVIDERS.path, everything=True)[0]}
     for entry in tables["providers"]:
-        _refuse_another(entry, present.get(entry["slug"]), adapter=adapter, base_url=base_url)
-    without_key = [
-        entry["slug"] for entry in tables["providers"] if not _keys(session, entry["slug"])
+        _refuse_another(
+            entry, present.get(entry["slug"]), adapter=adapter, base_url=base_url, auth=auth
+        )
+    keyless = [
+        entry["slug"]
+        for entry in tables["providers"]
+        if {**entry, **present.get(entry["slug"], {})}.get("auth") == NO_KEY
     ]
-    given = secret_stdin or secret_file is not None or key_ref is not None
+    without_key = [
+        entry["slug"]
+        for entry in tables["providers"]
+        if entry["slug"] not in keyless and not _keys(session, entry["slug"])
+    ]
     secret: dict[str, str] = {}
     if without_key and (given or not session.dry_run):
         # Asked for before anything is made, so that a missing key leaves nothing half done.
         secret = secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref)
     for entry in tables["providers"]:
-        if given and entry["slug"] not in without_key:
+        if given and entry["slug"] in keyless:
+            do = f"gwctl provider update {entry['slug']} --auth bearer"
+            session.out.note(f"{entry['slug']} has --auth {NO_KEY}: the key is not kept; {do}")
+        elif given and entry["slug"] not in without_key:
             do = f"gwctl provider secret {entry['slug']} replaces it"
             session.out.note(f"{entry['slug']} has a key, which stays as it is; {do}")
     _make(session, slug, tables, secret, without_key)
@@ -92,6 +109,7 @@ def update(
     slug: Annotated[str, _SLUG],
     name: Annotated[str | None, opt("--name", "NAME", "Display name.")] = None,
     base_url: Annotated[str | None, opt("--base-url", "URL", "What its own SDK takes.")] = None,
+    auth: Annotated[str | None, opt("--auth", "WAY", AUTH)] = None,
     header: Annotated[
         list[str] | None,
         opt("--header", "NAME=VALUE", "Header sent with each request; none removes; repeatable."),
@@ -105,6 +123,7 @@ def update(
     changes = {
         "name": name,
         "base_url": base_url,
+        "auth": auth,
         "headers": merged(before.get("headers"), header, texts=True),
         "flags": merged(before.get("flags"), settings),
     }
@@ -112,7 +131,12 @@ def update(
 
 
 def _refuse_another(
-    entry: Entry, record: Record | None, *, adapter: str | None, base_url: str | None
+    entry: Entry,
+    record: Record | None,
+    *,
+    adapter: str | None,
+    base_url: str | None,
+    auth: str | None,
 ) -> None:
     """What exists stays as it is; an option that names something else is an error."""
     if record is None:
@@ -120,6 +144,7 @@ def _refuse_another(
     for option, field, wanted in (
         ("--adapter", "adapter", adapter),
         ("--base-url", "base_url", base_url),
+        ("--auth", "auth", auth),
     ):
         there = str(record.get(field))
         if wanted is not None and wanted.rstrip("/") != there.rstrip("/"):
@@ -213,6 +238,20 @@ def test(session: Session, slug: Annotated[str, _SLUG]) -> None:
 
 
 @provider.verb(
+    "models", "gwctl provider models openai", "gwctl provider models local --json", lists=True
+)
+def models(session: Session, slug: Annotated[str, _SLUG]) -> None:
+    """Ask a provider which models it has, and show which of them the catalog serves."""
+    path = f"{PROVIDERS.path}/{quote(slug)}/models"
+    reply = session.api.get(path)
+    rows = data(reply)
+    shown = rows if session.everything else rows[: session.limit]
+    session.out.records(shown, PROVIDER_MODELS, total=len(rows), noun="model")
+    if reply.get("truncated"):
+        session.out.note(f"{slug} lists more than {len(rows)} models; the others are not read")
+
+
+@provider.verb(
     "secret",
     "gwctl provider secret openai --secret-file openai.key",
     "gwctl provider secret openai --key-ref env:OPENAI_API_KEY --name second",
@@ -235,7 +274,9 @@ def secret(
 
     It goes only to the address that the provider has now, or to --base-url, which is an endpoint's own.
     """
-    find(session, PROVIDERS, slug)
+    if find(session, PROVIDERS, slug).get("auth") == NO_KEY:
+        do = f"gwctl provider update {slug} --auth bearer"
+        session.out.note(f"{slug} has --auth {NO_KEY}: its key is not sent; {do}")
     given = {
         **body({"base_url": text_or_none(base_url)}),
         **secret_fields(f"{slug} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref),

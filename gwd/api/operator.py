@@ -88,7 +88,7 @@ async def reload(call: Call) -> Answer:
     ]
     record = ReloadRecord(
         reloaded_at=iso(call.now_us),
-        credentials=len(keys),
+        credentials=sum(key.record_id is not None for key in keys),
         problems=problems,
         certificate_problem=certificate_problem,
     )

@@ -15,12 +15,13 @@ from gwd.core.cost import Price
 from gwd.core.errors import Conflict, Fault, UpstreamFailed
 from gwd.core.fields import Id, Milliseconds, Slug
 from gwd.core.request import Embed, Generate, Message, Request, TextPart
-from gwd.core.target import Target
+from gwd.core.target import Credential, Target
 from gwd.credentials.service import VendorKey
 
 LIMIT_S: Final = 30.0
 OUTPUT_TOKENS: Final = 16  # the least that every vendor takes
 TEXT: Final = "Answer with the word: yes"
+ADD_ONE: Final = "add one with POST /catalog/credentials"
 
 
 class ProbeRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,10 @@ class ProbeRecord(msgspec.Struct, frozen=True, kw_only=True):
     provider: Annotated[Slug, Meta(description="The provider that was called.")]
     model: Annotated[Slug, Meta(description="The model that was asked: the provider's cheapest.")]
     endpoint_id: Annotated[Id, Meta(description="The endpoint that was called.")]
-    credential_id: Annotated[Id, Meta(description="The credential that was used.")]
+    credential_id: Annotated[
+        Id | None,
+        Meta(description="The credential that was used; null where the provider takes none."),
+    ]
     latency_ms: Annotated[Milliseconds, Meta(description="How long the whole call took.")]
 
 
@@ -51,13 +55,16 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True):
     def record(self) -> ProbeRecord:
         """Raises UpstreamFailed with what the vendor said."""
         if self.fault is not None:
-            raise _failed(self.target, self.fault)
+            target = self.target
+            raise failed(
+                target.provider, self.fault, target.credential, endpoint_id=target.endpoint_id
+            )
         return ProbeRecord(
             ok=True,
             provider=self.target.provider,
             model=self.target.model,
             endpoint_id=self.target.endpoint_id,
-            credential_id=self.target.credential.id,
+            credential_id=self.target.credential.record_id,
             latency_ms=self.latency_ms,
         )
 
@@ -73,8 +80,7 @@ async def probe(call: Call) -> Answer:
     await node.store.read(providers.get, slug)
     catalog = await node.state.load()
     keys = node.state.vendor_keys.get(slug, ())
-    remedy = "add one with POST /catalog/credentials"
-    chosen = choice(catalog, slug, keys, now_us=call.now_us, remedy=remedy)
+    chosen = choice(catalog, slug, keys, now_us=call.now_us, remedy=ADD_ONE)
     return one((await asked(node, chosen)).record(), subject=("provider", slug))
 
 
@@ -104,16 +110,27 @@ def choice(
             f"provider `{provider}` has no endpoint that is enabled and has a price; add one first",
             metadata={"reason": "no_endpoint", "provider": provider},
         )
-    ready = [key for key in keys if key.is_usable(now_us)]
     for price, model, endpoint in sorted(found, key=_dearness):
-        for key in ready:
-            if key.origin == endpoint.origin:
-                target = target_of(model, endpoint, key.credential, price)
-                return Chosen(target=target, embeds=model.is_embedding)
+        key = usable(keys, endpoint.origin, now_us=now_us)
+        if key is not None:
+            target = target_of(model, endpoint, key.credential, price)
+            return Chosen(target=target, embeds=model.is_embedding)
+    raise no_usable(provider, keys, remedy, now_us=now_us)
+
+
+def usable(keys: Sequence[VendorKey], origin: str | None, *, now_us: int) -> VendorKey | None:
+    """The first of the keys that can be used at this origin."""
+    ready = (key for key in keys if key.is_usable(now_us) and key.goes_to(origin))
+    return next(ready, None)
+
+
+def no_usable(provider: str, keys: Sequence[VendorKey], remedy: str, *, now_us: int) -> Conflict:
+    """What stands in the way of calling a provider with these keys, or what gives it one."""
     problem = next((key.problem for key in keys if key.problem is not None), None)
-    if ready:
-        problem = f"its keys were made for {ready[0].origin}, where it has no live endpoint"
-    raise Conflict(
+    elsewhere = next((key.origin for key in keys if key.is_usable(now_us)), None)
+    if elsewhere is not None:
+        problem = f"its keys were made for {elsewhere}, and it is called at another origin"
+    return Conflict(
         f"provider `{provider}` has no usable credential: {problem or remedy}",
         metadata={"reason": "no_credential", "provider": provider},
     )
@@ -149,14 +166,17 @@ def _request(target: Target, *, embeds: bool) -> Request:
     )
 
 
-def _failed(target: Target, fault: Fault) -> UpstreamFailed:
+def failed(
+    slug: str, fault: Fault, credential: Credential, *, endpoint_id: str | None = None
+) -> UpstreamFailed:
+    """The 502 of a provider that was called outside any generation: with the vendor's reason."""
     status = f" (status {fault.status})" if fault.status is not None else ""
     return UpstreamFailed(
-        f"provider `{target.provider}` did not answer as it should: {fault.reason}{status}: {fault.message}",
+        f"provider `{slug}` did not answer as it should: {fault.reason}{status}: {fault.message}",
         metadata={
             "reason": fault.reason,
             "status": fault.status,
-            "endpoint_id": target.endpoint_id,
-            "credential_id": target.credential.id,
+            "endpoint_id": endpoint_id,
+            "credential_id": credential.record_id,
         },
     )

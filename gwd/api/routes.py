@@ -5,7 +5,7 @@ Inference and the public reading of models are in `app`; everything else that is
 
 from typing import Final
 
-from gwd.api import clock, doctor, invitations, operator, provider_probe
+from gwd.api import clock, doctor, invitations, operator, provider_models, provider_probe
 from gwd.api.access import manage
 from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
 from gwd.api.catalog_routes import CATALOG_ROUTES
@@ -77,6 +77,14 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         fails=(409, 502),
     ),
     BYOK_TEST,
+    LiveRoute(
+        method="GET",
+        path="/catalog/providers/<slug>/models",
+        access=manage("catalog.write"),
+        handler=provider_models.list_models,
+        answers=provider_models.ProviderModels,
+        fails=(409, 502),
+    ),
 )
 
 OPEN_ROUTES: Final[tuple[OpenRoute, ...]] = (

@@ -19,6 +19,7 @@ from gwd.catalog.fields import (
     Accept,
     Adapter,
     Aliases,
+    AuthInput,
     BaseUrl,
     CompletionTokens,
     ContextLength,
@@ -55,7 +56,7 @@ from gwd.catalog.fields import (
 from gwd.catalog.price_body import Pricing
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
-from gwd.core.secret_patterns import looks_like_a_credential
+from gwd.core.secret_patterns import holds_a_credential, looks_like_a_credential
 from gwd.core.target import Flags
 from gwd.core.web_address import WebAddressError, read_web_address, written_out
 
@@ -82,6 +83,7 @@ class ProviderInput(_Input, frozen=True):
     name: Name
     adapter: Adapter
     base_url: BaseUrl
+    auth: AuthInput | UnsetType = UNSET
     headers: Headers = {}
     flags: FlagsInput = {}
     disabled: Disabled = False
@@ -92,6 +94,7 @@ class ProviderPatch(_Input, frozen=True):
 
     name: Name | UnsetType = UNSET
     base_url: BaseUrl | UnsetType = UNSET
+    auth: AuthInput | UnsetType = UNSET
     headers: Headers | UnsetType | None = UNSET
     flags: FlagsInput | UnsetType | None = UNSET
     disabled: Disabled | UnsetType = UNSET
@@ -286,16 +289,20 @@ def check_headers(value: dict[str, str]) -> dict[str, str]:
 
 
 def check_base_url(value: str, *, allow_http: bool) -> str:
-    """https anywhere; plain http to loopback and private addresses, or anywhere if the node's settings allow it."""
+    """https anywhere; plain http to loopback and private addresses, or anywhere if the node's settings allow it.
+
+    A query is kept; what looks like a credential in it belongs where credentials are sealed.
+    """
     try:
         address = read_web_address(value)
     except WebAddressError as error:
         raise InvalidValue(
             f"`base_url` {error}; an address looks like https://api.openai.com/v1", param="base_url"
         ) from None
-    if address.query:
+    if holds_a_credential(address.query):
         raise InvalidValue(
-            "`base_url` must be an address such as https://api.openai.com/v1, without a query",
+            "`base_url` has what looks like a credential in its query; add it with POST /catalog/credentials, which"
+            " seals it, and say with the provider's `auth` which header carries it",
             param="base_url",
         )
     if address.scheme == "http" and not (allow_http or _is_near(address.host)):
@@ -303,7 +310,7 @@ def check_base_url(value: str, *, allow_http: bool) -> str:
             "`base_url` must use https; plain http is for local addresses, or set [upstream] allow_http = true",
             param="base_url",
         )
-    return value.rstrip("/")
+    return value if address.query else value.rstrip("?").rstrip("/")
 
 
 def moment(value: str | None, field: str) -> int | None:

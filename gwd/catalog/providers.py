@@ -1,6 +1,6 @@
 """Providers: named upstream services with an adapter and a base URL."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,6 +14,7 @@ from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ProviderTable
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, Conflict, InvalidValue, NotFound
+from gwd.core.vendor_format import VendorFormat
 from gwd.core.web_address import origin_of
 from gwd.store import Connection
 
@@ -23,21 +24,24 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True):
 
     own: str | None
     all: tuple[str, ...]
+    takes_keys: bool
 
 
 def create(
     connection: Connection,
     body: ProviderInput,
     *,
-    formats: Collection[str],
+    formats: Mapping[str, VendorFormat],
     allow_http: bool,
     now_us: int,
 ) -> ProviderRecord:
     """Raises AlreadyExists for a taken slug, InvalidValue naming the field otherwise.
 
-    `formats` are the names of the vendor formats that this node speaks.
+    `formats` are the vendor formats that this node speaks, by their names. Without `auth` the key travels the format's
+    own way.
     """
     slug = inputs.check_slug(body.slug)
+    adapter = inputs.check_adapter(body.adapter, formats)
     if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)):
         raise AlreadyExists(
             f"provider `{slug}` exists; patch it, or choose another slug", param="slug"
@@ -46,8 +50,9 @@ def create(
         ProviderTable.insert(
             slug=slug,
             name=inputs.check_name(body.name),
-            adapter=inputs.check_adapter(body.adapter, formats),
+            adapter=adapter,
             base_url=inputs.check_base_url(body.base_url, allow_http=allow_http),
+            auth=formats[adapter].auth if body.auth is UNSET else body.auth,
             headers=inputs.check_headers(body.headers),
             flags=inputs.check_flags(body.flags),
             disabled=body.disabled,
@@ -74,16 +79,20 @@ def require(connection: Connection, slug: str) -> None:
 
 def origins(connection: Connection) -> dict[str, Origins]:
     """Where each provider is: what its credentials may be made for."""
-    own = connection.rows("SELECT slug, base_url FROM provider")
+    own = connection.rows("SELECT slug, base_url, auth FROM provider")
     of_endpoints = connection.rows(
         "SELECT DISTINCT provider, base_url FROM endpoint WHERE base_url IS NOT NULL"
     )
     found: dict[str, dict[str | None, None]] = {}
-    for slug, base_url in (*own, *of_endpoints):
+    for slug, base_url, *_ in (*own, *of_endpoints):
         found.setdefault(slug, {})[origin_of(base_url)] = None
     return {
-        slug: Origins(own=origin_of(base_url), all=tuple(each for each in found[slug] if each))
-        for slug, base_url in own
+        slug: Origins(
+            own=origin_of(base_url),
+            all=tuple(each for each in found[slug] if each),
+            takes_keys=auth != "none",
+        )
+        for slug, base_url, auth in own
     }
 
 
@@ -102,6 +111,8 @@ def patch(
         changes["name"] = inputs.check_name(body.name)
     if body.base_url is not UNSET:
         changes["base_url"] = inputs.check_base_url(body.base_url, allow_http=allow_http)
+    if body.auth is not UNSET:
+        changes["auth"] = body.auth
     if body.headers is not UNSET:
         changes["headers"] = inputs.check_headers(body.headers or {})
     if body.flags is not UNSET:
@@ -138,6 +149,7 @@ def _record(row: Any) -> ProviderRecord:
         name=row.name,
         adapter=row.adapter,
         base_url=row.base_url,
+        auth=row.auth,
         headers=row.headers,
         flags=row.flags,
         disabled=row.disabled,

@@ -11,7 +11,7 @@ from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
 from gwd.core.cost import Price
 from gwd.core.target import Flags
-from gwd.core.vendor_format import VendorFormat
+from gwd.core.vendor_format import Auth, VendorFormat
 from gwd.core.web_address import origin_of
 from gwd.store import Connection, cached
 
@@ -31,6 +31,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     format: VendorFormat
     base_url: str
     origin: str | None
+    auth: Auth
     headers: dict[str, str]
     upstream_model: str
     context_length: int
@@ -96,12 +97,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be called, at one revision."""
+    """Everything that can be called, at one revision.
+
+    `keyless` are the providers that take no key, and when each was changed last.
+    """
 
     revision: int
     models: dict[str, Model]
     aliases: dict[str, str]
     families: dict[str, tuple[FamilyMember, ...]]
+    keyless: dict[str, int]
 
     def resolve(self, name: str, now_us: int) -> Model | None:
         """The model of a slug, an alias or a `~vendor/family-latest`; retired ones included."""
@@ -173,6 +178,7 @@ def load(connection: Connection, formats: Mapping[str, VendorFormat]) -> Catalog
         models=models,
         aliases={row.name: row.model for row in connection.run(AliasTable.select())},
         families={alias: tuple(members) for alias, members in families.items()},
+        keyless={row.slug: row.updated_at for row in providers.values() if row.auth == "none"},
     )
 
 
@@ -223,6 +229,7 @@ def _endpoint(
         format=formats.get(provider.adapter) or VendorFormat(name=provider.adapter),
         base_url=base_url,
         origin=origin_of(base_url),
+        auth=provider.auth,
         headers=provider.headers,
         upstream_model=row.upstream_model,
         context_length=row.context_length or model.context_length,

@@ -109,6 +109,11 @@ def create(
     """
     row_id = mint("pk_")
     place = place_of(connection, new.provider, new.base_url)
+    if not place.takes_keys:
+        raise InvalidValue(
+            f"`provider`: `{new.provider}` takes no key, so that everybody uses it alike",
+            param="provider",
+        )
     secret = service.stored_secret(vault, row_id, organization_id, place, new.key, new.key_ref)
     of_provider = _of(organization_id).where(CredentialTable.provider == new.provider)
     if connection.count(of_provider) >= MAX_OF_PROVIDER:

@@ -18,6 +18,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     base_url: str | None
     origin: str
+    takes_keys: bool
 
 
 def place_of(connection: Connection, provider: str, base_url: str | None) -> Place:
@@ -30,7 +31,7 @@ def place_of(connection: Connection, provider: str, base_url: str | None) -> Pla
                 f"`provider`: the base_url of `{provider}` cannot be read; set it again first",
                 param="provider",
             )
-        return Place(base_url=None, origin=there.own)
+        return Place(base_url=None, origin=there.own, takes_keys=there.takes_keys)
     try:
         origin = read_web_address(base_url).origin
     except WebAddressError as error:
@@ -43,7 +44,7 @@ def place_of(connection: Connection, provider: str, base_url: str | None) -> Pla
             f"`base_url`: `{provider}` has no endpoint at {origin}; a key for it goes to one of {named}",
             param="base_url",
         )
-    return Place(base_url=base_url.rstrip("/"), origin=origin)
+    return Place(base_url=base_url.rstrip("/"), origin=origin, takes_keys=there.takes_keys)
 
 
 def moved(made_for: str | None, provider: str, there: Origins | None, remedy: str) -> str | None:

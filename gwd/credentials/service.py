@@ -98,9 +98,9 @@ class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential ready for use. `secret` None: `problem` says why it cannot be used.
+    """A credential ready for use. `secret` None: `problem` says why it cannot be used; an empty one: see `keyless`.
 
-    It goes to `origin` only: to endpoints whose own origin is the same.
+    It goes to `origin` only: to endpoints whose own origin is the same. What stands for no key goes anywhere.
     """
 
     id: str
@@ -125,6 +125,15 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
         return self.secret is not None and (
             self.expires_at_us is None or self.expires_at_us > now_us
         )
+
+    def goes_to(self, origin: str | None) -> bool:
+        """Whether it may be sent to an endpoint of this origin: what it was made for, and for no key all are."""
+        return self.secret == "" or (self.origin is not None and self.origin == origin)
+
+    @property
+    def record_id(self) -> str | None:
+        """The id of its record; None where it stands for the key of a provider that takes none."""
+        return None if self.secret == "" else self.id
 
     @property
     def credential(self) -> Credential:
@@ -245,6 +254,30 @@ def problems(
     return {key.id: key.problem for key in opened if key.problem is not None}
 
 
+def keyless(provider: str, changed_us: int) -> VendorKey:
+    """What stands for the key of a provider that takes none, so that it is planned, called and rests like any other.
+
+    A change of the provider gives it a new chance, as a change of a key does.
+    """
+    return VendorKey(
+        id=f"keyless:{provider}",
+        organization_id=None,
+        provider=provider,
+        origin=None,
+        secret="",
+        problem=None,
+        sort_order=0,
+        expires_at_us=None,
+        is_fallback=False,
+        is_required=False,
+        workspace_id=None,
+        allowed_models=None,
+        allowed_api_key_hashes=None,
+        allowed_user_ids=None,
+        updated_at_us=changed_us,
+    )
+
+
 def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
     """The secret that a reference leads to, or why there is none that can be used and what would correct it."""
     try:
@@ -271,6 +304,10 @@ def _opened(
 ) -> VendorKey:
     secret = None
     problem = moved(row.origin, row.provider, there, _remedy(row))
+    if there is not None and not there.takes_keys and row.organization_id is not None:
+        problem = (
+            f"`{row.provider}` takes no key, so that there is nothing to use it for; delete it"
+        )
     if problem is None and row.key_ref is not None:
         secret, problem = referenced(row.key_ref, environment)
     elif problem is None:

@@ -105,7 +105,8 @@ class Health:
         is_certain = rest is None or not rest.is_doubt
         self.trouble.failed(target, fault, now_s, is_certain=is_certain)
         if rest is not None and (before is None or before.reason != rest.reason):
-            log.warning("%s rests %s: %s", _name(target), self._until(rest, now_s), _why(rest))
+            until = self._until(target, rest, now_s)
+            log.warning("%s rests %s: %s", _name(target), until, _why(rest))
         return rest
 
     def rest(self, endpoint_id: str, credential_id: str, now_s: float) -> Rest | None:
@@ -120,9 +121,10 @@ class Health:
         """An organization changed its own keys: these get a new chance. Nothing that others have is touched."""
         self._rests.forget_credentials(edited)
 
-    def _until(self, rest: Rest, now_s: float) -> str:
+    def _until(self, target: Target, rest: Rest, now_s: float) -> str:
         if isinf(rest.until_s):
-            return "until its key is changed"
+            changed = "key" if target.credential.record_id else "provider"
+            return f"until its {changed} is changed"
         moment = iso(self._clock.now_us() + int((rest.until_s - now_s) * US_PER_S))
         return f"until {moment}{'' if rest.is_closed else ' or its next success'}"
 
@@ -180,7 +182,9 @@ def _tokens_a_s(tokens: int | None, generation_s: float, whole_s: float) -> floa
 
 
 def _name(target: Target) -> str:
-    return f"{target.model} at {target.tag} (credential {target.credential.id})"
+    credential_id = target.credential.record_id
+    key = f"credential {credential_id}" if credential_id else "without a key"
+    return f"{target.model} at {target.tag} ({key})"
 
 
 def _why(rest: Rest) -> str:

@@ -22,7 +22,10 @@ State = Literal["healthy", "cooling_down", "outage", "disabled", "no_price", "no
 class RestRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Why and until when an endpoint rests with one credential after a failure."""
 
-    credential_id: Annotated[Id, Meta(description="The credential that it rests with.")]
+    credential_id: Annotated[
+        Id | None,
+        Meta(description="The credential that it rests with; null where its provider takes none."),
+    ]
     reason: Annotated[FaultReason, Meta(description="Why the vendor's answer failed.")]
     status: Annotated[
         int | None, Meta(description="The HTTP status of the answer; null where there was none.")
@@ -31,7 +34,9 @@ class RestRecord(msgspec.Struct, frozen=True, kw_only=True):
     since: Annotated[Moment, Meta(description="When the rest began.")]
     until: Annotated[
         Moment | None,
-        Meta(description="When it ends; null where only a change of the key ends it."),
+        Meta(
+            description="When it ends; null where only a change of the key ends it, or of a provider that takes none."
+        ),
     ]
     tried: Annotated[
         bool,
@@ -100,7 +105,7 @@ def _record(
     speed = health.median_throughput(endpoint.id, now_s)
     ready = [key for key in keys if key.is_usable(now_us)]
     rests = [
-        (key.id, rest)
+        (key.record_id, rest)
         for key in ready
         if endpoint.is_live and (rest := health.rest(endpoint.id, key.id, now_s)) is not None
     ]
@@ -126,7 +131,7 @@ def _record(
     )
 
 
-def _rest_record(credential_id: str, rest: Rest, now_us: int, now_s: float) -> RestRecord:
+def _rest_record(credential_id: str | None, rest: Rest, now_us: int, now_s: float) -> RestRecord:
     return RestRecord(
         credential_id=credential_id,
         reason=rest.reason,

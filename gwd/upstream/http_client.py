@@ -1,11 +1,12 @@
 """The upstream client of the request path: HTTP/1.1 over pooled connections, straight from socket to decoder.
 
-It does one thing: POST a body, give back status, headers and the body in the pieces the network delivers. Redirects are
-answers like any other, compression is never asked for, interim answers are skipped, trailers are dropped. A head that
-is none (a status out of 100-599, no status, another protocol) is the vendor's error and ends the call at once; so does
-framing without end that carries nothing, since whatever waits here waits until a deadline at most. A call is
-never sent twice, with one exception: a connection that had rested and breaks the moment it is used again, without a
-byte of an answer, was closed by the vendor for being idle, and the call goes out once more on a fresh one.
+It does one thing: POST a body, or GET without one, and give back status, headers and the body in the pieces the network
+delivers. Redirects are answers like any other, compression is never asked for, interim answers are skipped, trailers
+are dropped. A head that is none (a status out of 100-599, no status, another protocol) is the vendor's error and ends
+the call at once; so does framing without end that carries nothing, since whatever waits here waits until a deadline at
+most. A call is never sent twice, with one exception: a connection that had rested and breaks the moment it is used
+again, without a byte of an answer, was closed by the vendor for being idle, and the call goes out once more on a fresh
+one.
 """
 
 import asyncio
@@ -53,6 +54,7 @@ class _Place(msgspec.Struct, frozen=True):
     """As CONNECT names it."""
 
     head: bytes
+    """What stands behind the method, as far as it is the same for every call."""
 
 
 class HttpClient:
@@ -510,15 +512,16 @@ class _Reply:
 
 def _message(place: _Place, call: UpstreamCall) -> bytes:
     """Head and body in one piece. Raises UpstreamFault for a header that no request can carry."""
-    lines = [place.head]
+    lines = [call.method.encode("ascii"), place.head]
     for name, value in call.headers.items():
         if not (value.isascii() and value.isprintable()):
             raise UpstreamFault(
                 "network", f"the header {name} cannot be sent: it is not plain text"
             )
         lines.append(f"{name}: {value}\r\n".encode("ascii"))
-    lines.append(b"content-length: %d\r\n\r\n" % len(call.body))
-    lines.append(call.body)
+    if call.method != "GET":
+        lines.append(b"content-length: %d\r\n" % len(call.body))
+    lines += (b"\r\n", call.body)
     return b"".join(lines)
 
 
@@ -540,7 +543,7 @@ def _place_of(url: str, proxy: Proxy | None) -> _Place:
     login = b""
     if proxy is not None and not is_tls:
         target, login = f"http://{shown}{target}", proxy.authorization
-    head = f"POST {target} HTTP/1.1\r\nhost: {shown}\r\naccept-encoding: identity\r\n"
+    head = f" {target} HTTP/1.1\r\nhost: {shown}\r\naccept-encoding: identity\r\n"
     return _Place(host, port, is_tls, f"{bare}:{port}", head.encode("ascii") + login)
 
 

@@ -484,6 +484,7 @@ CASES: dict[str, Case] = {
     "PATCH /catalog/providers/<slug>": Case(build=keyed(provider, "slug", name="Other")),
     "DELETE /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),
     "POST /catalog/providers/<slug>/test": Case(build=keyed(ready_provider, "slug")),
+    "GET /catalog/providers/<slug>/models": Case(build=keyed(ready_provider, "slug")),
     "GET /catalog/models": ANY,
     "POST /catalog/models": Case(build=new_model),
     "GET /catalog/models/<model:path>": Case(build=keyed(model, "model")),

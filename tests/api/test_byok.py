@@ -429,3 +429,18 @@ async def test_keys_go_with_the_workspace_or_the_organization_that_had_them(
         )
     )
     assert rows == [(busy_office.organization_id,)]
+
+
+async def test_a_provider_that_takes_no_key_has_no_own_keys(busy_office: Office) -> None:
+    """Whoever attached one would pay the fee only for what the operator runs."""
+    made = await add(busy_office)
+    path = f"/catalog/providers/{PROVIDER}"
+    await busy_office.ok("operator", "PATCH", path, {"auth": "none"})
+    assert (await refused(busy_office))["param"] == "provider"
+    shown = (await busy_office.ok("owner", "GET", f"/byok/{made['id']}"))["data"]
+    assert "takes no key" in shown["problem"]
+    assert (await busy_office.call("owner", "POST", f"/byok/{made['id']}/test")).status_code == 409
+    keyless = await busy_office.call("operator", "POST", f"{path}/test")
+    assert keyless.json()["error"]["metadata"]["credential_id"] is None
+    (call,) = busy_office.gateway.vendor.calls.on("/v1/chat/completions")
+    assert "authorization" not in call.headers

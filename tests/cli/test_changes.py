@@ -204,7 +204,8 @@ def test_route_explain_sorts_by_measured_speed_and_puts_last_what_rests(
 
 def test_status_says_what_rests_why_and_how_long(run: Run, gateway: FakeGateway) -> None:
     def rest(reason: str, until: str | None, *, tried: bool) -> dict[str, Any]:
-        return {"reason": reason, "until": until, "tried": tried, "message": "too busy"}
+        why = {"reason": reason, "message": "too busy", "credential_id": "pk_1"}
+        return {**why, "until": until, "tried": tried}
 
     endpoints = [
         {

@@ -432,6 +432,23 @@ def test_adding_a_provider_again_leaves_its_key_and_address(run: Run, node: Fake
     assert node.collections["/catalog/credentials"].rows[0]["key_ref"] == "env:GOOD"
 
 
+def test_a_provider_without_a_key_is_added_without_asking_for_one(
+    run: Run, node: FakeGateway
+) -> None:
+    words = ["provider", "add", "local", "--adapter", "openai_chat", "--auth", "none"]
+    url = ["--base-url", "http://127.0.0.1:1/v1"]
+    refused = run(*words, *url, "--key-ref", "env:K")
+    assert (refused.code, node.writes()) == (2, [])
+    assert "--auth none and a key exclude each other" in refused.err
+    for _ in range(2):  # the second time nothing is left to be made
+        assert run(*words, *url).code == 0
+        assert node.writes() == [("POST", "/catalog/providers")]
+    assert node.sent("POST", "/catalog/providers").body["auth"] == "none"
+    told = run(*words[:-2], *url, "--key-ref", "env:K")
+    assert "the key is not kept; gwctl provider update local --auth bearer" in told.err
+    assert node.writes() == [("POST", "/catalog/providers")]
+
+
 def test_a_vendors_second_provider_gets_the_key_it_lacks(run: Run, node: FakeGateway) -> None:
     node.collections["/catalog/credentials"].rows.append({"id": "c", "provider": "openai"})
     assert run("provider", "add", "openai", "--key-ref", "env:K").code == 0

@@ -41,7 +41,7 @@ ledger list show verify head
 budget list show set forecast delete
 usage summary export
 model list show add update alias deprecate retire undo-retire
-provider list add show update test secret disable delete
+provider list add show update test models secret disable delete
 endpoint list show add update enable disable drain health
 activity list show tail export
 alert list

@@ -183,6 +183,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "PATCH /catalog/providers/{}": {
         "name": "provider update acme --name Acme",
         "base_url": "provider update acme --base-url https://acme.example",
+        "auth": "provider update acme --auth none",
         "headers": "provider update acme --header x-team=7",
         "flags": "provider update acme --flag no_stream_options=true",
         "disabled": "provider disable acme",

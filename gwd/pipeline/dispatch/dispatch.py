@@ -14,12 +14,13 @@ from gwd.core.clock import Clock
 from gwd.core.errors import Fault, GatewayError, InvalidRequest
 from gwd.core.events import Failed
 from gwd.core.request import Request
-from gwd.core.target import Target, UpstreamCall
+from gwd.core.target import Service, Target, UpstreamCall
 from gwd.health.health import Health
 from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Resources, undecodable
 from gwd.pipeline.dispatch.failover_rules import SECOND_TRY, FailoverRules, for_second_try
 from gwd.pipeline.dispatch.failures import final_error, in_band_error
 from gwd.pipeline.dispatch.incoming import UNDECODABLE, Sink
+from gwd.pipeline.dispatch.model_list import FoundModels, find_models
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import FailedAttempt, Outcome, Received
 from gwd.pipeline.dispatch.priced_extras import build
@@ -96,6 +97,10 @@ class Dispatcher:
             if reply is not None:
                 reply.close()
         return None
+
+    async def models_of(self, service: Service, *, limit_s: float) -> FoundModels | Fault:
+        """The models that a provider lists, or why that could not be read."""
+        return await find_models(self._resources, service, limit_s=limit_s)
 
     def signatures_of(self, targets: Iterable[Planned]) -> list[Signatures]:
         """The memories of signed reasoning that these targets' formats have."""

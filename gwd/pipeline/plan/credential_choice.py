@@ -64,14 +64,14 @@ def choices_of(
     What is closed is left out, and `excluded` learns why nothing is left.
     """
     platform = plan_input.vendor_keys.get(endpoint.provider, ())
-    own = own_keys_for(endpoint.provider, model, plan_input)
+    own = [] if endpoint.auth == "none" else own_keys_for(endpoint.provider, model, plan_input)
     is_required = any(key.is_required for key in own)
     keys = own if is_required else [*own, *sorted(platform, key=_expiring_first)]
     readable = [key for key in keys if key.is_usable(plan_input.now_us)]
-    fitting = [key for key in readable if key.origin == endpoint.origin]
+    fitting = [key for key in readable if key.goes_to(endpoint.origin)]
     if not fitting:
         excluded.keyless.add(endpoint.provider)
-    if any(key.origin != endpoint.origin for key in keys):
+    if not all(key.goes_to(endpoint.origin) for key in keys):
         excluded.elsewhere.add(endpoint.provider)
     choices = [
         choice for key in fitting if (choice := _choice(key, endpoint, plan_input, excluded))

@@ -96,12 +96,17 @@ class PlanningState:
     async def load(self) -> Catalog:
         """Read the catalog and open the platform's vendor keys now; a new catalog has organizations read again, too."""
         catalog, keys = await self._store.read(self._read)
+        usable = _by_provider(keys)
+        for provider, changed_us in catalog.keyless.items():
+            usable[provider] = (credentials.keyless(provider, changed_us),)
         if catalog.revision != self._revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
-            self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
+            self.health.forget_credentials(
+                k.id for of in usable.values() for k in of if known.get(k.id) != k.updated_at_us
+            )
             self._organizations.clear()
         self.health.trouble.known(keys)
-        self._catalog, self._vendor_keys = catalog, _by_provider(keys)
+        self._catalog, self._vendor_keys = catalog, usable
         self._revision = catalog.revision
         return catalog
 
@@ -169,7 +174,7 @@ class PlanningState:
 
     @property
     def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:
-        """The platform's keys by provider, as the last load opened them."""
+        """The platform's keys by provider, as the last load opened them; of a keyless provider what stands for one."""
         return self._vendor_keys
 
     def own_key(self, connection: Connection, row: Any) -> VendorKey:

@@ -1,7 +1,6 @@
 """A Request to one call of POST /v1/messages."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -24,13 +23,13 @@ from gwd.vendors.anthropic_messages.tools import (
     names_of,
     output_format,
 )
+from gwd.vendors.call import configured_headers, credential_header, url_for
 from gwd.vendors.tool_names import ToolNames
 
 PINNED_VERSION: Final = "2023-06-01"
 # From this version on the vendor refuses sampling parameters, documents of the assistant, citations of the user.
 STRICT_VERSION: Final = "2026-10-21"
 
-_VERSION_SEGMENT: Final = re.compile(r"/v\d+(?:beta\d*)?$")
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 # Extras that have been read into the request and are written by their own rules.
 _HANDLED: Final = frozenset(("thinking", "output_config", "tools", "metadata"))
@@ -44,7 +43,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
     except RecursionError:
         raise InvalidRequest("the request is nested too deeply") from None
     return UpstreamCall(
-        url=_url(target.base_url),
+        url=url_for(target.base_url, "messages", version_is_last=True),
         headers=_headers(request, target),
         body=msgspec.json.encode(body),
         stream=request.stream,
@@ -270,13 +269,6 @@ def _max_tokens(body: Generate, target: Target) -> int:
     return min(wanted, ceiling) if ceiling > 0 else wanted
 
 
-def _url(base_url: str) -> str:
-    base = base_url.strip().rstrip("/")
-    if base.endswith("/messages"):
-        return base
-    return f"{base}/messages" if _VERSION_SEGMENT.search(base) else f"{base}/v1/messages"
-
-
 def _version(request: Request) -> str:
     if request.family != "anthropic_messages":
         return PINNED_VERSION
@@ -286,17 +278,13 @@ def _version(request: Request) -> str:
 def _headers(request: Request, target: Target) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
-        "x-api-key": target.credential.secret,
+        **credential_header(target),
         "anthropic-version": _version(request),
     }
     own: Mapping[str, str] = (
         request.vendor_headers if request.family == "anthropic_messages" else {}
     )
-    configured = {
-        name.lower(): value
-        for name, value in target.headers.items()
-        if value.isascii() and value.isprintable()
-    }
+    configured = configured_headers(target)
     betas = [text for text in (configured.get("anthropic-beta"), own.get("anthropic-beta")) if text]
     headers |= configured
     if betas:

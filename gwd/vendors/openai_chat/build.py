@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.core.request import Generate, OutputFormat, Request, Sampling, Tool, ToolChoice
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.call import headers_for, url_for
 from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.history import HistoryBuilder
 from gwd.vendors.openai_chat.user import user_for

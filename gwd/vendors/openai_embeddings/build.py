@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.core.request import Embed, Request
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.call import headers_for, url_for
 from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.openai_embeddings.format import FORMAT
 

@@ -14,10 +14,10 @@ from gwd.credentials.service import CredentialInput, CredentialPatch, VendorKey
 from gwd.credentials.vault import Binding, Vault
 from gwd.store import Connection, migrations
 from gwd.store.connection import open_connection, transaction
+from gwd.vendors.formats import FORMATS
 from tests.support.store import NOW_US
 
 SECRET = "sk-live-4f9c2d71e8ab5533"
-FORMATS = ("openai_chat",)
 
 
 @pytest.fixture

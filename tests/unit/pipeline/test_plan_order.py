@@ -125,6 +125,7 @@ def endpoint(draw: st.DrawFn, number: int) -> Endpoint:
         base_url=draw(st.sampled_from(ADDRESSES)) + "/v1",
         origin=draw(mostly(*ADDRESSES)),
         headers={},
+        auth="bearer",
         upstream_model="m",
         context_length=100_000,
         max_completion_tokens=8_000,
@@ -243,7 +244,7 @@ def planned(case: Case) -> Plan | Refusal:
     rng = Picks()
     rng.place = case.pick
     plan_input = PlanInput(
-        catalog=Catalog(revision=1, models=models, aliases={}, families={}),
+        catalog=Catalog(revision=1, models=models, aliases={}, families={}, keyless={}),
         vendor_keys={p: tuple(k for k in case.platform if k.provider == p) for p in PROVIDERS},
         own_keys=OwnKeys(
             by_provider={p: tuple(k for k in case.own if k.provider == p) for p in PROVIDERS},

@@ -11,6 +11,7 @@ from gwd.ledger import LedgerFilter, chain
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
+from gwd.vendors.formats import FORMATS
 from tests.support.money import ORGANIZATION, USD, add, charge, hold, open_organization
 from tests.support.store import NOW_US
 
@@ -218,6 +219,34 @@ def test_books_of_before_the_chains_are_vouched_for_from_then_on(
         said = [each.message for each in proof.verify(connection).differences]
         assert said == [] if words is None else any(words in each for each in said), said
         connection.execute("ROLLBACK")
+    connection.raw.close()
+
+
+def test_providers_take_their_keys_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    (name,) = [each for each in migrations.names() if each.endswith("provider_auth")]
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    for adapter in (*FORMATS, "unknown_format"):
+        connection.execute(
+            "INSERT INTO provider (slug, name, adapter, base_url, created_at, updated_at)"
+            " VALUES (?1, ?1, ?1, 'https://vendor.example', 1, 1)",
+            (adapter,),
+        )
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    found: dict[str, str] = dict(connection.rows("SELECT adapter, auth FROM provider"))
+    assert found == {
+        "unknown_format": "bearer",
+        **{each.name: each.auth for each in FORMATS.values()},
+    }
     connection.raw.close()
 
 

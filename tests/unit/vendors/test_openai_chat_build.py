@@ -23,8 +23,8 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.target import Credential, Flags
+from gwd.vendors.call import url_for
 from gwd.vendors.openai_chat import ADAPTER
-from gwd.vendors.openai_chat.call import url_for
 from gwd.vendors.openai_chat.effort import nearest
 from tests.golden.golden import WORDS
 from tests.unit.vendors.builders import chat, dropped, sent, target

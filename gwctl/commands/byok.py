@@ -10,6 +10,7 @@ from gwctl.keys import KEYS, workspace_id
 from gwctl.records import address, data, find, list_records
 from gwctl.secret_input import KEY_REF, SECRET_FILE, SECRET_STDIN, secret_fields
 from gwctl.session import Session
+from gwctl.tables import Record
 from gwctl.tree import Noun
 from gwctl.values import CLEAR, arg, body, flag, integer, models, names, opt, text_or_none
 from gwctl.verbs import add_delete, add_show, add_switches
@@ -90,7 +91,7 @@ def add(
         "base_url": base_url,
         **secret_fields(f"{provider} key", stdin=secret_stdin, file=secret_file, key_ref=key_ref),
     }
-    create_record(session, BYOK, body(wanted))
+    _note_problem(session, create_record(session, BYOK, body(wanted)))
 
 
 @byok.verb(
@@ -177,6 +178,13 @@ def rotate(
     reply = send(session, "PATCH", address(BYOK, record), changes, what=f"replace key {title}")
     if reply is not None:
         report(session, data(reply), f"byok {title} rotated")
+        _note_problem(session, data(reply))
+
+
+def _note_problem(session: Session, record: Record | None) -> None:
+    """Say at once where the gateway cannot use the key."""
+    if record is not None and record.get("problem"):
+        session.out.note(f"the daemon cannot use this key: {record['problem']}")
 
 
 def _hashes(session: Session, keys: list[str] | None) -> Any:

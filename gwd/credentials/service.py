@@ -16,7 +16,7 @@ from gwd.core.inputs import MomentInput
 from gwd.core.patches import named
 from gwd.core.target import Credential
 from gwd.core.web_address import MAX_LENGTH
-from gwd.credentials import references
+from gwd.credentials import key_form, references
 from gwd.credentials.places import Place, moved, place_of
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
@@ -372,6 +372,7 @@ def stored_secret(
             f"`key` must be 1 to {MAX_SECRET} printable ASCII characters without spaces and line breaks",
             param="key",
         )
+    key_form.check(key, place.origin)
     return {
         **columns,
         "sealed": vault.seal(key, _binding(organization_id, row_id, place.origin)),

@@ -8,6 +8,7 @@ import pytest
 
 from gwd.catalog import inputs, providers
 from gwd.core.clock import SystemClock
+from gwd.core.errors import InvalidValue
 from gwd.core.web_address import origin_of
 from gwd.credentials import keyring, service
 from gwd.credentials.service import CredentialInput, CredentialPatch, VendorKey
@@ -192,3 +193,31 @@ def test_credentials_of_before_open_and_are_of_their_providers_origin(
         move(connection, "https://api.other.example/v1")
         assert service.platform_keys(connection, vault, os.environ)[0].secret is None
     connection.raw.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "is_taken"),
+    [
+        ("sk-ant-api03-0123456789", "https://api.anthropic.com", True),
+        ("sk-ant-api03-0123456789", "https://api.openai.com/v1", False),
+        ("sk-ant-api03-0123456789", "https://proxy.example/v1", True),
+        ("AIza0123456789abcdef", "https://api.openai.com/v1", False),
+        ("AIza0123456789abcdef", "https://generativelanguage.googleapis.com/v1beta", True),
+        ("sk-or-v1-0123456789", "https://api.anthropic.com", False),
+        ("sk-proj-0123456789ab", "https://api.anthropic.com", True),
+        ("AQ.0123456789abcdef", "https://generativelanguage.googleapis.com/v1beta", True),
+    ],
+)
+def test_a_key_that_is_certainly_another_vendors_is_refused(
+    connection: Connection, vault: Vault, key: str, address: str, is_taken: bool
+) -> None:
+    """Only certain mistakes are: keys of forms nobody knows yet go through."""
+    move(connection, address)
+    body = CredentialInput(provider="acme", key=key)
+    if is_taken:
+        service.create(connection, vault, body, now_us=NOW_US)
+        return
+    with pytest.raises(InvalidValue, match="is a key of ") as refusal:
+        service.create(connection, vault, body, now_us=NOW_US)
+    assert key[-8:] not in str(refusal.value)
+    assert service.platform_keys(connection, vault, os.environ) == []

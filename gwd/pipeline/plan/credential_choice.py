@@ -14,6 +14,7 @@ import msgspec
 from gwd.catalog.snapshot import Endpoint, Model
 from gwd.core.target import Credential
 from gwd.credentials.service import VendorKey
+from gwd.health.rests import Rest
 from gwd.keys.models import allows
 from gwd.pipeline.plan.eligibility import Exclusions
 from gwd.pipeline.plan.plan_input import PlanInput
@@ -46,7 +47,7 @@ class Turn(IntEnum):
     FALLBACK = 2
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class Choice(msgspec.Struct, frozen=True):
     """A credential that an endpoint can be called with. `rests_until_s` is the end of its rest, None where it is
     awake; `sort_order` is what its owner gave it."""
 
@@ -63,19 +64,27 @@ def choices_of(
 
     What is closed is left out, and `excluded` learns why nothing is left.
     """
-    platform = plan_input.vendor_keys.get(endpoint.provider, ())
-    own = [] if endpoint.auth == "none" else own_keys_for(endpoint.provider, model, plan_input)
-    is_required = any(key.is_required for key in own)
-    keys = own if is_required else [*own, *sorted(platform, key=_expiring_first)]
-    readable = [key for key in keys if key.is_usable(plan_input.now_us)]
-    fitting = [key for key in readable if key.goes_to(endpoint.origin)]
+    keys: Sequence[VendorKey] = plan_input.vendor_keys.get(endpoint.provider, ())
+    if len(keys) > 1:
+        keys = sorted(keys, key=_expiring_first)
+    is_required = False
+    if plan_input.own_keys.by_provider and endpoint.auth != "none":
+        own = own_keys_for(endpoint.provider, model, plan_input)
+        is_required = any(key.is_required for key in own)
+        keys = own if is_required else [*own, *keys]
+    now_us, origin = plan_input.now_us, endpoint.origin
+    fitting = [key for key in keys if key.is_usable(now_us) and key.goes_to(origin)]
     if not fitting:
         excluded.keyless.add(endpoint.provider)
-    if not all(key.goes_to(endpoint.origin) for key in keys):
-        excluded.elsewhere.add(endpoint.provider)
-    choices = [
-        choice for key in fitting if (choice := _choice(key, endpoint, plan_input, excluded))
-    ]
+        if not all(key.goes_to(origin) for key in keys):
+            excluded.elsewhere.add(endpoint.provider)
+    choices = []
+    for key in fitting:
+        rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
+        if rest is not None and rest.is_closed:
+            excluded.close(rest.until_s - plan_input.now_s, rest.reason)
+        else:
+            choices.append(_choice(key, rest, plan_input))
     if not choices:
         excluded.unavailable = True
         if is_required:
@@ -125,37 +134,18 @@ def _names_model(patterns: Sequence[str], model: Model, plan_input: PlanInput) -
     return allows(patterns, model.id, plan_input.catalog.names_of(model, plan_input.now_us))
 
 
-def _choice(
-    key: VendorKey, endpoint: Endpoint, plan_input: PlanInput, excluded: Exclusions
-) -> Choice | None:
-    """The key as a call carries it; None where it is closed."""
-    rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
-    if rest is not None and rest.is_closed:
-        excluded.close(rest.until_s - plan_input.now_s, rest.reason)
-        return None
-    return Choice(
-        credential=_credential(key, plan_input),
-        turn=_turn(key),
-        sort_order=key.sort_order,
-        rests_until_s=None if rest is None else rest.until_s,
-    )
-
-
-def _turn(key: VendorKey) -> Turn:
+def _choice(key: VendorKey, rest: Rest | None, plan_input: PlanInput) -> Choice:
+    until_s = None if rest is None else rest.until_s
     if key.organization_id is None:
-        return Turn.PLATFORM
-    return Turn.FALLBACK if key.is_fallback else Turn.OWN
-
-
-def _credential(key: VendorKey, plan_input: PlanInput) -> Credential:
-    if key.organization_id is None:
-        return key.credential
-    return msgspec.structs.replace(
+        return Choice(key.credential, Turn.PLATFORM, key.sort_order, until_s)
+    credential = msgspec.structs.replace(
         key.credential,
         byok=True,
         is_required=key.is_required,
         fee_bps=plan_input.organization.settings.byok_fee_bps,
     )
+    turn = Turn.FALLBACK if key.is_fallback else Turn.OWN
+    return Choice(credential, turn, key.sort_order, until_s)
 
 
 def _expiring_first(key: VendorKey) -> tuple[bool, int, int]:

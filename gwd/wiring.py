@@ -208,6 +208,7 @@ class RunningNode:
             clock=clock,
             default_output_bound=settings.limits.default_output_bound,
             formats=formats,
+            app_url=settings.server.app_url,
         )
         ceiling = settings.limits.default_rate_limit_per_minute
         line = Line(
@@ -367,7 +368,7 @@ class RunningNode:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "node"):
             self.node.refusals.flush()
-            self.node.state.write_trouble()
+            self.node.state.write_trouble(last=True)
         if self._upstream is not None:
             await self._upstream.close()
         self._offload.close()

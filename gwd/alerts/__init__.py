@@ -1,13 +1,14 @@
 """alerts: events that people are notified of, and to whom each alert goes.
 
 Owns: the tables `alert`, `alert_mark`, `alert_setting`, `destination`, `delivery`; which thresholds a charge or a
-change of a limit crossed (`threshold_alerts`).
+change of a limit crossed (`threshold_alerts`), which keys their vendors turn away (`credential_alerts`).
 Does not own: where the thresholds stand (keys, spend, ledger), other causes of alerts (the use cases that raise them),
 how a delivery travels.
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark makes each cause raise
 its alert once; an alert never changes afterwards.
 Queries: peewee; the marks, which settlement asks for, in plain SQL.
-Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold.
+Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold;
+credentials for what vendors said of them.
 """
 
 from gwd.alerts.marks import Mark, clear, is_raised, mark_once

@@ -8,10 +8,10 @@ from gwd.api.provider_probe import Probed, asked, choice
 from gwd.api.query import Query, Text
 from gwd.core.patches import named
 from gwd.credentials import own
-from gwd.credentials import service as credentials
 from gwd.credentials.own import CreateVendorKey
 from gwd.credentials.own_record import VendorKeyRecord, record
 from gwd.credentials.service import VendorKey
+from gwd.credentials.trouble import Trouble, note
 from gwd.health.credential_trouble import TROUBLE
 from gwd.keys import models
 from gwd.management import byok
@@ -110,8 +110,9 @@ async def _note(call: Call, key: VendorKey, probed: Probed) -> None:
     """What the vendor said of the key stays on its record; that it was slow or sick says nothing of the key."""
     reason = None if probed.fault is None else probed.fault.reason
     if reason is None or reason in TROUBLE:
-        news = {key.id: (reason, call.node.clock.now_us())}
-        await call.node.store.write(credentials.note_trouble, news)
+        now_us = call.node.clock.now_us()
+        trouble = Trouble(reason=reason, first_us=now_us, last_us=now_us, is_certain=False)
+        await call.node.store.write(note, key.id, trouble)
 
 
 def _shown(connection: Connection, call: Call, rows: Sequence[Any]) -> list[VendorKeyRecord]:

@@ -27,6 +27,7 @@ from gwd.pipeline.admit.verdict import Payer
 from gwd.pipeline.explain.estimate import estimate_of
 from gwd.pipeline.explain.explanation import explanation_of
 from gwd.pipeline.explain.look import Look, look_at
+from gwd.pipeline.plan.plan_input import Asker
 from gwd.replay.items import KeyItems
 from gwd.store import Connection
 
@@ -115,7 +116,15 @@ async def _look(call: Call) -> tuple[Look, _Asker, list[GatewayError]]:
         before.append(refusal)
     allowed = None if asker.key is None else asker.key.allowed_models
     look = await look_at(
-        node.line, request, asker.payer, None if allowed is None else tuple(allowed)
+        node.line,
+        request,
+        asker.payer,
+        None if allowed is None else tuple(allowed),
+        Asker(
+            family_id=asker.payer.family_id,
+            workspace_id=asker.payer.workspace_id,
+            user_id=None if asker.key is None else asker.key.user_id,
+        ),
     )
     return look, asker, before
 

@@ -27,6 +27,7 @@ from gwd.pipeline import inference as line
 from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
+from gwd.pipeline.plan.plan_input import Asker
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -111,7 +112,16 @@ async def _start(
     )
     allowed = row.state.allowed_models
     return line.start(
-        node.line, parsed, dialect, complete, None if allowed is None else tuple(allowed)
+        node.line,
+        parsed,
+        dialect,
+        complete,
+        None if allowed is None else tuple(allowed),
+        Asker(
+            family_id=row.caller.family_id,
+            workspace_id=row.caller.workspace_id,
+            user_id=row.caller.user_id,
+        ),
     )
 
 

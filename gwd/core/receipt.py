@@ -32,6 +32,10 @@ class Fallback(msgspec.Struct, frozen=True, kw_only=True):
         str | UnsetType,
         Meta(description="The name that was passed over; only where nothing was called."),
     ] = UNSET
+    byok: Annotated[
+        bool | UnsetType,
+        Meta(description="True where an own vendor key was used; only there."),
+    ] = UNSET
     outcome: Annotated[
         Literal["retryable_error", "fatal_error"],
         Meta(description="Whether such a failure lets another endpoint be tried."),

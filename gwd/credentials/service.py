@@ -21,7 +21,7 @@ from gwd.credentials.places import Place, moved, place_of
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
-from gwd.store import Connection, maintains_cache
+from gwd.store import Connection
 
 MAX_SECRET: Final = 4_096
 MAX_ORDER: Final = 1_000_000
@@ -214,19 +214,6 @@ def delete(connection: Connection, credential_id: str) -> None:
     _row(connection, credential_id)
     connection.run(CredentialTable.delete().where(CredentialTable.id == credential_id))
     raise_revision(connection)
-
-
-@maintains_cache
-def note_trouble(connection: Connection, news: Mapping[str, tuple[str | None, int]]) -> None:
-    """Why and when vendors turned credentials away; no reason where they serve again. Nothing that a cache must see.
-
-    What its vendor said before a credential was changed no longer counts.
-    """
-    for credential_id, (reason, at_us) in news.items():
-        connection.execute(
-            "UPDATE credential SET last_error_at = ?, last_error_reason = ? WHERE id = ? AND updated_at <= ?",
-            (None if reason is None else at_us, reason, credential_id, at_us),
-        )
 
 
 def platform_keys(

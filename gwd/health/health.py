@@ -17,7 +17,7 @@ from gwd.core.clock import US_PER_S, Clock, SystemClock, iso
 from gwd.core.counters import Counters
 from gwd.core.errors import Fault
 from gwd.core.target import Target
-from gwd.health.credential_trouble import CredentialTrouble
+from gwd.health.credential_trouble import TROUBLE, CredentialTrouble
 from gwd.health.rests import Rest, Rests
 
 OUTAGE_WINDOW_S: Final = 30.0
@@ -25,6 +25,7 @@ OUTAGE_SAMPLES: Final = 3
 OUTAGE_SHARE: Final = 0.3
 SPEED_WINDOW_S: Final = 300.0
 MAX_SAMPLES: Final = 500
+OF_THE_ACCOUNT: Final = TROUBLE | {"rate_limited"}
 # Faster than any vendor generates: the answer came in one piece, so its whole duration is measured.
 MAX_TOKENS_A_S: Final = 5_000.0
 
@@ -74,7 +75,7 @@ class Health:
         last_s = now_s if last_s is None else last_s
         how = "error_finish" if ended_in_error else "ok"
         self._counters.attempts[target.adapter, how] += 1
-        self.trouble.served(target.credential)
+        self.trouble.served(target, began_s)
         health = self._endpoint(target.endpoint_id)
         health.attempts.append((now_s, True))
         health.network_faults = 0
@@ -86,20 +87,23 @@ class Health:
     def failed(self, target: Target, fault: Fault, now_s: float, *, asked: int) -> Rest | None:
         """An attempt failed; `asked` stands for what it asked. Returns the rest that follows, if one does.
 
-        What is the caller's own fault, or holds for this one request alone, says nothing about the endpoint.
+        What is the caller's own fault, or holds for this one request alone, says nothing about the endpoint; nor does
+        what a vendor has against an organization's own key.
         """
         self._counters.attempts[target.adapter, fault.reason] += 1
-        self.trouble.failed(target.credential, fault)
         if fault.reason == "bad_request" or fault.detail == "this_request":
             return None
         health = self._endpoint(target.endpoint_id)
-        health.attempts.append((now_s, False))
+        if not (target.credential.byok and fault.reason in OF_THE_ACCOUNT):
+            health.attempts.append((now_s, False))
         if fault.reason == "network":
             health.network_faults += 1
         before = self.rest(target.endpoint_id, target.credential.id, now_s)
         rest = self._rests.begin(
             target, fault, now_s, asked=asked, network_faults=health.network_faults
         )
+        is_certain = rest is None or not rest.is_doubt
+        self.trouble.failed(target, fault, now_s, is_certain=is_certain)
         if rest is not None and (before is None or before.reason != rest.reason):
             until = self._until(target, rest, now_s)
             log.warning("%s rests %s: %s", _name(target), until, _why(rest))
@@ -112,6 +116,10 @@ class Health:
     def forget_credentials(self, edited: Iterable[str] | None = None) -> None:
         """The catalog changed: the edited credentials (None: all of them) get a new chance, as does what hung on it."""
         self._rests.forget(edited)
+
+    def forget_own_keys(self, edited: Iterable[str]) -> None:
+        """An organization changed its own keys: these get a new chance. Nothing that others have is touched."""
+        self._rests.forget_credentials(edited)
 
     def _until(self, target: Target, rest: Rest, now_s: float) -> str:
         if isinf(rest.until_s):

@@ -50,6 +50,11 @@ class Rest:
         self.alike = _alike(fault)
         self.asked = asked
 
+    @property
+    def is_doubt(self) -> bool:
+        """Whether one request alone was refused so: it may have asked for what is not sold."""
+        return len(self.asked) == 1
+
 
 class Rests:
     """All of the node; an entry that has ended stays as a memory until its target serves again."""
@@ -124,6 +129,13 @@ class Rests:
             for pair, rest in self._pairs.items()
             if rest.reason in ("rate_limited", "overloaded")
         }
+
+    def forget_credentials(self, edited: Iterable[str]) -> None:
+        """These credentials alone get a new chance, with every endpoint."""
+        for credential_id in edited:
+            self._credentials.pop(credential_id, None)
+            for pair in [pair for pair in self._pairs if pair[1] == credential_id]:
+                del self._pairs[pair]
 
     def _of_pair(self, pair: tuple[str, str], rest: Rest, now_s: float) -> Rest:
         self._pairs[pair] = _stronger(self._pairs.get(pair), rest, now_s)

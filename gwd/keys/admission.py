@@ -5,6 +5,7 @@ a key that was disabled, has expired, or reached its limit stops at the very nex
 """
 
 import hmac
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import msgspec
@@ -207,6 +208,20 @@ def state(connection: Connection, key_id: str) -> KeyState | None:
     """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
     row = connection.row(_BY_ID, (key_id,))
     return None if row is None else _state(_Live._make(row))
+
+
+def families_of(
+    connection: Connection, organization_id: str, hashes: Collection[str]
+) -> dict[str, str]:
+    """The family of each of these keys of an organization, by its hash; one that was deleted has still its own."""
+    if not hashes:
+        return {}
+    marks = ", ".join("?" * len(hashes))
+    rows = connection.rows(
+        f"SELECT hash, family_id FROM api_key WHERE organization_id = ? AND hash IN ({marks})",  # noqa: S608
+        (organization_id, *hashes),
+    )
+    return dict(rows)
 
 
 def name_of(connection: Connection, key_id: str) -> str | None:

@@ -148,6 +148,14 @@ def list_organizations(
     return [_organization(connection, row) for row in rows], connection.count(query)
 
 
+def operator_id(connection: Connection) -> str | None:
+    """The operator's organization: the node's oldest."""
+    row = connection.row(
+        "SELECT id FROM organization WHERE deleted_at IS NULL ORDER BY created_at, id LIMIT 1"
+    )
+    return None if row is None else str(row[0])
+
+
 def patch(
     connection: Connection,
     organization_id: str,

@@ -27,6 +27,7 @@ from gwd.pipeline.dispatch.dispatch import Dispatch, Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.dispatch.turn_signatures import remember, with_kept_signatures
+from gwd.pipeline.plan.plan_input import NOBODY, Asker
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle.counting import count_bill, count_end
@@ -69,9 +70,10 @@ def start(
     dialect: Dialect,
     identity: GenerationIdentity,
     allowed_models: tuple[str, ...] | None,
+    asker: Asker = NOBODY,
 ) -> "Generation":
     """Begin a generation; its task runs to its end whatever becomes of the caller."""
-    generation = Generation(line, request, dialect, identity, allowed_models)
+    generation = Generation(line, request, dialect, identity, allowed_models, asker)
     line.live[identity.generation_id] = generation
     generation.task = line.spawn(generation.run())
     return generation
@@ -87,6 +89,7 @@ class Generation:
         dialect: Dialect,
         identity: GenerationIdentity,
         allowed_models: tuple[str, ...] | None,
+        asker: Asker,
     ) -> None:
         self.task: asyncio.Task[None] | None = None
         self.identity = identity
@@ -97,6 +100,7 @@ class Generation:
         self._line = line
         self._request = request
         self._allowed_models = allowed_models
+        self._asker = asker
         self._client = ClientSide(
             request, dialect, identity, clock=line.clock, offload=line.offload
         )
@@ -197,7 +201,9 @@ class Generation:
     async def _admit(self, demand: Demand) -> tuple[Admitted | Refused, Plan | Refusal]:
         line, identity = self._line, self.identity
         for _ in range(2):
-            plan_input = await line.state.plan_input(identity.organization_id, self._allowed_models)
+            plan_input = await line.state.plan_input(
+                identity.organization_id, self._allowed_models, self._asker
+            )
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
                 admit,

@@ -61,11 +61,15 @@ class Demand(msgspec.Struct, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """Credit to hold for one target, with the bounds it was computed from."""
+    """Credit to hold for one target, with the bounds it was computed from.
+
+    `list_price_nano` is the bound of the official price: the amount itself, but on an own key, where that is the fee.
+    """
 
     prompt_tokens: int
     output_tokens: int
     amount_nano: int
+    list_price_nano: int
 
 
 def measure(request: Request) -> Demand:
@@ -135,7 +139,7 @@ def hold(
     if fills_prompt(sold):
         prompt = max(prompt, target.context_length)
     output = bound_output(demand, target, default_output_bound=default_output_bound)
-    amount = hold_nano(
+    list_price = amount = hold_nano(
         target.price,
         prompt_tokens=prompt,
         output_tokens=output,
@@ -146,7 +150,12 @@ def hold(
     )
     if target.credential.byok:
         amount = fee_nano(amount, target.credential.fee_bps)
-    return Hold(prompt_tokens=prompt, output_tokens=output, amount_nano=amount)
+    return Hold(
+        prompt_tokens=prompt,
+        output_tokens=output,
+        amount_nano=amount,
+        list_price_nano=list_price,
+    )
 
 
 def hold_nano(

@@ -103,6 +103,12 @@ async def requests(office: Office) -> Answered:
     ]
     gateway.vendor.script.next(Behaviour(status=500), model=A)
     served.append(await gateway.chat("hello", provider=ORDER))
+    own = await gateway.manage(
+        "POST", "/byok", {"provider": "openai-chat", "key": "sk-own-77aa0011"}
+    )
+    gateway.vendor.script.next(Behaviour(status=500), model=A)
+    served.append(await gateway.chat("hello", provider=ORDER))
+    await gateway.manage("DELETE", f"/byok/{own['data']['id']}")
     gateway.vendor.script.next(Behaviour(status=401), model=A)
     asked = {"models": ["no/such", "demo/chat"], "provider": {"only": ["openai-chat"]}}
     served.append(await gateway.chat("hello", model=None, **asked))

@@ -114,6 +114,10 @@ async def people(office: Office) -> Answered:
             "UPDATE api_key SET expires_at = created_at + 1 WHERE workspace_id = ?", (workspace,)
         )
     )
+    await office.gateway.add_provider("lab", "openai_chat", office.gateway.vendor.openai_url)
+    own = {"provider": "lab", "key": "sk-own-77aa0011"}
+    await office.ok("owner", "POST", "/byok", {**own, "workspace_id": workspace})
+    await office.ok("stranger", "POST", "/byok", own)
     reply = await office.call("owner", "DELETE", f"/workspaces/{workspace}")
     yield "DELETE /workspaces/<workspace>", reply
     there = office.stranger_organization_id

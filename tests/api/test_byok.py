@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gwd.credentials import keyring, own, service
+from gwd.credentials.trouble import Trouble, note
 from gwd.credentials.vault import Vault
 from gwd.demo import Behaviour
 from gwd.store import Connection
@@ -191,7 +192,8 @@ async def test_a_key_is_rotated_in_place_and_gets_a_new_chance(busy_office: Offi
     path = f"/byok/{made['id']}"
 
     def spoil(connection: Connection) -> None:
-        service.note_trouble(connection, {made["id"]: ("auth_invalid", 2**52)})
+        trouble = Trouble(reason="auth_invalid", first_us=2**52, last_us=2**52)
+        note(connection, made["id"], trouble)
 
     await busy_office.gateway.store.write(spoil)
     shown = (await busy_office.ok("member", "GET", path))["data"]

@@ -65,6 +65,9 @@ async def test_a_count_of_tokens_is_as_its_type_says(gateway: Gateway) -> None:
     assert differences(reply.content, CountedTokens) == []
 
 
+ONLY = {"only": ["openai-chat"]}
+
+
 async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) -> None:
     """The inference line writes it by hand."""
     await add_backup(gateway)
@@ -81,7 +84,11 @@ async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) ->
         {"model": None, "models": ["no/such", "demo/chat"]},
         {"provider": ORDER},
         {"model": "demo/chat-b"},
+        {"provider": ONLY},
     ):
+        if fields.get("provider") == ONLY:
+            own = {"provider": "openai-chat", "key": "sk-own-77aa0011"}
+            await gateway.manage("POST", "/byok", own)
         if "provider" in fields:
             gateway.vendor.script.next(Behaviour(status=500), model=A)
         reply = await gateway.chat("hello", **fields)

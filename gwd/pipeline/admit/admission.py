@@ -113,17 +113,29 @@ def check_in_flight(connection: Connection, key: KeyState, default_cap: int) -> 
 
 
 def within_strict_limit(connection: Connection, plan: Plan, key: KeyState, ledger_us: int) -> Plan:
-    """The plan without targets whose hold a strict key's limit has no room for."""
+    """The plan without targets whose hold a strict key's limit has no room for.
+
+    Where the limit includes own keys, a target on one holds what the limit will count: the list price beside the fee.
+    """
     room_nano = keys.strict_room_nano(connection, key, now_us=ledger_us)
     if room_nano is None:
         return plan
-    targets = tuple(p for p in plan.targets if p.hold_nano <= room_nano)
+    planned = plan.targets
+    if key.include_byok_in_limit:
+        planned = tuple(_with_list_price(p) for p in planned)
+    targets = tuple(p for p in planned if p.hold_nano <= room_nano)
     if not targets:
-        cheapest_nano = min(p.hold_nano for p in plan.targets)
+        cheapest_nano = min(p.hold_nano for p in planned)
         raise keys.strict_limit_exceeded(
             connection, key, needed_nano=cheapest_nano, now_us=ledger_us
         )
     return msgspec.structs.replace(plan, targets=targets)
+
+
+def _with_list_price(planned: Planned) -> Planned:
+    if not planned.target.credential.byok:
+        return planned
+    return msgspec.structs.replace(planned, hold_nano=planned.hold_nano + planned.list_price_nano)
 
 
 def _hold(
@@ -185,7 +197,7 @@ def _insufficient(plan: Plan, free_nano: int, app_url: str) -> InsufficientCredi
 def _affordable(planned: Planned, demand: Demand, available_nano: int) -> int:
     """How many completion tokens the balance would pay for at the cheapest target; 0 if not even the prompt."""
     target = planned.target
-    if not demand.generates or target.credential.byok:
+    if not demand.generates:
         return 0
     low, high = 0, target.max_completion_tokens
     while low < high:

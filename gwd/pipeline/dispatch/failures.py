@@ -67,10 +67,7 @@ def final_error(
             ),
         )
     if reasons <= _OUR_ACCOUNT:
-        return UpstreamFailed(
-            "the gateway's access to this model's vendors does not work; its operator has to look at it",
-            metadata=metadata,
-        )
+        return UpstreamFailed(_access_denied(failures), metadata=metadata)
     return UpstreamFailed(
         f"the vendors of this model failed to answer; {misled or 'try again or name another model'}",
         metadata=metadata,
@@ -79,12 +76,28 @@ def final_error(
 
 def _previous(failure: FailedAttempt) -> dict[str, Any]:
     """An attempt as a client is told of it; in words only where they are ours and name what has to be corrected."""
-    told = {
+    told: dict[str, Any] = {
         "provider": failure.planned.target.tag,
         "code": failure.fault.reason,
         "status": failure.fault.status,
     }
+    if failure.planned.target.credential.byok:
+        told["byok"] = True
     return told | {"message": failure.fault.message} if failure.fault.detail in _OURS else told
+
+
+def _access_denied(failures: Sequence[FailedAttempt]) -> str:
+    """Whose keys the vendors refused, and who can help."""
+    if all(failure.planned.target.credential.byok for failure in failures):
+        providers = dict.fromkeys(failure.planned.target.provider for failure in failures)
+        names = ", ".join(f"`{name}`" for name in providers)
+        return (
+            f"your organization's own key for {names} was refused by its vendor ({failures[-1].fault.reason});"
+            " change the key, or no longer require it"
+        )
+    return (
+        "the gateway's access to this model's vendors does not work; its operator has to look at it"
+    )
 
 
 def _misled(failures: Sequence[FailedAttempt]) -> str:

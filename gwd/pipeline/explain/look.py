@@ -10,7 +10,7 @@ from gwd.pipeline.admit.admission import Stale
 from gwd.pipeline.admit.verdict import Payer, Verdict, judge
 from gwd.pipeline.dispatch.dispatch import MAX_ATTEMPTS, Preview
 from gwd.pipeline.inference import Line
-from gwd.pipeline.plan.plan_input import PlanInput
+from gwd.pipeline.plan.plan_input import Asker, PlanInput
 from gwd.pipeline.plan.routing import Plan, Refusal, plan
 from gwd.pipeline.plan.trace import Trace
 from gwd.pricing.hold import Demand, measure
@@ -32,14 +32,18 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def look_at(
-    line: Line, request: Request, payer: Payer, allowed_models: tuple[str, ...] | None
+    line: Line,
+    request: Request,
+    payer: Payer,
+    allowed_models: tuple[str, ...] | None,
+    asker: Asker,
 ) -> Look:
     """Plan the request and ask the checks of admission. Raises Unavailable while the catalog keeps changing."""
     demand = await line.offload.run(request.body_bytes, measure, request)
     await line.offload.run(request.body_bytes, lambda: demand.prompt_estimate)
     for _ in range(2):
         trace = Trace()
-        plan_input = await line.state.plan_input(payer.organization_id, allowed_models)
+        plan_input = await line.state.plan_input(payer.organization_id, allowed_models, asker)
         planned = plan(request, plan_input, demand, trace)
         verdict = await line.store.read(
             judge,

@@ -62,8 +62,10 @@ class Exclusions:
 
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
     `unsupported_media` tells per model what of the question it cannot take.
-    `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
-    none yet by this clock. `trace` is there where somebody wants to know it of every endpoint.
+    `keyless` are providers without a key that can be read and was given for their address; of those in `elsewhere` one
+    was given for another address, of those in `required` the organization has an own key that must be used.
+    `opens_at_us` is when the first price begins of what has none yet by this clock. `trace` is there where somebody
+    wants to know it of every endpoint.
     """
 
     def __init__(self, trace: Trace | None = None) -> None:
@@ -78,6 +80,8 @@ class Exclusions:
         self.closed_for: set[str] = set()
         self.closed: tuple[Candidate, Endpoint] | None = None
         self.keyless: set[str] = set()
+        self.elsewhere: set[str] = set()
+        self.required: set[str] = set()
         self.opens_at_us: int | None = None
         self.now_us = 0
 
@@ -380,10 +384,15 @@ def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedC
 def _why_none(request: Request, excluded: Exclusions) -> str:
     """Why no endpoint is left, where it is known and waiting alone may not help."""
     text = f"no endpoint of `{request.models[0]}` is available now"
-    if excluded.keyless:
-        names = ", ".join(f"`{name}`" for name in sorted(excluded.keyless))
+    if excluded.required:
         return (
-            f"{text}: the gateway has no usable key for {names}, which its operator has to mend;"
+            f"{text}: your organization requires its own key for {_named(excluded.required)}, and none of these can be"
+            f" used now{_why_no_key(excluded.required, excluded)}; change the key, or no longer require it"
+        )
+    if excluded.keyless:
+        return (
+            f"{text}: the gateway has no usable key for"
+            f" {_named(excluded.keyless)}{_why_no_key(excluded.keyless, excluded)}, which its operator has to mend;"
             " name another model until then"
         )
     if excluded.opens_at_us is not None:
@@ -392,3 +401,13 @@ def _why_none(request: Request, excluded: Exclusions) -> str:
             f" {iso(excluded.now_us)}; if that is wrong, its operator has to set the clock"
         )
     return f"{text}; try again later or name another model"
+
+
+def _why_no_key(providers: set[str], excluded: Exclusions) -> str:
+    if providers & excluded.elsewhere:
+        return " (one was given for another address than that of the endpoint)"
+    return ""
+
+
+def _named(providers: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(providers))

@@ -1,6 +1,7 @@
 """The plan of a request: which targets, in which order, or why none. A value computed from values; no I/O.
 
-In this order: resolve names (resolution), filter endpoints (eligibility), order them, choose credentials.
+In this order: resolve names (resolution), filter endpoints (eligibility), find their credentials (credential_choice),
+order them.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from gwd.catalog.targets import target_of
 from gwd.core.errors import GatewayError
 from gwd.core.request import Request
 from gwd.core.target import Credential, Target
-from gwd.credentials.service import VendorKey
+from gwd.pipeline.plan.credential_choice import Choice, Turn, choices_of, own_first
 from gwd.pipeline.plan.eligibility import (
     Exclusions,
     eligible_endpoints,
@@ -24,7 +25,7 @@ from gwd.pipeline.plan.eligibility import (
 )
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
 from gwd.pipeline.plan.resolution import Candidate, Rejected, resolve
-from gwd.pipeline.plan.trace import Reason, Trace, UnusableKey
+from gwd.pipeline.plan.trace import Reason, Trace
 from gwd.pricing import hold as holds
 from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
@@ -36,11 +37,13 @@ _NOBODY: Final = Credential(id="", secret="")
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """A target in the order of the plan, with what its receipt says of the routing.
 
-    `eligible` counts the endpoints of its model that could serve.
+    `eligible` counts the endpoints of its model that could serve. `list_price_nano` bounds the official price, which is
+    more than the hold where an own key serves.
     """
 
     target: Target
     hold_nano: int
+    list_price_nano: int
     rank: int
     forwarded_from: str | None
     strategy: str
@@ -137,9 +140,14 @@ def _leave_out_others(
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A target, and until when it rests; None where it does not rest."""
+    """A target, and until when it rests; None where it does not rest.
+
+    An own key has a place among the organization's own: that of its endpoint in the request's `order`, then its own.
+    """
 
     planned: Planned
+    turn: Turn
+    own_place: tuple[int, int]
     rests_until_s: float | None
 
 
@@ -171,21 +179,18 @@ def _targets(
         endpoints = named
         if not endpoints:
             excluded.reasons.add("allowed_providers")
-    keys_of = {e.id: _usable_keys(e, plan_input, excluded) for e in endpoints}
-    usable = [e for e in endpoints if keys_of[e.id]]
+    choices = {e.id: choices_of(e, candidate.model, plan_input, excluded) for e in endpoints}
+    usable = [e for e in endpoints if choices[e.id]]
     if endpoints and not usable and excluded.closed is None:
         excluded.closed = (candidate, endpoints[0])
     sort = _sort_of(candidate, request, plan_input)
     found = [
-        _Found(
-            _planned(
-                candidate, e, key.credential, len(usable), bool(order), sort, demand, plan_input
-            ),
-            until_s,
-        )
+        _found(candidate, e, choice, len(usable), order, sort, demand, plan_input)
         for e in _ordered(usable, order, sort, plan_input)
-        for key, until_s in keys_of[e.id]
+        for choice in choices[e.id]
     ]
+    if plan_input.own_keys.by_provider:
+        found = own_first(found)
     if not request.preferences.allow_fallbacks and not order:
         awake = [each for each in found if each.rests_until_s is None]
         first = awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
@@ -234,49 +239,8 @@ def _one_pool(
             _ordered(everywhere, request.preferences.order, request.preferences.sort, plan_input)
         )
     }
-    return sorted(found, key=lambda each: position[each.planned.target.endpoint_id])
-
-
-def _usable_keys(
-    endpoint: Endpoint, plan_input: PlanInput, excluded: Exclusions
-) -> list[tuple[VendorKey, float | None]]:
-    """The platform's keys for an endpoint, the one whose prepaid credit ends soonest first (`expiry_first`).
-
-    Each with the end of its rest, None where it is awake; what is closed is left out.
-    """
-    usable: list[tuple[VendorKey, float | None]] = []
-    keys = plan_input.vendor_keys.get(endpoint.provider, ())
-    readable = [key for key in keys if key.is_usable(plan_input.now_us)]
-    if not readable:
-        excluded.keyless.add(endpoint.provider)
-    trace = excluded.trace
-    if trace is not None:
-        trace.unusable_keys += [
-            UnusableKey(endpoint_id=endpoint.id, key=key, rest=None)
-            for key in keys
-            if key not in readable
-        ]
-    for key in readable:
-        rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
-        if rest is not None and rest.is_closed:
-            excluded.close(rest.until_s - plan_input.now_s, rest.reason)
-            if trace is not None:
-                trace.unusable_keys.append(UnusableKey(endpoint_id=endpoint.id, key=key, rest=rest))
-        else:
-            usable.append((key, rest.until_s if rest is not None else None))
-    if not usable:
-        excluded.unavailable = True
-        if trace is not None:
-            trace.leave_out(endpoint.id, "closed" if readable else "no_credential")
-    if len(usable) > 1:
-        usable.sort(
-            key=lambda pair: (
-                pair[0].expires_at_us is None,
-                pair[0].expires_at_us or 0,
-                pair[0].sort_order,
-            )
-        )
-    return usable
+    found.sort(key=lambda each: position[each.planned.target.endpoint_id])
+    return own_first(found) if plan_input.own_keys.by_provider else found
 
 
 def _ordered(
@@ -328,6 +292,27 @@ def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
     return (3 * price.prompt_pico + price.completion_pico) // 4
 
 
+def _found(
+    candidate: Candidate,
+    endpoint: Endpoint,
+    choice: Choice,
+    eligible: int,
+    order: Sequence[str],
+    sort: Sort | None,
+    demand: Demand,
+    plan_input: PlanInput,
+) -> _Found:
+    credential, named = choice.credential, 0
+    if choice.turn is not Turn.PLATFORM:
+        named = next((n for n, name in enumerate(order) if matches(endpoint, name)), len(order))
+    return _Found(
+        _planned(candidate, endpoint, credential, eligible, bool(order), sort, demand, plan_input),
+        choice.turn,
+        (named, choice.sort_order),
+        choice.rests_until_s,
+    )
+
+
 def _planned(
     candidate: Candidate,
     endpoint: Endpoint,
@@ -345,7 +330,9 @@ def _planned(
     hold = holds.hold(demand, target, default_output_bound=plan_input.default_output_bound)
     return Planned(
         target=target,
-        hold_nano=max(1, hold.amount_nano),
+        # Of an own key without a fee nothing can be charged; anything else holds something.
+        hold_nano=hold.amount_nano if credential.byok else max(1, hold.amount_nano),
+        list_price_nano=hold.list_price_nano,
         rank=candidate.rank,
         forwarded_from=candidate.forwarded_from,
         strategy="ordered" if is_ordered else plan_input.organization.settings.routing_strategy,

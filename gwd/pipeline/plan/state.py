@@ -1,27 +1,40 @@
-"""What plans are computed from, cached on the loop: the catalog with opened vendor keys, and organizations' settings.
+"""What plans are computed from, cached on the loop: the catalog with opened vendor keys, and organizations' settings
+with their own keys.
 
 Both carry the revision they were read at. Each admission compares revisions in its own transaction; on a mismatch it
 asks for a fresh look, so nothing here can outlive the change of a right or a price.
 """
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
+from gwd.alerts.credential_alerts import note_trouble
 from gwd.catalog import snapshot
 from gwd.catalog.snapshot import Catalog, Model
 from gwd.core.clock import Clock
 from gwd.core.vendor_format import VendorFormat
 from gwd.credentials import service as credentials
 from gwd.credentials.service import VendorKey
+from gwd.credentials.trouble import note_used
 from gwd.credentials.vault import Vault
 from gwd.health.health import Health
 from gwd.health.record import EndpointHealthRecord, endpoint_records
+from gwd.keys.admission import families_of
 from gwd.orgs.settings import OrganizationState
 from gwd.orgs.settings import settings as organization_state
-from gwd.pipeline.plan.plan_input import PlanInput
+from gwd.pipeline.plan.plan_input import NOBODY, Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
 from gwd.store import Connection, Store
+
+
+class _Organization(msgspec.Struct, frozen=True):
+    """An organization as it was read at its revision, with its own keys opened."""
+
+    state: OrganizationState
+    own_keys: OwnKeys
 
 
 class PlanningState:
@@ -37,6 +50,7 @@ class PlanningState:
         clock: Clock,
         default_output_bound: int,
         formats: Mapping[str, VendorFormat],
+        app_url: str,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -45,24 +59,32 @@ class PlanningState:
         self._clock = clock
         self._default_output_bound = default_output_bound
         self._formats = formats
+        self._app_url = app_url
         self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
         self._catalog: Catalog | None = None
+        self._revision = -1
         self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
-        self._organizations: dict[str, OrganizationState] = {}
+        self._organizations: dict[str, _Organization] = {}
+        self._edits: dict[str, dict[str, int]] = {}
+        """When each own key was last changed, by organization: what the vendors said before that is forgotten."""
 
     async def plan_input(
-        self, organization_id: str, allowed_models: tuple[str, ...] | None
+        self,
+        organization_id: str,
+        allowed_models: tuple[str, ...] | None,
+        asker: Asker = NOBODY,
     ) -> PlanInput:
         """The input of a caller's plan, from the cache where it is warm."""
         catalog = self._catalog or await self.load()
         organization = self._organizations.get(organization_id)
         if organization is None:
-            organization = await self._store.read(organization_state, organization_id)
-            self._organizations[organization_id] = organization
+            organization = await self._load_organization(organization_id)
         return PlanInput(
             catalog=catalog,
             vendor_keys=self._vendor_keys,
-            organization=organization,
+            own_keys=organization.own_keys,
+            asker=asker,
+            organization=organization.state,
             allowed_models=allowed_models,
             health=self.health,
             now_us=self._clock.now_us(),
@@ -72,22 +94,33 @@ class PlanningState:
         )
 
     async def load(self) -> Catalog:
-        """Read the catalog and open the vendor keys now."""
+        """Read the catalog and open the platform's vendor keys now; a new catalog has organizations read again, too."""
         catalog, keys = await self._store.read(self._read)
-        grouped: dict[str, tuple[VendorKey, ...]] = {}
-        for key in keys:
-            grouped[key.provider] = (*grouped.get(key.provider, ()), key)
+        usable = _by_provider(keys)
         for provider, changed_us in catalog.keyless.items():
-            grouped[provider] = (credentials.keyless(provider, changed_us),)
-        if self._catalog is None or catalog.revision != self._catalog.revision:
+            usable[provider] = (credentials.keyless(provider, changed_us),)
+        if catalog.revision != self._revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
-            usable = [k for of in grouped.values() for k in of]
             self.health.forget_credentials(
-                k.id for k in usable if known.get(k.id) != k.updated_at_us
+                k.id for of in usable.values() for k in of if known.get(k.id) != k.updated_at_us
             )
-        self.health.trouble.known(key.id for key in keys if key.in_trouble)
-        self._catalog, self._vendor_keys = catalog, grouped
+            self._organizations.clear()
+        self.health.trouble.known(keys)
+        self._catalog, self._vendor_keys = catalog, usable
+        self._revision = catalog.revision
         return catalog
+
+    async def _load_organization(self, organization_id: str) -> _Organization:
+        """Read one organization and open its own keys; those that were changed get a new chance."""
+        found, keys = await self._store.read(self._read_organization, organization_id)
+        known = self._edits.get(organization_id, {})
+        self.health.forget_own_keys(
+            key.id for key in keys if known.get(key.id, key.updated_at_us) != key.updated_at_us
+        )
+        self.health.trouble.known(keys)
+        self._edits[organization_id] = {key.id: key.updated_at_us for key in keys}
+        self._organizations[organization_id] = found
+        return found
 
     async def reload(self) -> None:
         """Read everything again, the files of vendor keys too; keys that a vendor refused get a new chance."""
@@ -95,11 +128,14 @@ class PlanningState:
         await self.load()
         self.health.forget_credentials()
 
-    def write_trouble(self) -> None:
-        """Once a second: put on the credentials' records what their vendors said."""
-        news = self.health.trouble.take()
-        if news:
-            self._store.submit(credentials.note_trouble, news)
+    def write_trouble(self, *, last: bool = False) -> None:
+        """Once a second: put on the credentials' records what their vendors said and when they were used, and tell
+        their owners; when they were used last not each time, unless this is the `last` time."""
+        trouble = self.health.trouble
+        if news := trouble.take():
+            self._store.submit(note_trouble, news, app_url=self._app_url)
+        if used := trouble.take_used(all_of_it=last):
+            self._store.submit(note_used, used)
 
     def forget(self, organization_id: str | None = None) -> None:
         """Look again at the catalog and at one organization, or at all."""
@@ -154,3 +190,21 @@ class PlanningState:
             snapshot.load(connection, self._formats),
             credentials.platform_keys(connection, self._vault, self._environment),
         )
+
+    def _read_organization(
+        self, connection: Connection, organization_id: str
+    ) -> tuple[_Organization, list[VendorKey]]:
+        keys = credentials.own_keys(connection, self._vault, self._environment, organization_id)
+        hashes = {name for key in keys for name in key.allowed_api_key_hashes or ()}
+        own_keys = OwnKeys(
+            by_provider=_by_provider(keys),
+            families=families_of(connection, organization_id, hashes),
+        )
+        return _Organization(organization_state(connection, organization_id), own_keys), keys
+
+
+def _by_provider(keys: Iterable[VendorKey]) -> dict[str, tuple[VendorKey, ...]]:
+    grouped: dict[str, tuple[VendorKey, ...]] = {}
+    for key in keys:
+        grouped[key.provider] = (*grouped.get(key.provider, ()), key)
+    return grouped

@@ -79,3 +79,11 @@ class Trace:
         if all(known.endpoint_id != endpoint_id for known in self.left_out):
             lacking = tuple(sorted(lacks))
             self.left_out.append(LeftOut(endpoint_id=endpoint_id, reason=reason, lacks=lacking))
+
+    def note_unusable(
+        self, endpoint_id: str, keys: Iterable[VendorKey], rest: Rest | None = None
+    ) -> None:
+        """Keys that an endpoint could not be called with, and the rest that closes them."""
+        self.unusable_keys += [
+            UnusableKey(endpoint_id=endpoint_id, key=key, rest=rest) for key in keys
+        ]

@@ -93,9 +93,11 @@ def modifiers_record(applied: Applied) -> dict[str, Any]:
 
 
 def _fallback(failure: FailedAttempt) -> dict[str, Any]:
+    target = failure.planned.target
     return {
-        "vendor": failure.planned.target.vendor,
-        "provider": failure.planned.target.tag,
+        "vendor": target.vendor,
+        "provider": target.tag,
+        **({"byok": True} if target.credential.byok else {}),
         "outcome": "retryable_error" if failure.fault.retryable else "fatal_error",
         "reason": failure.fault.reason,
         "duration_ms": _ms(failure.duration_s),

@@ -4,7 +4,8 @@ Unknown fields a client sent travel in `extras`; they are sent on only to an ups
 `Request.family`. The caller's cache marks live on the parts, so no translation forgets them.
 """
 
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
@@ -116,6 +117,20 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     extras: Extras | None = None
 
 
+def _marks(parts: Iterable[Part]) -> Iterator[CacheTtl | None]:
+    for part in parts:
+        match part:
+            case TextPart() | ImagePart() | FilePart() | ToolCallPart():
+                yield part.cache
+            case ToolResultPart():
+                yield part.cache
+                yield from _marks(part.parts)
+            case ReasoningPart() | RefusalPart():
+                pass
+            case _:
+                assert_never(part)
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A function the model may call. `parameters` is a JSON schema; None means no parameters.
 
@@ -193,6 +208,14 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
         if not self.tools:
             return ()
         return tuple(tool for tool in self.tools if not tool.deferred)
+
+    @property
+    def cache_marks(self) -> set[CacheTtl | None]:
+        """How long the client's marks want the prompt kept; None is in it too, for what bears no mark."""
+        marks: set[CacheTtl | None] = {tool.cache for tool in self.tools}
+        for message in self.messages:
+            marks.update(_marks(message.parts))
+        return marks
 
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):

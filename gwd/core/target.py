@@ -37,6 +37,7 @@ class Flags(
     reasoning_excluded         reports reasoning tokens outside completion_tokens
     usage_unreliable           bill the smaller of reported and estimated prompt tokens
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
+    auto_cache                 Anthropic-format server that caches only what is marked: requests without marks get some
     no_json_with_tools         cannot combine a JSON answer format with function declarations
     first_event_s              how long to wait for the first event, where the default is too short
     """
@@ -60,6 +61,7 @@ class Flags(
     reasoning_excluded: bool = False
     usage_unreliable: bool = False
     cache_breakpoints: bool = False
+    auto_cache: bool = False
     no_json_with_tools: bool = False
     first_event_s: float | None = None
 

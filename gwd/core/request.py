@@ -4,8 +4,7 @@ Unknown fields a client sent travel in `extras`; they are sent on only to an ups
 `Request.family`. The caller's cache marks live on the parts, so no translation forgets them.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -117,20 +116,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     extras: Extras | None = None
 
 
-def _marks(parts: Iterable[Part]) -> Iterator[CacheTtl | None]:
-    for part in parts:
-        match part:
-            case TextPart() | ImagePart() | FilePart() | ToolCallPart():
-                yield part.cache
-            case ToolResultPart():
-                yield part.cache
-                yield from _marks(part.parts)
-            case ReasoningPart() | RefusalPart():
-                pass
-            case _:
-                assert_never(part)
-
-
 class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A function the model may call. `parameters` is a JSON schema; None means no parameters.
 
@@ -214,7 +199,12 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
         """How long the client's marks want the prompt kept; None is in it too, for what bears no mark."""
         marks: set[CacheTtl | None] = {tool.cache for tool in self.tools}
         for message in self.messages:
-            marks.update(_marks(message.parts))
+            for part in message.parts:
+                if isinstance(part, ToolResultPart):
+                    marks.add(part.cache)
+                    marks.update([inner.cache for inner in part.parts])
+                elif not isinstance(part, (ReasoningPart, RefusalPart)):
+                    marks.add(part.cache)
         return marks
 
 

@@ -11,7 +11,12 @@ from gwd.core.errors import InvalidRequest
 from gwd.core.request import FilePart, Generate, ImagePart, Request, Sampling
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import thinking as thinking_rules
-from gwd.vendors.anthropic_messages.cache import limit_marks, mark_prefixes, with_nested
+from gwd.vendors.anthropic_messages.cache import (
+    MARKED_TURNS,
+    limit_marks,
+    mark_prefixes,
+    with_nested,
+)
 from gwd.vendors.anthropic_messages.content import Block, Blocks
 from gwd.vendors.anthropic_messages.format import FORMAT
 from gwd.vendors.anthropic_messages.history import CONTINUE, History, Turn
@@ -164,8 +169,8 @@ class _Draft:
             return
         goes_on = any(turn.role == "assistant" for turn in turns)
         may_call = bool(choice.tools) and not choice.forces
-        questions = [turn.content for turn in turns if turn.role == "user"]
-        mark_prefixes(choice.tools, system, questions if goes_on or may_call else ())
+        asked = [turn for turn in turns if turn.role == "user"] if goes_on or may_call else []
+        mark_prefixes(choice.tools, system, [turn.content for turn in asked[-MARKED_TURNS:]])
 
     def _switched_off(self) -> Thinking:
         self.dropped.add("reasoning")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 MAX_MARKS: Final = 4
-_MARKED_TURNS: Final = 2
+MARKED_TURNS: Final = 2
 _TAKES_MARK: Final = frozenset(("text", "image", "document", "tool_result"))
 
 
@@ -23,13 +23,12 @@ def mark_prefixes(
 ) -> None:
     """Mark what the next request will begin with; blocks are changed in place.
 
-    The last tool and the last block of the system text, which other conversations begin with too; and the ends of the
-    last two of `questions`, the contents of the user's turns: the last one is where this request ends, which is written
-    for the next; the one before is where the last request ended, so that what it wrote is found however many blocks the
-    turns between have.
+    The last tool and the last block of the system text, which other conversations begin with too; and the ends of
+    `questions`, the contents of the user's last two turns: the last is where this request ends, which is written for
+    the next; the one before is where the last request ended, so that what it wrote is found however many blocks lie
+    between.
     """
-    stretches = (tools, system, *questions[-_MARKED_TURNS:])
-    for blocks in stretches:
+    for blocks in (tools, system, *questions):
         last = next((block for block in reversed(blocks) if _takes_mark(block)), None)
         if last is not None:
             last["cache_control"] = {"type": "ephemeral"}

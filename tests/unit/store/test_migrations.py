@@ -6,6 +6,7 @@ import apsw
 import pytest
 
 from gwd import ledger, proof
+from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
 from gwd.ledger import LedgerFilter, chain
 from gwd.store import migrations
@@ -218,6 +219,31 @@ def test_books_of_before_the_chains_are_vouched_for_from_then_on(
         said = [each.message for each in proof.verify(connection).differences]
         assert said == [] if words is None else any(words in each for each in said), said
         connection.execute("ROLLBACK")
+    connection.raw.close()
+
+
+def test_what_a_cache_saved_before_it_was_kept_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    before = [each for each in migrations.names() if each < "0013"]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        connection.execute(
+            "INSERT INTO generation (id, organization_id, key_id, family_id, dialect, status, tokens_cache_read,"
+            " attempts, created_at, settled_at) VALUES ('gen-1', ?, 'k', 'k', 'messages', 'succeeded', 5, 1, ?, ?)",
+            (ORGANIZATION, NOW_US, NOW_US),
+        )
+    connection.raw.close()
+
+    assert "0013_cache_discount" in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    row = activity.get(connection, ORGANIZATION, "gen-1")
+    assert (row.tokens_cache_read, row.cache_discount_nano) == (5, None)
     connection.raw.close()
 
 

@@ -14,7 +14,7 @@ MAX_CONVERSATIONS: Final = 100_000
 _BEGINNING: Final = 256  # characters
 
 Conversation = tuple[str, str | None, str | int]
-"""Whose it is (organization, then workspace or family of keys), and which: its session or the hash of its beginning."""
+"""Whose it is (organization, then workspace or family of keys), and which: its session, or a hash of how it begins."""
 
 Seat = tuple[str, str]
 """The ids of an endpoint and of a credential."""
@@ -25,14 +25,18 @@ def conversation_of(
 ) -> Conversation | None:
     """The conversation that a request goes on with; None for embeddings, which have none.
 
-    A session is one for its workspace. Requests without a session are one conversation of one key if the first message
-    and the first question begin alike; of these texts nothing but a hash is kept.
+    A session is one for its workspace. Requests without a session are one conversation of one key if they name one
+    `prompt_cache_key`, else if the first message and the first question begin alike; of these texts nothing but a hash
+    is kept.
     """
     if isinstance(request.body, Embed):
         return None
     session_id = request.tags.session_id
     if session_id is not None:
         return organization_id, workspace_id, session_id
+    named = request.extras.get("prompt_cache_key") if request.extras else None
+    if isinstance(named, str):
+        return organization_id, family_id, hash(named[:_BEGINNING])
     messages = request.body.messages
     question = next((message for message in messages if message.role == "user"), None)
     beginnings = _beginning(messages[0] if messages else None), _beginning(question)

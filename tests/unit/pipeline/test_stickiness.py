@@ -56,10 +56,22 @@ class TestConversations:
         assert of(asked("s", "q"), family_id="key_2") != first
         assert of(asked("s", "q"), workspace_id=None) == first
 
+    def test_a_prompt_cache_key_says_it_too(self):
+        named: dict[str, Any] = {"extras": {"prompt_cache_key": "thread-1"}}
+        found = of(golden.request(**named))
+        assert of(golden.request(**named, body=asked("other", "words").body)) == found
+        assert of(golden.request(**named), family_id="key_2") != found
+        assert of(golden.request(extras={"prompt_cache_key": "thread-2"})) != found
+        assert of(golden.request(extras={"prompt_cache_key": None})) == of(golden.request())
+
     def test_no_text_of_it_is_kept(self):
-        found = of(asked("a secret", "another"))
-        assert found is not None
-        assert isinstance(found[2], int)
+        for request in (
+            asked("a secret", "another"),
+            golden.request(extras={"prompt_cache_key": "a secret"}),
+        ):
+            found = of(request)
+            assert found is not None
+            assert isinstance(found[2], int)
 
     def test_only_the_beginnings_are_looked_at(self):
         assert of(asked("s" * 600, "q")) == of(asked("s" * 600 + "t", "q"))

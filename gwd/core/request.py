@@ -4,7 +4,7 @@ Unknown fields a client sent travel in `extras`; they are sent on only to an ups
 `Request.family`. The caller's cache marks live on the parts, so no translation forgets them.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
@@ -200,11 +200,16 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
         marks: set[CacheTtl | None] = {tool.cache for tool in self.tools}
         for message in self.messages:
             for part in message.parts:
-                if isinstance(part, ToolResultPart):
-                    marks.add(part.cache)
-                    marks.update([inner.cache for inner in part.parts])
-                elif not isinstance(part, (ReasoningPart, RefusalPart)):
-                    marks.add(part.cache)
+                match part:
+                    case TextPart() | ImagePart() | FilePart() | ToolCallPart():
+                        marks.add(part.cache)
+                    case ToolResultPart():
+                        marks.add(part.cache)
+                        marks.update([inner.cache for inner in part.parts])
+                    case ReasoningPart() | RefusalPart():
+                        pass
+                    case _:
+                        assert_never(part)
         return marks
 
 

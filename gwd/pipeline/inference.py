@@ -306,9 +306,9 @@ class Generation:
         count_bill(
             self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
         )
+        self._stick(final_record.bill)
         await self._client.close(self._outcome, final_record, body, primary=self._targets[0])
         self._remember()
-        self._stick(final_record.bill)
         if not in_time:
             self._client.end(Head(served=self._outcome.target, error=self._outcome.error))
             await settle_wait.settle_later()

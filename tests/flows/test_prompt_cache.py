@@ -153,6 +153,21 @@ async def test_every_dialect_is_marked(marking: Gateway, ask: Any, *, stream: bo
     assert min(cached[1:]) > 0.9
 
 
+async def test_a_deferred_tool_is_passed_over(marking: Gateway) -> None:
+    later = {"name": "later", "input_schema": SCHEMA, "defer_loading": True}
+    body = {
+        "model": MODEL,
+        "max_tokens": 500,
+        "messages": [{"role": "user", "content": RULES}],
+        "tools": [{"name": "shell", "input_schema": SCHEMA}, later],
+    }
+    for cached in (False, True):
+        reply = await marking.client.post("/messages", json=body)
+        assert reply.status_code == 200, reply.text
+        record = await marking.generation(reply)
+        assert (record["native_tokens_cached"] > 2_000) is cached
+
+
 async def test_a_client_that_marks_is_sent_on_as_it_is(marking: Gateway) -> None:
     mark = {"type": "ephemeral", "ttl": "1h"}
     body = {

@@ -64,8 +64,10 @@ class Stickiness:
         seats, key = self._seats, (conversation, target.model)
         seats[key] = now_s + KEPT_S, (target.endpoint_id, target.credential.id)
         seats.move_to_end(key)
-        while len(seats) > self._at_most or next(iter(seats.values()))[0] <= now_s:
-            seats.popitem(last=False)
+        # One comes and two may go: what is over is cleared away in time, and no request clears away all of it.
+        for _ in range(2):
+            if len(seats) > self._at_most or next(iter(seats.values()))[0] <= now_s:
+                seats.popitem(last=False)
 
 
 def _beginning(message: Message | None) -> str:

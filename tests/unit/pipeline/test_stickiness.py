@@ -115,12 +115,15 @@ class TestSeats:
         there = [n for n in range(10) if kept.seat(("org_1", None, n), "m/m", 6.0)]
         assert (there, len(kept)) == ([2, 4, 9], 3)
 
-    def test_what_is_over_is_forgotten_with_the_next_answer(self):
+    def test_what_is_over_is_forgotten_little_by_little(self):
         kept = Stickiness()
         for number in range(100):
             kept.note(("org_1", None, number), target(), 0.0)
-        kept.note(("org_1", None, "new"), target(), KEPT_S)
-        assert len(kept) == 1
+        sizes = []
+        for number in range(100, 250):
+            kept.note(("org_1", None, number), target(), KEPT_S)
+            sizes.append(len(kept))
+        assert (sizes[0], sizes[49], sizes[-1]) == (99, 50, 150)
 
 
 class TestOrder:

@@ -40,7 +40,7 @@ async def test_a_session_stays_at_its_endpoint_and_the_receipt_says_so(two: Gate
     assert not _is_sticky(await _ask(two))
     assert _is_sticky(await _ask(two))
     assert len(await _places(two)) == 1
-    assert len(await _places(two, session_id=None)) == 2
+    assert len(await _places(two, 2 * ROUNDS, session_id=None)) == 2
 
 
 async def test_a_session_stays_at_its_credential(gateway: Gateway) -> None:

@@ -141,8 +141,15 @@ class ReceiptPipeline(msgspec.Struct, frozen=True, kw_only=True):
     """What was done to the request on its way."""
 
     forwarded_from: Annotated[
-        str, Meta(description="The retired model that was asked for; its successor served.")
-    ]
+        str | UnsetType,
+        Meta(description="The retired model that was asked for; its successor served."),
+    ] = UNSET
+    sticky: Annotated[
+        Literal[True] | UnsetType,
+        Meta(
+            description="The endpoint came first because it served the conversation last: the prompt is in its cache."
+        ),
+    ] = UNSET
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ Unknown fields a client sent travel in `extras`; they are sent on only to an ups
 `Request.family`. The caller's cache marks live on the parts, so no translation forgets them.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
@@ -193,6 +193,24 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
         if not self.tools:
             return ()
         return tuple(tool for tool in self.tools if not tool.deferred)
+
+    @property
+    def cache_marks(self) -> set[CacheTtl | None]:
+        """How long the client's marks want the prompt kept; None is in it too, for what bears no mark."""
+        marks: set[CacheTtl | None] = {tool.cache for tool in self.tools}
+        for message in self.messages:
+            for part in message.parts:
+                match part:
+                    case TextPart() | ImagePart() | FilePart() | ToolCallPart():
+                        marks.add(part.cache)
+                    case ToolResultPart():
+                        marks.add(part.cache)
+                        marks.update([inner.cache for inner in part.parts])
+                    case ReasoningPart() | RefusalPart():
+                        pass
+                    case _:
+                        assert_never(part)
+        return marks
 
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):

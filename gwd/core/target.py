@@ -40,6 +40,7 @@ class Flags(
                                `messages.name` is that of a message
     short_call_ids             takes ids of tool calls of exactly nine letters and digits only
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
+    auto_cache                 Anthropic-format server that caches only what is marked: requests without marks get some
     no_json_with_tools         cannot combine a JSON answer format with function declarations
     first_event_s              how long to wait for the first event, where the default is too short
     """
@@ -65,6 +66,7 @@ class Flags(
     refused_fields: tuple[str, ...] = ()
     short_call_ids: bool = False
     cache_breakpoints: bool = False
+    auto_cache: bool = False
     no_json_with_tools: bool = False
     first_event_s: float | None = None
 

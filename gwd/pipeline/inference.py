@@ -30,6 +30,8 @@ from gwd.pipeline.dispatch.turn_signatures import remember, with_kept_signatures
 from gwd.pipeline.plan.plan_input import NOBODY, Asker
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
+from gwd.pipeline.plan.stickiness import conversation_of
+from gwd.pipeline.settle.bill import Bill
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
 from gwd.pipeline.settle.progress import Meter
@@ -108,6 +110,12 @@ class Generation:
         self._outcome = Outcome(started_s=line.clock.monotonic_s())
         self._targets: tuple[Planned, ...] = ()
         self._hold_nano = 0
+        self._conversation = conversation_of(
+            request,
+            organization_id=identity.organization_id,
+            workspace_id=identity.workspace_id,
+            family_id=identity.family_id,
+        )
         self._signatures: list[Signatures] = []
         self._dispatch: Dispatch | None = None
         self._dispatching = False
@@ -202,7 +210,10 @@ class Generation:
         line, identity = self._line, self.identity
         for _ in range(2):
             plan_input = await line.state.plan_input(
-                identity.organization_id, self._allowed_models, self._asker
+                identity.organization_id,
+                self._allowed_models,
+                self._asker,
+                self._conversation,
             )
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
@@ -236,6 +247,16 @@ class Generation:
         if self._signatures and finished is not None and finished.reason == "tool_calls":
             organization_id = self.identity.organization_id
             remember(line.store, self._signatures, self._client.events, organization_id, line.clock)
+
+    def _stick(self, bill: Bill) -> None:
+        """Where the next request of this conversation finds its prompt in the vendor's cache."""
+        served = self._outcome.serving
+        if served is None or self._conversation is None or bill.status != "succeeded":
+            return
+        usage = bill.usage
+        if self._request.tags.session_id is not None or usage.cache_read or usage.cache_write:
+            now_s = self._line.clock.monotonic_s()
+            self._line.state.stickiness.note(self._conversation, served.target, now_s)
 
     async def _make_attempts(self, planned: Plan) -> None:
         """Dispatch, and what became of it. From here on nothing but this result says how the generation ended."""
@@ -297,6 +318,7 @@ class Generation:
         count_bill(
             self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
         )
+        self._stick(final_record.bill)
         await self._client.close(self._outcome, final_record, body, primary=self._targets[0])
         self._remember()
         if not in_time:

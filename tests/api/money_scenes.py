@@ -100,6 +100,8 @@ async def requests(office: Office) -> Answered:
         await gateway.chat("hello", user="tenant-7"),
         await gateway.chat("hello", service_tier="priority", stream=True),
         await gateway.chat("hello", model="demo/claude"),
+        await gateway.chat("hello", session_id="s-1"),
+        await gateway.chat("hello again", session_id="s-1"),
     ]
     gateway.vendor.script.next(Behaviour(status=500), model=A)
     served.append(await gateway.chat("hello", provider=ORDER))

@@ -79,6 +79,8 @@ async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) ->
     wrong: list[str] = []
     seen: Seen = set()
     for fields in (
+        {"session_id": "s-1"},
+        {"session_id": "s-1"},
         {"model": "demo/claude"},
         {"service_tier": "priority"},
         {"model": None, "models": ["no/such", "demo/chat"]},

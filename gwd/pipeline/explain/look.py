@@ -12,6 +12,7 @@ from gwd.pipeline.dispatch.dispatch import MAX_ATTEMPTS, Preview
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.plan_input import Asker, PlanInput
 from gwd.pipeline.plan.routing import Plan, Refusal, plan
+from gwd.pipeline.plan.stickiness import conversation_of
 from gwd.pipeline.plan.trace import Trace
 from gwd.pricing.hold import Demand, measure
 
@@ -41,9 +42,17 @@ async def look_at(
     """Plan the request and ask the checks of admission. Raises Unavailable while the catalog keeps changing."""
     demand = await line.offload.run(request.body_bytes, measure, request)
     await line.offload.run(request.body_bytes, lambda: demand.prompt_estimate)
+    conversation = conversation_of(
+        request,
+        organization_id=payer.organization_id,
+        workspace_id=payer.workspace_id,
+        family_id=payer.family_id,
+    )
     for _ in range(2):
         trace = Trace()
-        plan_input = await line.state.plan_input(payer.organization_id, allowed_models, asker)
+        plan_input = await line.state.plan_input(
+            payer.organization_id, allowed_models, asker, conversation
+        )
         planned = plan(request, plan_input, demand, trace)
         verdict = await line.store.read(
             judge,

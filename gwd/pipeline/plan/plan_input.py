@@ -10,6 +10,7 @@ from gwd.catalog.snapshot import Catalog
 from gwd.credentials.service import VendorKey
 from gwd.health.health import Health
 from gwd.orgs.settings import OrganizationState
+from gwd.pipeline.plan.stickiness import Conversation, Stickiness
 
 Sort = Literal["price", "throughput", "latency"]
 
@@ -41,7 +42,10 @@ NO_OWN_KEYS: Final = OwnKeys()
 
 
 class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a plan depends on besides the request. `vendor_keys` are the platform's by provider."""
+    """All that a plan depends on besides the request.
+
+    `vendor_keys` are the platform's by provider, `conversation` is the one that the request goes on with.
+    """
 
     catalog: Catalog
     vendor_keys: Mapping[str, tuple[VendorKey, ...]]
@@ -50,6 +54,8 @@ class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
     organization: OrganizationState
     allowed_models: tuple[str, ...] | None
     health: Health
+    stickiness: Stickiness
+    conversation: Conversation | None
     now_us: int
     now_s: float
     rng: random.Random

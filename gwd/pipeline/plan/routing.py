@@ -1,7 +1,7 @@
 """The plan of a request: which targets, in which order, or why none. A value computed from values; no I/O.
 
 In this order: resolve names (resolution), filter endpoints (eligibility), find their credentials (credential_choice),
-order them.
+order them, put the target first that served the conversation last (stickiness).
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """A target in the order of the plan, with what its receipt says of the routing.
 
     `eligible` counts the endpoints of its model that could serve. `list_price_nano` bounds the official price, which is
-    more than the hold where an own key serves.
+    more than the hold where an own key serves. `sticky` says that it comes first because it served the conversation
+    last.
     """
 
     target: Target
@@ -49,6 +50,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     strategy: str
     sort: Sort | None
     eligible: int
+    sticky: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +193,9 @@ def _targets(
     ]
     if plan_input.own_keys.by_provider:
         found = own_first(found)
+    # What the request says of the order itself comes before what its prompt costs.
+    if len(found) > 1 and not (order or request.preferences.sort or candidate.sort):
+        found = _sticky_first(candidate.model.id, found, plan_input)
     if not request.preferences.allow_fallbacks and not order:
         awake = [each for each in found if each.rests_until_s is None]
         first = awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
@@ -199,6 +204,33 @@ def _targets(
             _leave_out_others(excluded.trace, found, kept, "no_fallbacks")
         return first
     return found
+
+
+def _sticky_first(model: str, found: list[_Found], plan_input: PlanInput) -> list[_Found]:
+    """The target first that served the conversation last, else another of its endpoint, if it is awake and well.
+
+    It comes first of its kind only: own vendor keys and the platform's keep their places.
+    """
+    seat = None
+    if plan_input.conversation is not None:
+        seat = plan_input.stickiness.seat(plan_input.conversation, model, plan_input.now_s)
+    if seat is None or plan_input.health.has_outage(seat[0], plan_input.now_s):
+        return found
+    targets = [each.planned.target for each in found]
+    there = [
+        at
+        for at, target in enumerate(targets)
+        if target.endpoint_id == seat[0] and found[at].rests_until_s is None
+    ]
+    if not there:
+        return found
+    at = next((at for at in there if targets[at].credential.id == seat[1]), there[0])
+    first = at
+    while first > 0 and found[first - 1].turn == found[at].turn:
+        first -= 1
+    planned = msgspec.structs.replace(found[at].planned, sticky=True)
+    sticky = msgspec.structs.replace(found[at], planned=planned)
+    return [*found[:first], sticky, *found[first:at], *found[at + 1 :]]
 
 
 def _closed(

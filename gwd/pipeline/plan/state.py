@@ -27,6 +27,7 @@ from gwd.orgs.settings import OrganizationState
 from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.plan.plan_input import NOBODY, Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
+from gwd.pipeline.plan.stickiness import Conversation, Stickiness
 from gwd.store import Connection, Store
 
 
@@ -56,6 +57,7 @@ class PlanningState:
         self._vault = vault
         self._environment = environment
         self.health = health
+        self.stickiness = Stickiness()
         self._clock = clock
         self._default_output_bound = default_output_bound
         self._formats = formats
@@ -73,6 +75,7 @@ class PlanningState:
         organization_id: str,
         allowed_models: tuple[str, ...] | None,
         asker: Asker = NOBODY,
+        conversation: Conversation | None = None,
     ) -> PlanInput:
         """The input of a caller's plan, from the cache where it is warm."""
         catalog = self._catalog or await self.load()
@@ -87,6 +90,8 @@ class PlanningState:
             organization=organization.state,
             allowed_models=allowed_models,
             health=self.health,
+            stickiness=self.stickiness,
+            conversation=conversation,
             now_us=self._clock.now_us(),
             now_s=self._clock.monotonic_s(),
             rng=self._rng,

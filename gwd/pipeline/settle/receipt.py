@@ -79,8 +79,8 @@ def receipt_json(
         "cost": _cost(cost, price),
         "pricing": _pricing(price, prompt_tokens, applied),
     }
-    if shown.forwarded_from is not None:
-        body["pipeline"] = {"forwarded_from": shown.forwarded_from}
+    if shown.forwarded_from is not None or shown.sticky:
+        body["pipeline"] = _pipeline(shown)
     return msgspec.Raw(msgspec.json.encode(body))
 
 
@@ -90,6 +90,15 @@ def modifiers_record(applied: Applied) -> dict[str, Any]:
         name: {"value": factor.value, "factor": factor_text(factor.millionths)}
         for name, factor in applied.factors.items()
     }
+
+
+def _pipeline(shown: Planned) -> dict[str, Any]:
+    done: dict[str, Any] = {}
+    if shown.forwarded_from is not None:
+        done["forwarded_from"] = shown.forwarded_from
+    if shown.sticky:
+        done["sticky"] = True
+    return done
 
 
 def _fallback(failure: FailedAttempt) -> dict[str, Any]:

@@ -10,7 +10,12 @@ from gwd.core.errors import InvalidRequest
 from gwd.core.request import FilePart, Generate, ImagePart, Request, Sampling
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import thinking as thinking_rules
-from gwd.vendors.anthropic_messages.cache import limit_marks, with_nested
+from gwd.vendors.anthropic_messages.cache import (
+    MARKED_TURNS,
+    limit_marks,
+    mark_prefixes,
+    with_nested,
+)
 from gwd.vendors.anthropic_messages.content import Block, Blocks
 from gwd.vendors.anthropic_messages.format import FORMAT
 from gwd.vendors.anthropic_messages.history import CONTINUE, History, Turn
@@ -89,7 +94,9 @@ class _Draft:
         body: dict[str, Any] = {"model": target.upstream_model, "max_tokens": self._max_tokens}
         extras = self._extras()
         # A mark at the top level stands for one on the last block.
-        limit_marks([*_in_prompt_order(choice.tools, system, turns), extras])
+        is_marked = limit_marks([*_in_prompt_order(choice.tools, system, turns), extras])
+        if self._target.flags.auto_cache and not is_marked:
+            self._mark_prefixes(choice, system, turns)
         if system:
             body["system"] = system
         body["messages"] = [turn.as_wire() for turn in turns]
@@ -150,6 +157,19 @@ class _Draft:
         if is_budget and (_lost_its_thinking(turns) or self._is_prefilled(turns)):
             thinking = self._switched_off()
         return thinking, choice
+
+    def _mark_prefixes(self, choice: Choice, system: list[Block], turns: list[Turn]) -> None:
+        """Cache marks for a client that set none. One that did knows better, also where its marks found no place.
+
+        Turns are marked where another request will begin with them: in a conversation, or where the model may call a
+        tool. A lone question would pay for a write that nobody reads.
+        """
+        if not self._body.cache_marks <= {None}:
+            return
+        goes_on = any(turn.role == "assistant" for turn in turns)
+        may_call = bool(choice.tools) and not choice.forces
+        asked = [turn for turn in turns if turn.role == "user"] if goes_on or may_call else []
+        mark_prefixes(choice.tools, system, [turn.content for turn in asked[-MARKED_TURNS:]])
 
     def _switched_off(self) -> Thinking:
         self.dropped.add("reasoning")

@@ -26,6 +26,7 @@ from gwd.health.health import Health
 from gwd.orgs.settings import OrganizationState, Settings
 from gwd.pipeline.plan.plan_input import Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.routing import MAX_TARGETS, Plan, Refusal, plan
+from gwd.pipeline.plan.stickiness import Stickiness
 from gwd.pricing.hold import measure
 
 NOW_US = 1_000_000
@@ -254,6 +255,8 @@ def planned(case: Case) -> Plan | Refusal:
         organization=OrganizationState(case.organization, 1, False),
         allowed_models=None,
         health=FixedHealth(case),
+        stickiness=Stickiness(),
+        conversation=None,
         now_us=NOW_US,
         now_s=NOW_S,
         rng=rng,

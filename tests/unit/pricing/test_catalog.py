@@ -180,6 +180,15 @@ def test_endpoints_lead_to_a_model_and_a_provider_and_their_flags_are_known(
         assert samples is not flags.rejects_sampling
 
 
+def test_where_prompts_are_marked_for_clients_writing_has_its_price() -> None:
+    """Writing to the cache would else be billed like reading the prompt, below what the vendor takes."""
+    marking = {slug for slug, p in PROVIDERS.items() if p.get("flags", {}).get("auto_cache")}
+    assert marking == {"anthropic"}
+    models = [MODELS[e["model"]] for e in ENDPOINTS if e["provider"] in marking]
+    assert len(models) >= 8
+    assert [m["id"] for m in models if "input_cache_write" not in m["pricing"]] == []
+
+
 def test_every_model_can_be_reached() -> None:
     assert {endpoint["model"] for endpoint in ENDPOINTS} == set(MODELS)
 

@@ -6,6 +6,7 @@ import apsw
 import pytest
 
 from gwd import ledger, proof
+from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
 from gwd.ledger import LedgerFilter, chain
 from gwd.store import migrations
@@ -258,3 +259,28 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     connection.raw.close()
     with pytest.raises(migrations.NewerSchemaError, match="9999_future"):
         migrate(path, SystemClock())
+
+
+def test_what_a_cache_saved_before_it_was_kept_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    before = [each for each in migrations.names() if each < "0013"]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        connection.execute(
+            "INSERT INTO generation (id, organization_id, key_id, family_id, dialect, status, tokens_cache_read,"
+            " attempts, created_at, settled_at) VALUES ('gen-1', ?, 'k', 'k', 'messages', 'succeeded', 5, 1, ?, ?)",
+            (ORGANIZATION, NOW_US, NOW_US),
+        )
+    connection.raw.close()
+
+    assert "0013_cache_discount" in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    row = activity.get(connection, ORGANIZATION, "gen-1")
+    assert (row.tokens_cache_read, row.cache_discount_nano) == (5, None)
+    connection.raw.close()

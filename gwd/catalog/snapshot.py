@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gwd.catalog import lifecycle, prices
+from gwd.catalog import lifecycle, names, prices
 from gwd.catalog.fields import Modality
 from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
@@ -37,6 +37,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     is_live: bool
     dated_prices: tuple[tuple[int, Price | None], ...]
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """By what lists of providers may call it, in lower case."""
+        return self.tag, self.provider, self.provider_name.lower()
 
     def price_at(self, now_us: int) -> Price | None:
         """The version in force, or None without a complete one: then the endpoint is not eligible."""
@@ -93,12 +98,17 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be called, at one revision."""
+    """Everything that can be called, at one revision.
+
+    `provider_names` are the slugs and names of providers and the tags of endpoints, in lower case, also of those that
+    are not live.
+    """
 
     revision: int
     models: dict[str, Model]
     aliases: dict[str, str]
     families: dict[str, tuple[FamilyMember, ...]]
+    provider_names: frozenset[str]
 
     def resolve(self, name: str, now_us: int) -> Model | None:
         """The model of a slug, an alias or a `~vendor/family-latest`; retired ones included."""
@@ -170,6 +180,7 @@ def load(connection: Connection, formats: Mapping[str, VendorFormat]) -> Catalog
         models=models,
         aliases={row.name: row.model for row in connection.run(AliasTable.select())},
         families={alias: tuple(members) for alias, members in families.items()},
+        provider_names=frozenset(names.providers(connection)),
     )
 
 

@@ -38,6 +38,7 @@ class Flags(
     usage_unreliable           bill the smaller of reported and estimated prompt tokens
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
     no_json_with_tools         cannot combine a JSON answer format with function declarations
+    trains_on_inputs           its provider may train on what it is sent; left out where a data policy says `deny`
     first_event_s              how long to wait for the first event, where the default is too short
     """
 
@@ -61,6 +62,7 @@ class Flags(
     usage_unreliable: bool = False
     cache_breakpoints: bool = False
     no_json_with_tools: bool = False
+    trains_on_inputs: bool = False
     first_event_s: float | None = None
 
 

@@ -18,6 +18,7 @@ from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect
+from gwd.keys.policy import KeyPolicy
 from gwd.ledger.quarantine import internal_error, refusal
 from gwd.pipeline.admit.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
@@ -68,10 +69,10 @@ def start(
     request: Request,
     dialect: Dialect,
     identity: GenerationIdentity,
-    allowed_models: tuple[str, ...] | None,
+    key_policy: KeyPolicy,
 ) -> "Generation":
     """Begin a generation; its task runs to its end whatever becomes of the caller."""
-    generation = Generation(line, request, dialect, identity, allowed_models)
+    generation = Generation(line, request, dialect, identity, key_policy)
     line.live[identity.generation_id] = generation
     generation.task = line.spawn(generation.run())
     return generation
@@ -86,7 +87,7 @@ class Generation:
         request: Request,
         dialect: Dialect,
         identity: GenerationIdentity,
-        allowed_models: tuple[str, ...] | None,
+        key_policy: KeyPolicy,
     ) -> None:
         self.task: asyncio.Task[None] | None = None
         self.identity = identity
@@ -96,7 +97,7 @@ class Generation:
         }
         self._line = line
         self._request = request
-        self._allowed_models = allowed_models
+        self._key_policy = key_policy
         self._client = ClientSide(
             request, dialect, identity, clock=line.clock, offload=line.offload
         )
@@ -192,7 +193,7 @@ class Generation:
     async def _admit(self, demand: Demand) -> tuple[Admitted | Refused, Plan | Refusal]:
         line, identity = self._line, self.identity
         for _ in range(2):
-            plan_input = await line.state.plan_input(identity.organization_id, self._allowed_models)
+            plan_input = await line.state.plan_input(identity.organization_id, self._key_policy)
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
                 admit,

@@ -1,6 +1,6 @@
 """Which endpoints of a model can take a request, and why the others cannot."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf, isinf
 from typing import Final
 
@@ -30,6 +30,7 @@ from gwd.core.request import (
 )
 from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.pipeline.plan.plan_input import PlanInput
+from gwd.pipeline.plan.policy import Choice, chosen_by, left_out, what_changes
 from gwd.pipeline.plan.resolution import Candidate
 from gwd.pipeline.plan.retry_after import with_retry_after
 from gwd.pricing.extras import leaves_no_tool, sell
@@ -42,7 +43,7 @@ _NO_TOOL: Final = "unsupported_tool"
 _MODALITY: Final = "modality"
 # Beside these an endpoint that was left out says nothing against the content being what stands in the way.
 _CHOSEN: Final = frozenset(
-    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "price")
+    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "data_policy", "price")
 )
 _SOFT: Final = ("tools", "response_format", "verbosity")
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
@@ -60,6 +61,7 @@ class Exclusions:
     """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
 
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    `choices` are whose choices left endpoints out, as keys of a mapping that keeps their order.
     `unsupported_media` tells per model what of the question it cannot take.
     `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
     none yet by this clock.
@@ -67,6 +69,7 @@ class Exclusions:
 
     def __init__(self) -> None:
         self.reasons: set[str] = set()
+        self.choices: dict[Choice, None] = {}
         self.unsupported: set[str] = set()
         self.unsold: set[str] = set()
         self.unsupported_media: dict[str, str] = {}
@@ -78,6 +81,11 @@ class Exclusions:
         self.keyless: set[str] = set()
         self.opens_at_us: int | None = None
         self.now_us = 0
+
+    def choose(self, choice: Choice) -> None:
+        """An endpoint that the organization, the key or the request does not want."""
+        self.reasons.add(choice.reason)
+        self.choices[choice] = None
 
     def close(self, wait_s: float, reason: str) -> None:
         self.unavailable = True
@@ -156,6 +164,10 @@ def eligible_endpoints(
         excluded.unavailable = True
     fitting = []
     for endpoint in live:
+        choice = left_out(endpoint, request.preferences, plan_input.policies)
+        if choice is not None:
+            excluded.choose(choice)
+            continue
         reason = _excluded_by(endpoint, candidate.model, request, demand, needs, plan_input)
         if reason is None:
             fitting.append(endpoint)
@@ -191,18 +203,9 @@ def _excluded_by(
     needs: Needs,
     plan_input: PlanInput,
 ) -> str | None:
-    preferences, settings = request.preferences, plan_input.organization.settings
     price = endpoint.price_at(plan_input.now_us)
     if price is None:
         return "price"
-    if settings.allowed_providers is not None and not is_named(
-        endpoint, settings.allowed_providers
-    ):
-        return "allowed_providers"
-    if preferences.only and not is_named(endpoint, preferences.only):
-        return "allowed_providers"
-    if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
-        return "ignored_providers"
     if needs.question.vendor_files and endpoint.format.family != request.family:
         return _VENDOR_FILE
     if _unsupported_media(endpoint, model, needs.question):
@@ -212,7 +215,7 @@ def _excluded_by(
     sold = sell(request, endpoint.format, price)
     if leaves_no_tool(request, sold):
         return _NO_TOOL
-    if preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
+    if request.preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
         return "require_parameters"
     if demand.generates:
         output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
@@ -249,16 +252,6 @@ def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
         for word in request.sent_parameters
         if not any(name in supported for name in _SAME.get(word, (word,)))
     }
-
-
-def is_named(endpoint: Endpoint, names: Sequence[str]) -> bool:
-    return any(matches(endpoint, name) for name in names)
-
-
-def matches(endpoint: Endpoint, name: str) -> bool:
-    """A bare slug (or display name) names every endpoint of the provider, a full tag only that one."""
-    wanted = name.lower()
-    return wanted in (endpoint.tag, endpoint.provider, endpoint.provider_name.lower())
 
 
 def _refused_tools(request: Request, excluded: Exclusions) -> UnsupportedTool | None:
@@ -305,10 +298,17 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
         return _unsupported_content(request, excluded)
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
-        why = ", ".join(sorted(excluded.reasons))
+        chosen = chosen_by(excluded.choices)
+        why = ", ".join(
+            f"{reason} of the {' and the '.join(chosen[reason])}" if reason in chosen else reason
+            for reason in sorted(excluded.reasons)
+        )
         if unsupported := sorted(excluded.unsupported | excluded.unsold):
             metadata["unsupported_parameters"] = unsupported
             why += f" (unsupported: {', '.join(unsupported)})"
+        if chosen:
+            metadata["chosen_by"] = chosen
+            why += f": {what_changes(excluded.choices)}"
         return NoEligibleEndpoints(
             f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
             metadata=metadata,

@@ -17,12 +17,11 @@ from gwd.credentials.service import VendorKey
 from gwd.pipeline.plan.eligibility import (
     Exclusions,
     eligible_endpoints,
-    is_named,
-    matches,
     needs_of,
     none_left,
 )
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
+from gwd.pipeline.plan.policy import Choice, is_named, matches
 from gwd.pipeline.plan.resolution import Candidate, Rejected, resolve
 from gwd.pricing import hold as holds
 from gwd.pricing.extras import sell
@@ -51,7 +50,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Targets in the order they will be tried; never empty.
 
     `opens_s` is when the first of those that cannot be tried now can be (on the monotonic clock), None without any.
-    `passed_over` are the names of the request's models that nobody knows.
+    `passed_over` are the names of the request's models that lead to none now.
     """
 
     targets: tuple[Planned, ...]
@@ -150,7 +149,7 @@ def _targets(
     if endpoints and order and not request.preferences.allow_fallbacks:
         endpoints = [e for e in endpoints if is_named(e, order)]
         if not endpoints:
-            excluded.reasons.add("allowed_providers")
+            excluded.choose(Choice("allowed_providers", "request"))
     keys_of = {e.id: _usable_keys(e, plan_input, excluded) for e in endpoints}
     usable = [e for e in endpoints if keys_of[e.id]]
     if endpoints and not usable and excluded.closed is None:
@@ -184,8 +183,7 @@ def _closed(
 
 
 def _sort_of(candidate: Candidate, request: Request, plan_input: PlanInput) -> Sort | None:
-    default = plan_input.organization.settings.default_provider_sort
-    return request.preferences.sort or candidate.sort or default
+    return request.preferences.sort or candidate.sort or plan_input.sort
 
 
 def _one_pool(

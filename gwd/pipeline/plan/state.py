@@ -16,7 +16,10 @@ from gwd.credentials.service import VendorKey
 from gwd.credentials.vault import Vault
 from gwd.health.health import Health
 from gwd.health.record import EndpointHealthRecord, endpoint_records
+from gwd.keys.policy import KeyPolicy
+from gwd.orgs.policy import Policy
 from gwd.orgs.settings import OrganizationState
+from gwd.orgs.settings import policy as organization_policy
 from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.plan.plan_input import PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
@@ -47,22 +50,23 @@ class PlanningState:
         self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
         self._catalog: Catalog | None = None
         self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
-        self._organizations: dict[str, OrganizationState] = {}
+        self._organizations: dict[str, tuple[OrganizationState, Policy | None]] = {}
 
-    async def plan_input(
-        self, organization_id: str, allowed_models: tuple[str, ...] | None
-    ) -> PlanInput:
+    async def plan_input(self, organization_id: str, key: KeyPolicy) -> PlanInput:
         """The input of a caller's plan, from the cache where it is warm."""
         catalog = self._catalog or await self.load()
-        organization = self._organizations.get(organization_id)
-        if organization is None:
+        known = self._organizations.get(organization_id)
+        if known is None:
             organization = await self._store.read(organization_state, organization_id)
-            self._organizations[organization_id] = organization
+            known = organization, organization_policy(organization.settings)
+            self._organizations[organization_id] = known
+        organization, policy = known
         return PlanInput(
             catalog=catalog,
             vendor_keys=self._vendor_keys,
             organization=organization,
-            allowed_models=allowed_models,
+            policies=tuple(filter(None, (key.restricts, policy))),
+            sort=key.sort or organization.settings.default_provider_sort,
             health=self.health,
             now_us=self._clock.now_us(),
             now_s=self._clock.monotonic_s(),
@@ -107,11 +111,9 @@ class PlanningState:
         """The catalog for reading endpoints such as GET /models."""
         return self._catalog or await self.load()
 
-    async def model(
-        self, name: str, organization_id: str, allowed_models: tuple[str, ...] | None
-    ) -> Model:
+    async def model(self, name: str, organization_id: str, key: KeyPolicy) -> Model:
         """The model of a name, for a caller that only asks of it. Raises ModelNotFound, ModelNotAllowed."""
-        plan_input = await self.plan_input(organization_id, allowed_models)
+        plan_input = await self.plan_input(organization_id, key)
         model = plan_input.catalog.resolve(name.partition(":")[0], plan_input.now_us)
         if model is None:
             raise not_found(name, plan_input.catalog)

@@ -277,6 +277,7 @@ def _endpoint_record(endpoint: Endpoint, model: Model, node: Node, now_us: int) 
         uptime_last_30m=None,
         supported_parameters=sorted(endpoint.supported_parameters),
         is_healthy=not node.state.health.has_outage(endpoint.id, node.clock.monotonic_s()),
+        trains_on_inputs=endpoint.flags.trains_on_inputs,
     )
 
 

@@ -129,6 +129,8 @@ async def test_an_endpoints_flag_goes_before_its_providers(two: Gateway) -> None
     reply = await two.chat(provider=deny)
     assert (reply.status_code, model_of(two.vendor.calls[-1])) == (200, B)
     await two.manage("PATCH", path, {"flags": {"trains_on_inputs": True}})
+    shown = (await two.client.get("/models/demo/chat/endpoints")).json()["data"]["endpoints"]
+    assert {e["tag"]: e["trains_on_inputs"] for e in shown} == {HERE: True, BACKUP: True}
     refused = await two.chat(provider=deny)
     assert error_of(refused)["metadata"]["excluded_by"] == ["data_policy"]
     assert "provider.data_collection" in error_of(refused)["message"]
@@ -232,3 +234,22 @@ async def test_a_provider_made_a_moment_ago_is_known(gateway: Gateway) -> None:
     assert (reply.status_code, error_of(reply)["param"]) == (400, "provider.order[0]")
     await gateway.add_provider("backup", "openai_chat", gateway.vendor.openai_url, "sk-backup-1")
     assert (await gateway.chat(provider={"order": ["Backup"]})).status_code == 200
+
+
+async def test_a_key_that_restricts_nothing_is_asked_nothing(gateway: Gateway) -> None:
+    """No policy is made of open lists, so that a request of such a key finds none to ask."""
+    node = gateway.running.node
+
+    async def policies() -> int:
+        row = await node.authenticator.find(dict(gateway.client.headers), "127.0.0.1")
+        organization_id = await gateway.organization_id()
+        return len((await node.state.plan_input(organization_id, row.policy)).policies)
+
+    assert await policies() == 0
+    await gateway.manage("PATCH", f"/keys/{gateway.key_id}", {"data_policy": "deny"})
+    assert await policies() == 1
+    await gateway.manage("PATCH", "/organization/settings", {"allowed_models": ["demo/*"]})
+    assert await policies() == 2
+    await gateway.manage("PATCH", "/organization/settings", {"allowed_models": None})
+    await gateway.manage("PATCH", f"/keys/{gateway.key_id}", {"data_policy": "allow"})
+    assert await policies() == 0

@@ -45,7 +45,7 @@ _WHAT_CHANGES: Final[dict[Choice, str]] = {
 def left_out(
     endpoint: Endpoint, preferences: Preferences, policies: Iterable[Policy]
 ) -> Choice | None:
-    """The first choice against an endpoint: the organization's, the key's, the request's; None without any."""
+    """The first choice against an endpoint: the key's, the organization's, the request's; None without any."""
     for policy in policies:
         reason = policy.leaves_out(endpoint.names, trains=endpoint.flags.trains_on_inputs)
         if reason is not None:

@@ -120,6 +120,17 @@ async def test_a_choice_says_whose_it_is_and_what_would_change_it(gateway: Gatew
     assert "anthropic" not in message
 
 
+async def test_a_choice_is_told_also_where_what_it_left_cannot_serve_now(two: Gateway) -> None:
+    [credential] = (await two.manage("GET", f"/catalog/credentials?provider={BACKUP}"))["data"]
+    await two.manage("PATCH", f"/catalog/credentials/{credential['id']}", {"disabled": True})
+    await two.manage("PATCH", f"/keys/{two.key_id}", {"ignored_providers": [HERE]})
+    refused = await two.chat()
+    assert (refused.status_code, error_of(refused)["code"]) == (503, "no_available_endpoint")
+    metadata = error_of(refused)["metadata"]
+    assert metadata["excluded_by"] == ["ignored_providers", "no_credential"]
+    assert metadata["chosen_by"] == {"ignored_providers": ["key"]}
+
+
 async def test_an_endpoints_flag_goes_before_its_providers(two: Gateway) -> None:
     """The fact stands on the provider, and an endpoint may say otherwise."""
     await two.manage("PATCH", f"/catalog/providers/{HERE}", {"flags": {"trains_on_inputs": True}})

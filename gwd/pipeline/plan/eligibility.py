@@ -296,9 +296,9 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
         return refused
     if excluded.unsupported_media and not excluded.unavailable and excluded.reasons <= _CHOSEN:
         return _unsupported_content(request, excluded)
+    chosen = chosen_by(excluded.choices)
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
-        chosen = chosen_by(excluded.choices)
         why = ", ".join(
             f"{reason} of the {' and the '.join(chosen[reason])}" if reason in chosen else reason
             for reason in sorted(excluded.reasons)
@@ -313,10 +313,12 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
             metadata=metadata,
         )
-    left_out: dict[str, object] = {}
+    details: dict[str, object] = {}
     reasons = excluded.reasons | ({_NO_CREDENTIAL} if excluded.keyless else set())
     if reasons:
-        left_out["excluded_by"] = sorted(reasons)
+        details["excluded_by"] = sorted(reasons)
+    if chosen:
+        details["chosen_by"] = chosen
     wait_s = excluded.retry_after_s
     if excluded.closed_for == {"rate_limited"}:
         # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
@@ -324,11 +326,11 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             wait_s,
             EndpointsThrottled(
                 f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
-                metadata=left_out or None,
+                metadata=details or None,
             ),
         )
     return with_retry_after(
-        wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=left_out or None)
+        wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=details or None)
     )
 
 

@@ -38,12 +38,15 @@ def send(
         session.out.note("Nothing was done.")
         return None
     try:
-        return _sent(session, method, path, body, patience_s)
+        reply = _sent(session, method, path, body, patience_s)
     except CommandError as error:
         if error.code != "price_not_accepted" or not isinstance(body, dict):
             raise
         session.accept_price(error.what.partition("; send")[0])
-        return _sent(session, method, path, {**body, "accept": True}, patience_s)
+        reply = _sent(session, method, path, {**body, "accept": True}, patience_s)
+    for note in (reply.get("notes") if isinstance(reply, dict) else None) or ():
+        session.out.note(str(note))
+    return reply
 
 
 def _sent(session: Session, method: str, path: str, body: object, patience_s: float) -> Any:

@@ -9,6 +9,7 @@ from gwctl import byok, implausible_prices, schema, secret_input, tables
 from gwctl.desired import KINDS, SECRET, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.keys import KEYS
+from gwctl.policy_names import PolicyNames
 from gwctl.records import address, data, fetch, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
@@ -32,6 +33,11 @@ class Change:
     """Field, before, after."""
     at: str = ""
     """Where the file speaks of it."""
+
+    @property
+    def given(self) -> Entry:
+        """What is sent, as the file has it."""
+        return {name: after for name, _, after in self.fields} or self.entry
 
     @property
     def slip(self) -> str:
@@ -190,14 +196,16 @@ def _check_references(
                 word, name, do=f"gwctl {word} {verb} {name}, or [[{table}]] in the file"
             )
 
+    lists = PolicyNames(session, wanted)
     for change in changes:
         if change.action not in ("add", "change"):
             continue
-        given = {name: after for name, _, after in change.fields} or change.entry
+        given = change.given
         with _named(change.at):
             for field_, table in change.kind.refers.items():
                 if given.get(field_) is not None:
                     check(table, str(given[field_]))
+            lists.check(change.record, given)
             if change.kind.has_workspace and given.get("workspace") is not None:
                 check("workspaces", str(given["workspace"]))
             if change.kind.table == "budgets" and change.action == "add":

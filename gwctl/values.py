@@ -18,6 +18,8 @@ _FINEST = 6  # digits after the point of a price per million tokens: a picodolla
 _LIKE_A_NUMBER = re.compile(r"[+$]?\d[\d.,_' \u00a0\u2019]*", re.UNICODE)
 
 RESETS = ("daily", "weekly", "monthly")
+SORTS = ("price", "throughput", "latency")
+DATA_POLICIES = ("allow", "deny")
 INTERVALS = ("lifetime", "monthly", "weekly", "daily")
 
 
@@ -169,8 +171,14 @@ def names(values: Sequence[str] | None) -> Any:
     return [part for value in values for part in value.split(",") if part]
 
 
+def listed(values: Sequence[str] | None) -> list[str] | None:
+    """A repeatable option whose list may be empty: a single `none` makes it so."""
+    found = names(values)
+    return [] if found is CLEAR else found
+
+
 def models(values: Sequence[str] | None) -> Any:
-    """Models, aliases or vendor/*; what can be none of them is refused."""
+    """Models, aliases or patterns with *; what can be none of them is refused."""
     found = names(values)
     for model in found if isinstance(found, list) else []:
         if not model.isprintable() or any(c.isspace() for c in model):

@@ -110,6 +110,7 @@ def resume(
     "settings",
     "gwctl org settings",
     "gwctl org settings retention_days=30 forward_retired_models=false",
+    "gwctl org settings 'allowed_models=openai/*,*/claude-*' data_policy=deny",
     "gwctl org settings --org acme byok_fee_percent=2.5",
     writes=True,
 )
@@ -130,7 +131,21 @@ def settings(
     if not words:
         session.out.record(data(session.api.get(path)), "SettingsRecord")
         return
-    change_at(session, path, assignments(words), what="organization settings")
+    changes = _lists(assignments(words), schema.taken("PATCH", path))
+    change_at(session, path, changes, what="organization settings")
+
+
+def _lists(changes: dict[str, object], taken: str) -> dict[str, object]:
+    """Lists as people type them: names with commas, and none for a list that cannot be null."""
+    for name, value in changes.items():
+        field = schema.field(taken, name)
+        if not field.bare.startswith("["):
+            continue
+        if isinstance(value, str):
+            changes[name] = [part for part in value.split(",") if part]
+        elif value is None and not field.may_be_null:
+            changes[name] = []
+    return changes
 
 
 def organization_id(session: Session, reference: str | None) -> str | None:

@@ -13,9 +13,9 @@ from gwd.credentials.own_record import VendorKeyRecord, record
 from gwd.credentials.service import VendorKey
 from gwd.credentials.trouble import Trouble, note
 from gwd.health.credential_trouble import TROUBLE
-from gwd.keys import models
 from gwd.management import byok
 from gwd.orgs import settings, workspaces
+from gwd.orgs.policy import permits
 from gwd.store import Connection
 
 FILTERS: Final = (
@@ -91,7 +91,7 @@ async def test(call: Call) -> Answer:
         key.provider,
         [key],
         now_us=call.now_us,
-        serves=lambda model: models.allows(
+        serves=lambda model: permits(
             key.allowed_models, model.id, catalog.names_of(model, call.now_us)
         ),
         remedy=f"PATCH /byok/{key.id} with a new key",

@@ -15,11 +15,13 @@ from gwd.core.errors import GatewayError, InvalidRequest, InvalidValue, MissingP
 from gwd.core.fields import Id
 from gwd.core.request import DialectName, Request
 from gwd.dialects.base import Dialect
+from gwd.dialects.extensions import with_model
 from gwd.dialects.responses import Responses
 from gwd.dialects.table import DIALECTS
 from gwd.keys import admission as keys
 from gwd.keys import service
 from gwd.keys.admission import KeyState
+from gwd.keys.policy import KeyPolicy
 from gwd.keys.rate_limit import Refused, explain_bucket
 from gwd.orgs import workspaces
 from gwd.orgs.settings import default_rate_limit, settings
@@ -73,6 +75,7 @@ class _Asker(msgspec.Struct, frozen=True, kw_only=True):
 
     payer: Payer
     key: KeyState | None
+    policy: KeyPolicy
     rate_limit_per_minute: int
 
 
@@ -105,7 +108,7 @@ async def _look(call: Call) -> tuple[Look, _Asker, list[GatewayError]]:
     if isinstance(counted, Refused):
         raise rate_limited(counted)
     asker = await node.store.read(_asker, call)
-    request = await _request(call, asker.payer)
+    request = with_model(await _request(call, asker.payer), asker.policy.text_model)
     before: list[GatewayError] = []
     if asker.key is not None:
         full = node.limiter.look(asker.payer.family_id, asker.rate_limit_per_minute, now_s)
@@ -114,12 +117,11 @@ async def _look(call: Call) -> tuple[Look, _Asker, list[GatewayError]]:
         require_serving(node)
     except GatewayError as refusal:
         before.append(refusal)
-    allowed = None if asker.key is None else asker.key.allowed_models
     look = await look_at(
         node.line,
         request,
         asker.payer,
-        None if allowed is None else tuple(allowed),
+        asker.policy,
         Asker(
             family_id=asker.payer.family_id,
             workspace_id=asker.payer.workspace_id,
@@ -156,7 +158,12 @@ def _asker(connection: Connection, call: Call) -> _Asker:
     key = None if key_id is None else keys.state(connection, key_id)
     if key is None:
         payer = Payer(organization_id=caller.organization_id, workspace_id=workspace_id)
-        return _Asker(payer=payer, key=None, rate_limit_per_minute=caller.rate_limit_per_minute)
+        return _Asker(
+            payer=payer,
+            key=None,
+            policy=KeyPolicy(),
+            rate_limit_per_minute=caller.rate_limit_per_minute,
+        )
     if key.kind != "inference":
         raise InvalidValue(
             "`key_id` names a management key, which never asks a model; name an inference key",
@@ -173,6 +180,7 @@ def _asker(connection: Connection, call: Call) -> _Asker:
             family_id=key.family_id,
         ),
         key=key,
+        policy=keys.policy(connection, key.id) or KeyPolicy(),
         rate_limit_per_minute=default if own is None else min(own, default),
     )
 

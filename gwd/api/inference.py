@@ -19,7 +19,7 @@ from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
 from gwd.dialects.base import Dialect
-from gwd.dialects.extensions import clean_text
+from gwd.dialects.extensions import clean_text, with_model
 from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Admitted, Refused, unusable_bucket
@@ -98,6 +98,7 @@ async def _start(
     if isinstance(dialect, Responses):
         dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
     parsed = await parsed_body(request, node, dialect.parse)
+    parsed = with_model(parsed, row.policy.text_model)
     complete = identity_of(
         row.caller,
         generation_id=identity.generation_id,
@@ -110,13 +111,12 @@ async def _start(
         user_agent=identity.user_agent,
         created_us=identity.created_us,
     )
-    allowed = row.state.allowed_models
     return line.start(
         node.line,
         parsed,
         dialect,
         complete,
-        None if allowed is None else tuple(allowed),
+        row.policy,
         Asker(
             family_id=row.caller.family_id,
             workspace_id=row.caller.workspace_id,

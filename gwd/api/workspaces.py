@@ -11,7 +11,7 @@ from gwd.core.fields import Count, Secret
 from gwd.core.patches import named
 from gwd.keys import record as keys
 from gwd.keys.record import NamedKey
-from gwd.management import teams
+from gwd.management import policies, teams
 from gwd.management.teams import CreateTeam
 from gwd.orgs import workspaces
 from gwd.orgs.workspace_record import (
@@ -104,6 +104,9 @@ def create(connection: Connection, call: Call) -> Answer:
     body: CreateTeam = call.body
     made = teams.create(connection, body, change=call.change, issuing=call.node.issuing)
     workspace = made.workspace
+    policies.require_known_model(
+        connection, workspace.default_text_model, param="default_text_model"
+    )
     shown = CreatedWorkspace(data=record(workspace))
     answer = shown
     if made.lead_key is not None:
@@ -139,6 +142,7 @@ def get(connection: Connection, call: Call) -> Answer:
 def patch(connection: Connection, call: Call) -> Answer:
     """Change a workspace."""
     body: PatchWorkspace = call.body
+    before = workspaces.get(connection, call.organization_id, call.path["workspace"])
     changed = workspaces.patch(
         connection,
         call.organization_id,
@@ -147,6 +151,10 @@ def patch(connection: Connection, call: Call) -> Answer:
         actor=call.caller,
         now_us=call.now_us,
     )
+    if changed.default_text_model != before.default_text_model:
+        policies.require_known_model(
+            connection, changed.default_text_model, param="default_text_model"
+        )
     return one(record(changed), subject=("workspace", changed.id), details=named(body))
 
 

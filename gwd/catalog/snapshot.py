@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gwd.catalog import lifecycle, prices
+from gwd.catalog import lifecycle, names, prices
 from gwd.catalog.fields import Modality
 from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
@@ -41,6 +41,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     is_live: bool
     dated_prices: tuple[tuple[int, Price | None], ...]
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """By what lists of providers may call it, in lower case."""
+        return self.tag, self.provider, self.provider_name.lower()
 
     def price_at(self, now_us: int) -> Price | None:
         """The version in force, or None without a complete one: then the endpoint is not eligible."""
@@ -99,7 +104,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that can be called, at one revision.
 
-    `keyless` are the providers that take no key, and when each was changed last.
+    `keyless` are the providers that take no key, and when each was changed last. `provider_names` are the slugs and
+    names of providers and the tags of endpoints, in lower case, also of those that are not live.
     """
 
     revision: int
@@ -107,6 +113,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     aliases: dict[str, str]
     families: dict[str, tuple[FamilyMember, ...]]
     keyless: dict[str, int]
+    provider_names: frozenset[str]
 
     def resolve(self, name: str, now_us: int) -> Model | None:
         """The model of a slug, an alias or a `~vendor/family-latest`; retired ones included."""
@@ -179,6 +186,7 @@ def load(connection: Connection, formats: Mapping[str, VendorFormat]) -> Catalog
         aliases={row.name: row.model for row in connection.run(AliasTable.select())},
         families={alias: tuple(members) for alias, members in families.items()},
         keyless={row.slug: row.updated_at for row in providers.values() if row.auth == "none"},
+        provider_names=frozenset(names.providers(connection)),
     )
 
 

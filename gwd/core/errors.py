@@ -282,7 +282,7 @@ class ModelRetired(NotFound):
 
 
 class NoEligibleEndpoints(NotFound):
-    """The model exists, and every endpoint was left out; `metadata.excluded_by` says why."""
+    """The model exists, and every endpoint was left out; `metadata.excluded_by` says why, `chosen_by` who chose so."""
 
     code = "no_eligible_endpoints"
     remedy = "Drop the demand that excludes them, or add an endpoint that meets it."

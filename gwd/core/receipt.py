@@ -22,7 +22,7 @@ class AppliedFactor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fallback(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that failed, or a name of the request's models that the catalog does not know."""
+    """An attempt that failed, or a name of the request's models that leads to none now."""
 
     vendor: Annotated[str, Meta(description="Whose model it is.")]
     provider: Annotated[

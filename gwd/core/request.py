@@ -231,6 +231,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     sort: Literal["price", "throughput", "latency"] | None = None
     partition: Literal["model", "none"] = "model"
     require_parameters: bool = False
+    data_collection: Literal["allow", "deny"] = "allow"
 
 
 class Tags(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -245,7 +246,8 @@ class Tags(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One client request, whatever dialect it came in.
 
-    `models` holds the primary model first, then the fallbacks, each as the client wrote it (suffix included).
+    `models` holds the primary model first, then the fallbacks, each as the client wrote it (suffix included); it is
+    empty where the client named none, until the model of its workspace stands there.
     `sent_parameters` are the words of `supported_parameters` that the client's body really used.
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
     `hosted_tools` are the tools that the client wants its vendor to run, where they stand apart from its own, and

@@ -42,6 +42,7 @@ class Flags(
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
     auto_cache                 Anthropic-format server that caches only what is marked: requests without marks get some
     no_json_with_tools         cannot combine a JSON answer format with function declarations
+    trains_on_inputs           its provider may train on what it is sent; left out where a data policy says `deny`
     first_event_s              how long to wait for the first event, where the default is too short
     """
 
@@ -68,6 +69,7 @@ class Flags(
     cache_breakpoints: bool = False
     auto_cache: bool = False
     no_json_with_tools: bool = False
+    trains_on_inputs: bool = False
     first_event_s: float | None = None
 
 

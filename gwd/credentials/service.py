@@ -13,6 +13,7 @@ from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
 from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput
+from gwd.core.name_patterns import NamePatterns, patterns_of
 from gwd.core.patches import named
 from gwd.core.target import Credential
 from gwd.core.web_address import MAX_LENGTH
@@ -114,7 +115,7 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
     is_fallback: bool
     is_required: bool
     workspace_id: str | None
-    allowed_models: tuple[str, ...] | None
+    allowed_models: NamePatterns | None
     allowed_api_key_hashes: tuple[str, ...] | None
     allowed_user_ids: tuple[str, ...] | None
     updated_at_us: int
@@ -324,7 +325,7 @@ def _opened(
         is_fallback=row.is_fallback,
         is_required=row.is_required,
         workspace_id=row.workspace_id,
-        allowed_models=_tuple(row.allowed_models),
+        allowed_models=None if row.allowed_models is None else patterns_of(row.allowed_models),
         allowed_api_key_hashes=_tuple(row.allowed_api_key_hashes),
         allowed_user_ids=_tuple(row.allowed_user_ids),
         updated_at_us=row.updated_at,

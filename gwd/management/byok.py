@@ -11,10 +11,10 @@ from gwd.core.patches import named
 from gwd.credentials import own
 from gwd.credentials.own import CreateVendorKey
 from gwd.credentials.vault import Vault
-from gwd.keys import models
 from gwd.keys import service as keys
 from gwd.management.change import Change
 from gwd.orgs import checks, members, workspaces
+from gwd.orgs.policy import checked_models
 from gwd.orgs.rights import require
 from gwd.store import Connection
 
@@ -87,7 +87,7 @@ def _checked(connection: Connection, actor: Caller, given: Mapping[str, Any]) ->
             case "workspace_id":
                 columns[name] = _workspace(connection, actor, value)
             case "allowed_models":
-                columns[name] = models.checked(value)
+                columns[name] = checked_models(value)
             case "allowed_api_key_hashes":
                 columns[name] = _hashes(connection, actor, value)
             case "allowed_user_ids":

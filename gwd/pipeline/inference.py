@@ -18,6 +18,7 @@ from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect
+from gwd.keys.policy import KeyPolicy
 from gwd.ledger.quarantine import internal_error, refusal
 from gwd.pipeline.admit.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
@@ -71,11 +72,11 @@ def start(
     request: Request,
     dialect: Dialect,
     identity: GenerationIdentity,
-    allowed_models: tuple[str, ...] | None,
+    key_policy: KeyPolicy,
     asker: Asker = NOBODY,
 ) -> "Generation":
     """Begin a generation; its task runs to its end whatever becomes of the caller."""
-    generation = Generation(line, request, dialect, identity, allowed_models, asker)
+    generation = Generation(line, request, dialect, identity, key_policy, asker)
     line.live[identity.generation_id] = generation
     generation.task = line.spawn(generation.run())
     return generation
@@ -90,7 +91,7 @@ class Generation:
         request: Request,
         dialect: Dialect,
         identity: GenerationIdentity,
-        allowed_models: tuple[str, ...] | None,
+        key_policy: KeyPolicy,
         asker: Asker,
     ) -> None:
         self.task: asyncio.Task[None] | None = None
@@ -101,7 +102,7 @@ class Generation:
         }
         self._line = line
         self._request = request
-        self._allowed_models = allowed_models
+        self._key_policy = key_policy
         self._asker = asker
         self._client = ClientSide(
             request, dialect, identity, clock=line.clock, offload=line.offload
@@ -211,7 +212,7 @@ class Generation:
         for _ in range(2):
             plan_input = await line.state.plan_input(
                 identity.organization_id,
-                self._allowed_models,
+                self._key_policy,
                 self._asker,
                 self._conversation,
             )

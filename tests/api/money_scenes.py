@@ -112,7 +112,7 @@ async def requests(office: Office) -> Answered:
     served.append(await gateway.chat("hello", provider=ORDER))
     await gateway.manage("DELETE", f"/byok/{own['data']['id']}")
     gateway.vendor.script.next(Behaviour(status=401), model=A)
-    asked = {"models": ["no/such", "demo/chat"], "provider": {"only": ["openai-chat"]}}
+    asked = {"models": ["demo/chat:odd", "demo/chat"], "provider": {"only": ["openai-chat"]}}
     served.append(await gateway.chat("hello", model=None, **asked))
     await _retire(gateway)
     served.append(await gateway.chat("hello", model="demo/chat-b"))

@@ -83,7 +83,7 @@ async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) ->
         {"session_id": "s-1"},
         {"model": "demo/claude"},
         {"service_tier": "priority"},
-        {"model": None, "models": ["no/such", "demo/chat"]},
+        {"model": None, "models": ["demo/chat:odd", "demo/chat"]},
         {"provider": ORDER},
         {"model": "demo/chat-b"},
         {"provider": ONLY},

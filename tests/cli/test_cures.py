@@ -290,7 +290,7 @@ SITUATIONS = (
     Situation("model_not_allowed", CHAT, own_key(allowed_models=["demo/claude"]), {"SLUG": "demo/chat"}),
     Situation("model_not_found", "chat demo/none hi", cured=False),
     Situation("model_retired", "chat demo/old hi", retired),
-    Situation("no_eligible_endpoints", CHAT, settings(allowed_providers=["nobody"]), {"MODEL": "demo/chat"},
+    Situation("no_eligible_endpoints", CHAT, settings(allowed_providers=["anthropic-messages"]), {"MODEL": "demo/chat"},
               cured=False, after=any_provider),
     Situation("already_rotated", "key rotate NAME", rotated, cured=False),
     Situation("ledger_quarantined", CHAT, in_quarantine, cured=False, after=out_of_quarantine),

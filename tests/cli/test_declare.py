@@ -445,6 +445,13 @@ def test_a_filter_that_does_not_fit_loses_no_secret(run: Run, node: FakeGateway)
             "[[budgets]] number 1: scope team:x is not known",
         ),
         ('[[keys]]\nname = "a"\nworkspace = "nosuch"', 3, "[[keys]] number 1: no workspace"),
+        ('[[keys]]\nname = "a"\nallowed_models = ["x/*", "a/b"]', 3, "no model is called a/b"),
+        ('[[keys]]\nname = "a"\nignored_providers = ["who"]', 3, "no provider is called who"),
+        (
+            '[[workspaces]]\nslug = "web"\nname = "Web"\ndefault_text_model = "a/b:nitro"',
+            3,
+            "[[workspaces]] number 1: no model is called a/b",
+        ),
     ],
 )
 def test_what_cannot_be_applied_is_named_with_its_place(
@@ -457,6 +464,23 @@ def test_what_cannot_be_applied_is_named_with_its_place(
     assert f"{path}: " in found.err
     assert named in found.err
     assert node.writes() == []
+
+
+def test_a_keys_lists_name_what_the_file_or_the_gateway_has(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    lists = (
+        'allowed_models = ["acme/new", "~acme/quick-latest", "there/*"]\n'
+        'allowed_providers = ["ACME", "acme/eu", "other"]\n'
+    )
+    text = file.read_text().replace('name = "ci"\n', 'name = "ci"\n' + lists)
+    text = text.replace('id = "acme/new"\n', 'id = "acme/new"\nfamily = "quick"\n')
+    file.write_text(
+        text.replace('upstream_model = "new-1"', 'upstream_model = "n"\ntag = "acme/eu"')
+    )
+    node.collection("/catalog/providers", {"slug": "other", "name": "Other"})
+    assert run("apply", "-f", str(file)).code == 0
+    assert node.sent("POST", "/keys").body["allowed_providers"] == ["ACME", "acme/eu", "other"]
 
 
 def test_a_budget_may_name_an_id(run: Run, node: FakeGateway) -> None:

@@ -14,7 +14,7 @@ from gwctl.app import app
 from gwctl.errors import CommandError
 from gwctl.session import Session, split_flags
 from tests.cli.conftest import ROOT, Run
-from tests.cli.gateway import KEY
+from tests.cli.gateway import KEY, FakeGateway
 
 GROUP: Any = get_group(app)
 
@@ -170,6 +170,17 @@ def test_completion_answers_with_what_may_follow(run: Run, monkeypatch: Any) -> 
     assert "rotate" in run().out.split()
     monkeypatch.setenv("GWCTL_COMPLETE", "key rotate")
     assert "--overlap" in run().out.split()
+
+
+def test_completion_names_providers_where_an_option_takes_one(
+    run: Run, gateway: FakeGateway, monkeypatch: Any
+) -> None:
+    gateway.collection("/catalog/providers", {"slug": "openai"}, {"slug": "azure"})
+    for words in ("key update ci --provider", "key create ci --sort price --ignore-provider"):
+        monkeypatch.setenv("GWCTL_COMPLETE", words)
+        assert run().out.split() == ["openai", "azure"]
+    monkeypatch.setenv("GWCTL_URL", "http://127.0.0.1:9/v1")
+    assert run().out.split() == []
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

@@ -78,7 +78,8 @@ WORKSPACE = {
 }  # fmt: skip
 KEY = {
     "name": NAMES, "limit": maybe(st.just(Decimal(0)) | MONEY), "limit_reset": maybe(st.just("monthly")),
-    "allowed_models": maybe(st.sampled_from([["v/*"], ["b/x", "a/y"]])), "strict": st.booleans(),
+    "allowed_models": maybe(st.sampled_from([["v/*"], ["*/x", "a/y*"]])), "strict": st.booleans(),
+    "default_provider_sort": maybe(st.just("latency")), "data_policy": st.sampled_from(["allow", "deny"]),
     "rate_limit_per_minute": maybe(st.integers(1, 600)), "expires_at": maybe(TIMES),
     "include_byok_in_limit": st.booleans(), "in_flight_cap": maybe(COUNTS), "alert_thresholds": maybe(PERCENTS),
     "external_user": maybe(st.sampled_from(["u 1"])), "disabled": st.booleans(),

@@ -58,10 +58,10 @@ class Received(msgspec.Struct, kw_only=True):
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a generation ended, or how it stands before its first attempt.
 
-    `passed_over` are the names of the request's models that nobody knows. `trying` is the target of the last attempt,
-    `serving` the same if its output is the client's. `finished` is the vendor's end of
-    the answer, `error` what the client is told instead; neither is set when the client left. The other fields are those
-    of the last attempt (see `Received`). `reached_client` tells that output went out before the end was known.
+    `passed_over` are the names of the request's models that lead to none now. `trying` is the target of the last
+    attempt, `serving` the same if its output is the client's. `finished` is the vendor's end of the answer, `error`
+    what the client is told instead; neither is set when the client left. The other fields are those of the last attempt
+    (see `Received`). `reached_client` tells that output went out before the end was known.
     """
 
     started_s: float

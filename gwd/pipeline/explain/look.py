@@ -6,6 +6,7 @@ import msgspec
 
 from gwd.core.errors import Unavailable
 from gwd.core.request import Request
+from gwd.keys.policy import KeyPolicy
 from gwd.pipeline.admit.admission import Stale
 from gwd.pipeline.admit.verdict import Payer, Verdict, judge
 from gwd.pipeline.dispatch.dispatch import MAX_ATTEMPTS, Preview
@@ -36,7 +37,7 @@ async def look_at(
     line: Line,
     request: Request,
     payer: Payer,
-    allowed_models: tuple[str, ...] | None,
+    key: KeyPolicy,
     asker: Asker,
 ) -> Look:
     """Plan the request and ask the checks of admission. Raises Unavailable while the catalog keeps changing."""
@@ -50,9 +51,7 @@ async def look_at(
     )
     for _ in range(2):
         trace = Trace()
-        plan_input = await line.state.plan_input(
-            payer.organization_id, allowed_models, asker, conversation
-        )
+        plan_input = await line.state.plan_input(payer.organization_id, key, asker, conversation)
         planned = plan(request, plan_input, demand, trace)
         verdict = await line.store.read(
             judge,

@@ -12,10 +12,11 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from gwd.catalog.snapshot import Endpoint, Model
+from gwd.core.name_patterns import NamePatterns
 from gwd.core.target import Credential
 from gwd.credentials.service import VendorKey
 from gwd.health.rests import Rest
-from gwd.keys.models import allows
+from gwd.orgs.policy import permits
 from gwd.pipeline.plan.eligibility import Exclusions
 from gwd.pipeline.plan.plan_input import PlanInput
 
@@ -47,7 +48,7 @@ class Turn(IntEnum):
     FALLBACK = 2
 
 
-class Choice(msgspec.Struct, frozen=True):
+class KeyChoice(msgspec.Struct, frozen=True):
     """A credential that an endpoint can be called with. `rests_until_s` is the end of its rest, None where it is
     awake; `sort_order` is what its owner gave it."""
 
@@ -59,7 +60,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 def choices_of(
     endpoint: Endpoint, model: Model, plan_input: PlanInput, excluded: Exclusions
-) -> list[Choice]:
+) -> list[KeyChoice]:
     """The credentials for an endpoint, the platform's by the end of their prepaid credit.
 
     What is closed is left out, and `excluded` learns why nothing is left.
@@ -132,19 +133,19 @@ def _is_for(key: VendorKey, model: Model, plan_input: PlanInput) -> bool:
         (key.workspace_id is None or key.workspace_id == asker.workspace_id)
         and (hashes is None or any(family_of(each) == asker.family_id for each in hashes))
         and (users is None or asker.user_id in users)
-        and (models is None or _names_model(models, model, plan_input))
+        and (models is None or _permits(models, model, plan_input))
     )
 
 
-def _names_model(patterns: Sequence[str], model: Model, plan_input: PlanInput) -> bool:
-    """Whether the model that serves, or an alias that leads to it now, is among the patterns."""
-    return allows(patterns, model.id, plan_input.catalog.names_of(model, plan_input.now_us))
+def _permits(models: NamePatterns, model: Model, plan_input: PlanInput) -> bool:
+    """Whether the model that serves, or an alias that leads to it now, is among those of the key."""
+    return permits(models, model.id, plan_input.catalog.names_of(model, plan_input.now_us))
 
 
-def _choice(key: VendorKey, rest: Rest | None, plan_input: PlanInput) -> Choice:
+def _choice(key: VendorKey, rest: Rest | None, plan_input: PlanInput) -> KeyChoice:
     until_s = None if rest is None else rest.until_s
     if key.organization_id is None:
-        return Choice(key.credential, Turn.PLATFORM, key.sort_order, until_s)
+        return KeyChoice(key.credential, Turn.PLATFORM, key.sort_order, until_s)
     credential = msgspec.structs.replace(
         key.credential,
         byok=True,
@@ -152,7 +153,7 @@ def _choice(key: VendorKey, rest: Rest | None, plan_input: PlanInput) -> Choice:
         fee_bps=plan_input.organization.settings.byok_fee_bps,
     )
     turn = Turn.FALLBACK if key.is_fallback else Turn.OWN
-    return Choice(credential, turn, key.sort_order, until_s)
+    return KeyChoice(credential, turn, key.sort_order, until_s)
 
 
 def _expiring_first(key: VendorKey) -> tuple[bool, int, int]:

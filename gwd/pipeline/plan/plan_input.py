@@ -2,17 +2,17 @@
 
 import random
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from gwd.catalog.snapshot import Catalog
 from gwd.credentials.service import VendorKey
 from gwd.health.health import Health
+from gwd.orgs.policy import Policy
+from gwd.orgs.policy import Sort as Sort
 from gwd.orgs.settings import OrganizationState
 from gwd.pipeline.plan.stickiness import Conversation, Stickiness
-
-Sort = Literal["price", "throughput", "latency"]
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,9 @@ NO_OWN_KEYS: Final = OwnKeys()
 class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
     """All that a plan depends on besides the request.
 
-    `vendor_keys` are the platform's by provider, `conversation` is the one that the request goes on with.
+    `vendor_keys` are the platform's by provider, `conversation` is the one that the request goes on with. `policies`
+    are those of the organization and the key that restrict anything; `sort` is what holds where the request says
+    nothing: the key's, its workspace's or the organization's.
     """
 
     catalog: Catalog
@@ -52,7 +54,8 @@ class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
     own_keys: OwnKeys = NO_OWN_KEYS
     asker: Asker = NOBODY
     organization: OrganizationState
-    allowed_models: tuple[str, ...] | None
+    policies: tuple[Policy, ...]
+    sort: Sort | None
     health: Health
     stickiness: Stickiness
     conversation: Conversation | None

@@ -14,16 +14,15 @@ from gwd.catalog.targets import target_of
 from gwd.core.errors import GatewayError
 from gwd.core.request import Request
 from gwd.core.target import Credential, Target
-from gwd.pipeline.plan.credential_choice import Choice, Turn, choices_of, own_first
+from gwd.pipeline.plan.credential_choice import KeyChoice, Turn, choices_of, own_first
 from gwd.pipeline.plan.eligibility import (
     Exclusions,
     eligible_endpoints,
-    is_named,
-    matches,
     needs_of,
     none_left,
 )
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
+from gwd.pipeline.plan.policy import Choice, is_named, matches
 from gwd.pipeline.plan.resolution import Candidate, Rejected, resolve
 from gwd.pipeline.plan.trace import Reason, Trace
 from gwd.pricing import hold as holds
@@ -57,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Targets in the order they will be tried; never empty.
 
     `opens_s` is when the first of those that cannot be tried now can be (on the monotonic clock), None without any.
-    `passed_over` are the names of the request's models that nobody knows.
+    `passed_over` are the names of the request's models that lead to none now.
     """
 
     targets: tuple[Planned, ...]
@@ -180,7 +179,7 @@ def _targets(
         excluded.leave_out_others(endpoints, named, "no_fallbacks")
         endpoints = named
         if not endpoints:
-            excluded.reasons.add("allowed_providers")
+            excluded.choose(Choice("allowed_providers", "request"))
     choices = {e.id: choices_of(e, candidate.model, plan_input, excluded) for e in endpoints}
     usable = [e for e in endpoints if choices[e.id]]
     if endpoints and not usable and excluded.closed is None:
@@ -245,8 +244,7 @@ def _closed(
 
 
 def _sort_of(candidate: Candidate, request: Request, plan_input: PlanInput) -> Sort | None:
-    default = plan_input.organization.settings.default_provider_sort
-    return request.preferences.sort or candidate.sort or default
+    return request.preferences.sort or candidate.sort or plan_input.sort
 
 
 def _one_pool(
@@ -327,7 +325,7 @@ def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
 def _found(
     candidate: Candidate,
     endpoint: Endpoint,
-    choice: Choice,
+    choice: KeyChoice,
     eligible: int,
     order: Sequence[str],
     sort: Sort | None,

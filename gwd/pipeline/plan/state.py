@@ -23,7 +23,10 @@ from gwd.credentials.vault import Vault
 from gwd.health.health import Health
 from gwd.health.record import EndpointHealthRecord, endpoint_records
 from gwd.keys.admission import families_of
+from gwd.keys.policy import KeyPolicy
+from gwd.orgs.policy import Policy
 from gwd.orgs.settings import OrganizationState
+from gwd.orgs.settings import policy as organization_policy
 from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.plan.plan_input import NOBODY, Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
@@ -35,6 +38,7 @@ class _Organization(msgspec.Struct, frozen=True):
     """An organization as it was read at its revision, with its own keys opened."""
 
     state: OrganizationState
+    policy: Policy | None
     own_keys: OwnKeys
 
 
@@ -73,7 +77,7 @@ class PlanningState:
     async def plan_input(
         self,
         organization_id: str,
-        allowed_models: tuple[str, ...] | None,
+        key: KeyPolicy,
         asker: Asker = NOBODY,
         conversation: Conversation | None = None,
     ) -> PlanInput:
@@ -88,7 +92,8 @@ class PlanningState:
             own_keys=organization.own_keys,
             asker=asker,
             organization=organization.state,
-            allowed_models=allowed_models,
+            policies=tuple(filter(None, (key.restricts, organization.policy))),
+            sort=key.sort or organization.state.settings.default_provider_sort,
             health=self.health,
             stickiness=self.stickiness,
             conversation=conversation,
@@ -154,11 +159,9 @@ class PlanningState:
         """The catalog for reading endpoints such as GET /models."""
         return self._catalog or await self.load()
 
-    async def model(
-        self, name: str, organization_id: str, allowed_models: tuple[str, ...] | None
-    ) -> Model:
+    async def model(self, name: str, organization_id: str, key: KeyPolicy) -> Model:
         """The model of a name, for a caller that only asks of it. Raises ModelNotFound, ModelNotAllowed."""
-        plan_input = await self.plan_input(organization_id, allowed_models)
+        plan_input = await self.plan_input(organization_id, key)
         model = plan_input.catalog.resolve(name.partition(":")[0], plan_input.now_us)
         if model is None:
             raise not_found(name, plan_input.catalog)
@@ -205,7 +208,8 @@ class PlanningState:
             by_provider=_by_provider(keys),
             families=families_of(connection, organization_id, hashes),
         )
-        return _Organization(organization_state(connection, organization_id), own_keys), keys
+        state = organization_state(connection, organization_id)
+        return _Organization(state, organization_policy(state.settings), own_keys), keys
 
 
 def _by_provider(keys: Iterable[VendorKey]) -> dict[str, tuple[VendorKey, ...]]:

@@ -20,6 +20,7 @@ Reason = Literal[
     "price",
     "allowed_providers",
     "ignored_providers",
+    "data_policy",
     "vendor_file",
     "modality",
     "structured_outputs",

@@ -8,6 +8,7 @@ fallback come last. What rests comes after all that is awake, what is closed not
 import random
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -18,12 +19,14 @@ from gwd.catalog.lifecycle import Lifecycle
 from gwd.catalog.snapshot import Catalog, Endpoint, Model
 from gwd.core.cost import Price
 from gwd.core.money import fee_nano
+from gwd.core.name_patterns import patterns_of
 from gwd.core.request import Generate, Message, Preferences, Request, TextPart
 from gwd.core.target import Flags
 from gwd.core.vendor_format import VendorFormat
 from gwd.credentials.service import VendorKey
 from gwd.health.health import Health
 from gwd.orgs.settings import OrganizationState, Settings
+from gwd.orgs.settings import policy as organization_policy
 from gwd.pipeline.plan.plan_input import Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.routing import MAX_TARGETS, Plan, Refusal, plan
 from gwd.pipeline.plan.stickiness import Stickiness
@@ -72,6 +75,24 @@ class FixedHealth(Health):
         return self._case.speeds.get(endpoint_id)
 
 
+class FixedSeats(Stickiness):
+    """Who served the conversation last, per model."""
+
+    def __init__(self, case: "Case") -> None:
+        super().__init__()
+        self._case = case
+
+    def seat(self, conversation: Any, model: str, now_s: float) -> tuple[str, str] | None:
+        return self._case.seats.get(model)
+
+
+class Everybody(frozenset[str]):
+    """Every name is a provider's: none that a case makes up is refused."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
 class Picks(random.Random):
     """The weighted pick takes the place that a case names."""
 
@@ -97,6 +118,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     organization: Settings
     asker: Asker
     pick: int
+    seats: dict[str, tuple[str, str]]
 
 
 def _price(prompt_pico: int, completion_pico: int) -> Price:
@@ -109,6 +131,13 @@ def _price(prompt_pico: int, completion_pico: int) -> Price:
         cache_write_1h_pico=prompt_pico,
         reasoning_pico=completion_pico,
     )
+
+
+MODEL_LISTS = {
+    patterns_of(words): words
+    for words in (("demo/*",), ("other/three",), ("demo/one", "x"), ("*/t*", "demo/o*e"), ())
+}
+"""Lists of models that a key may be for, as they are read and as they are written."""
 
 
 @st.composite
@@ -153,9 +182,7 @@ def vendor_key(draw: st.DrawFn, number: int, *, own: bool) -> VendorKey:
             "is_fallback": draw(st.sampled_from((False, False, True))),
             "is_required": draw(mostly(False, True)),
             "workspace_id": draw(mostly(None, "ws_1", "ws_2")),
-            "allowed_models": draw(
-                mostly(None, ("demo/*",), ("other/three",), ("demo/one", "x"), ())
-            ),
+            "allowed_models": draw(mostly(None, *MODEL_LISTS)),
             "allowed_api_key_hashes": draw(mostly(None, ("hash_1",), ("hash_2", "hash_3"), ())),
             "allowed_user_ids": draw(mostly(None, ("ann",), ("bob", "cleo"))),
         }
@@ -212,6 +239,12 @@ def cases(draw: st.DrawFn) -> Case:
             user_id=draw(st.sampled_from((None, "ann", "bob"))),
         ),
         pick=draw(st.integers(0, 8)),
+        seats=draw(
+            st.dictionaries(
+                st.sampled_from(MODELS),
+                st.sampled_from([(e.id, k.id) for e in endpoints for k in (*platform, *own)]),
+            )
+        ),
     )
 
 
@@ -245,7 +278,14 @@ def planned(case: Case) -> Plan | Refusal:
     rng = Picks()
     rng.place = case.pick
     plan_input = PlanInput(
-        catalog=Catalog(revision=1, models=models, aliases={}, families={}, keyless={}),
+        catalog=Catalog(
+            revision=1,
+            models=models,
+            aliases={},
+            families={},
+            keyless={},
+            provider_names=Everybody(),
+        ),
         vendor_keys={p: tuple(k for k in case.platform if k.provider == p) for p in PROVIDERS},
         own_keys=OwnKeys(
             by_provider={p: tuple(k for k in case.own if k.provider == p) for p in PROVIDERS},
@@ -253,10 +293,11 @@ def planned(case: Case) -> Plan | Refusal:
         ),
         asker=case.asker,
         organization=OrganizationState(case.organization, 1, False),
-        allowed_models=None,
+        policies=tuple(filter(None, (organization_policy(case.organization),))),
+        sort=case.organization.default_provider_sort,
         health=FixedHealth(case),
-        stickiness=Stickiness(),
-        conversation=None,
+        stickiness=FixedSeats(case),
+        conversation=("org", "fam", 1),
         now_us=NOW_US,
         now_s=NOW_S,
         rng=rng,
@@ -308,7 +349,9 @@ def is_meant(key: VendorKey, model: str, asker: Asker) -> bool:
     if key.workspace_id not in (None, asker.workspace_id):
         return False
     if key.allowed_models is not None and not [
-        pattern for pattern in key.allowed_models if re.fullmatch(pattern.replace("*", ".*"), model)
+        pattern
+        for pattern in MODEL_LISTS[key.allowed_models]
+        if re.fullmatch(pattern.replace("*", ".*"), model)
     ]:
         return False
     if key.allowed_user_ids is not None and asker.user_id not in key.allowed_user_ids:
@@ -394,6 +437,27 @@ def in_turns(endpoints: list[Endpoint], case: Case) -> list[Pair]:
     return [*first[: len(first) - len(late)], *platform, *late, *own(2)]
 
 
+def seat_first(pairs: list[Pair], seat: Pair | None, case: Case) -> list[Pair]:
+    """Who served the conversation last moves to the head of its kind, if it is awake and well."""
+    own = {key.id: key for key in case.own}
+
+    def kind(pair: Pair) -> str:
+        key = own.get(pair[1])
+        return "platform" if key is None else "fallback" if key.is_fallback else "own"
+
+    if seat is None or seat[0] in case.sick:
+        return pairs
+    there = [pair for pair in pairs if pair[0] == seat[0] and rest_of(pair, case) is None]
+    if not there:
+        return pairs
+    chosen = seat if seat in there else there[0]
+    before = pairs[: pairs.index(chosen)]
+    of_its_kind = [*takewhile(lambda pair: kind(pair) == kind(chosen), before[::-1])]
+    others = [pair for pair in pairs if pair != chosen]
+    place = len(before) - len(of_its_kind)
+    return [*others[:place], chosen, *others[place:]]
+
+
 def resting_last(pairs: list[Pair], case: Case) -> list[Pair]:
     awake = [pair for pair in pairs if rest_of(pair, case) is None]
     resting = sorted(
@@ -421,6 +485,8 @@ def restated(case: Case) -> tuple[list[Pair], dict[str, int]]:
         usable_of[name] = usable
         eligible[name] = len(usable)
         targets = in_turns(in_order(usable, sort, case), case)
+        if not (wanted.order or wanted.sort or own_sort):
+            targets = seat_first(targets, case.seats.get(name), case)
         if not wanted.allow_fallbacks and not wanted.order:
             targets = resting_last(targets, case)[:1]
         found += targets

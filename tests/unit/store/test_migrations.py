@@ -284,3 +284,28 @@ def test_what_a_cache_saved_before_it_was_kept_is_not_known(
     row = activity.get(connection, ORGANIZATION, "gen-1")
     assert (row.tokens_cache_read, row.cache_discount_nano) == (5, None)
     connection.raw.close()
+
+
+def test_keys_of_an_earlier_version_permit_what_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    before = [each for each in migrations.names() if each < "0012"]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute(
+        "INSERT INTO api_key (id, organization_id, family_id, kind, name, label, hash, digest, allowed_models,"
+        " created_at, updated_at) VALUES ('key_1', 'org_1', 'key_1', 'inference', 'old', 'l', 'h', x'00', '[\"a/b\"]',"
+        " 1, 1)"
+    )
+    connection.raw.close()
+
+    assert "0012_key_policy" in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert connection.row(
+        "SELECT allowed_models, allowed_providers, ignored_providers, default_provider_sort, data_policy FROM api_key"
+    ) == ('["a/b"]', None, "[]", None, "allow")
+    connection.raw.close()

@@ -4,5 +4,10 @@ Owns: rests after failures, outages, medians of speed and of the time to the fir
 credentials; how an endpoint stands, as the operator sees it.
 Does not own: which endpoint a request goes to (pipeline), the catalog, the credentials themselves.
 Invariants: a rest only orders; an endpoint is closed only after a refused key, or within a wait that its vendor named.
+What rests, or has rested and not served since, gets one call at a time: the trial. The first request makes it, real
+traffic is the probe; the others go elsewhere, and where nothing else is left they wait until the vendor has begun to
+answer it or it has failed. After a failure the next in turn makes its own call: nobody is told the failure of another's
+request. Who has waited five seconds in all goes all the same (a vendor may think for a minute, and no client's long
+request may keep a model from the others), so nobody is refused for the sake of a trial.
 Speaks to: catalog, credentials.
 """

@@ -19,6 +19,7 @@ from gwd.core.errors import Fault
 from gwd.core.target import Target
 from gwd.health.credential_trouble import CredentialTrouble
 from gwd.health.rests import Rest, Rests
+from gwd.health.trials import Key, Trials
 
 OUTAGE_WINDOW_S: Final = 30.0
 OUTAGE_SAMPLES: Final = 3
@@ -38,6 +39,38 @@ class EndpointHealth:
         self.attempts: deque[tuple[float, bool]] = deque(maxlen=MAX_SAMPLES)
         self.speeds: deque[tuple[float, float, float | None]] = deque(maxlen=MAX_SAMPLES)
         self.network_faults = 0
+        self.in_flight = 0
+
+
+class Visit:
+    """A request's stay at a target, from the choice of it to the end of its calls there. Whoever has it ends it.
+
+    `is_trial`: the endpoint or the credential rests, and this call shows whether that is over.
+    """
+
+    __slots__ = ("_endpoint", "_health", "is_trial", "keys", "target")
+
+    def __init__(
+        self, health: "Health", target: Target, endpoint: EndpointHealth, keys: tuple[Key, ...]
+    ) -> None:
+        self.target = target
+        self.keys = keys
+        self.is_trial = bool(keys)
+        self._health = health
+        self._endpoint = endpoint
+        endpoint.in_flight += 1
+
+    def answered(self, began_s: float) -> None:
+        """The vendor has begun to answer the call that began then: the rest is over, and the others may go."""
+        self.is_trial = False
+        self._health.serves(self.target, began_s)
+        self._health.trial_ended(self)
+
+    def end(self) -> None:
+        """The stay is over: well, badly, or because the client left. To be called once."""
+        self._endpoint.in_flight -= 1
+        if self.keys:
+            self._health.trial_ended(self)
 
 
 class Health:
@@ -53,6 +86,7 @@ class Health:
         self._clock = clock or SystemClock()
         self.trouble = CredentialTrouble(self._clock)
         self._rests = Rests(rng)
+        self._trials = Trials()
         self._endpoints: dict[str, EndpointHealth] = {}
 
     def succeeded(
@@ -80,8 +114,48 @@ class Health:
         health.network_faults = 0
         throughput = _tokens_a_s(tokens, last_s - first_s, last_s - began_s)
         health.speeds.append((now_s, max(0.0, first_s - began_s), throughput))
+        self.serves(target, began_s)
+
+    def serves(self, target: Target, began_s: float) -> None:
+        """The vendor answers a call that began then: what had rested before it is over."""
         for rest in self._rests.end(target, began_s):
             log.info("%s serves again after %s", _name(target), rest.reason)
+
+    def visit(self, target: Target, now_s: float, *, waits: bool) -> Visit | Rest | None:
+        """Leave to call the target now; the rest that closes it; None while another call is on trial there.
+
+        With `waits` False that other call has been waited for long enough, and the trial is this visit's.
+        """
+        endpoint_id, credential_id = target.endpoint_id, target.credential.id
+        keys = self._rests.on_record(endpoint_id, credential_id, now_s)
+        if keys:
+            rest = self._rests.of(endpoint_id, credential_id, now_s)
+            if rest is not None and rest.is_closed:
+                return rest
+            if waits and self._trials.is_any_held(*keys):
+                return None
+        visit = Visit(self, target, self._endpoint(endpoint_id), keys)
+        if keys:
+            self._trials.take(keys, visit)
+        return visit
+
+    def trial_ended(self, visit: Visit) -> None:
+        """Somebody else may be on trial there, or everybody may go."""
+        target, now_s = visit.target, self._clock.monotonic_s()
+        on_record = self._rests.on_record(target.endpoint_id, target.credential.id, now_s)
+        self._trials.release(visit.keys, visit, is_over=not on_record)
+
+    def is_on_trial(self, endpoint_id: str, credential_id: str) -> bool:
+        """Whether a call is under way that decides whether this endpoint with this credential serves again."""
+        return self._trials.are_any and self._trials.is_any_held(
+            (endpoint_id, credential_id), ("", credential_id)
+        )
+
+    async def wait_for_trials(self, targets: Iterable[Target], limit_s: float) -> None:
+        """Until a trial at one of the targets has ended, or the time (seconds) is over."""
+        pairs = [(target.endpoint_id, target.credential.id) for target in targets]
+        keys = {key for pair in pairs for key in (pair, ("", pair[1]))}
+        await self._trials.wait(keys, limit_s)
 
     def failed(self, target: Target, fault: Fault, now_s: float, *, asked: int) -> Rest | None:
         """An attempt failed; `asked` stands for what it asked. Returns the rest that follows, if one does.

@@ -13,6 +13,7 @@ from typing import Final
 
 from gwd.core.errors import Fault, FaultReason
 from gwd.core.target import Target
+from gwd.health.trials import Key
 
 NETWORK_S: Final = 30.0
 OVERLOADED_S: Final = 10.0
@@ -21,6 +22,8 @@ CERTAIN_S: Final = 900.0
 QUOTA_S: Final = 900.0
 MAX_HINT_S: Final = 300.0
 MAX_BACKOFF_S: Final = 60.0
+MEMORY_S: Final = 900.0
+"""How long a rest that ended without a success is remembered: until then one call at a time is tried."""
 
 
 class Rest:
@@ -67,6 +70,24 @@ class Rests:
         own = self._credentials.get(credential_id)
         running = [rest for rest in (pair, own) if rest is not None and rest.until_s > now_s]
         return max(running, key=lambda rest: (rest.is_closed, rest.until_s), default=None)
+
+    def on_record(self, endpoint_id: str, credential_id: str, now_s: float) -> tuple[Key, ...]:
+        """The keys under which something rests or has rested and not served since."""
+        if not self._pairs and not self._credentials:
+            return ()
+        keys: list[Key] = []
+        pair = endpoint_id, credential_id
+        if (rest := self._pairs.get(pair)) is not None:
+            if rest.until_s + MEMORY_S > now_s:
+                keys.append(pair)
+            else:
+                del self._pairs[pair]
+        if (rest := self._credentials.get(credential_id)) is not None:
+            if rest.until_s + MEMORY_S > now_s:
+                keys.append(("", credential_id))
+            else:
+                del self._credentials[credential_id]
+        return tuple(keys)
 
     def begin(
         self, target: Target, fault: Fault, now_s: float, *, asked: int, network_faults: int

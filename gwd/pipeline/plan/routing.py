@@ -229,8 +229,12 @@ def _usable_keys(
         rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
         if rest is not None and rest.is_closed:
             excluded.close(rest.until_s - plan_input.now_s, rest.reason)
+        elif rest is not None:
+            usable.append((key, rest.until_s))
         else:
-            usable.append((key, rest.until_s if rest is not None else None))
+            # Where a call is on trial after a rest, the others are tried first.
+            on_trial = plan_input.health.is_on_trial(endpoint.id, key.id)
+            usable.append((key, plan_input.now_s if on_trial else None))
     if not usable:
         excluded.unavailable = True
     if len(usable) > 1:

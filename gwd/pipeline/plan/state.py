@@ -79,6 +79,9 @@ class PlanningState:
         if self._catalog is None or catalog.revision != self._catalog.revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
             self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
+            self.health.forget_endpoints(
+                {e.id for m in catalog.models.values() for e in m.endpoints}
+            )
         self.health.trouble.known(key.id for key in keys if key.in_trouble)
         self._catalog, self._vendor_keys = catalog, grouped
         return catalog

@@ -34,11 +34,13 @@ SPEED_WINDOW_S: Final = 300.0
 MAX_SAMPLES: Final = 500
 KEPT_SAMPLES: Final = 60
 """Of each kind and endpoint, the newest ones, over a restart."""
-LAST_FAILURES: Final = 10
-FAILURES_WINDOW_S: Final = 86_400.0
+LAST_FAULTS: Final = 10
+FAULTS_WINDOW_S: Final = 86_400.0
 MAX_MESSAGE: Final = 300
 # Faster than any vendor generates: the answer came in one piece, so its whole duration is measured.
 MAX_TOKENS_A_S: Final = 5_000.0
+
+Circuit = Literal["closed", "open", "half_open"]
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class EndpointHealth:
     def __init__(self) -> None:
         self.attempts: deque[tuple[float, bool]] = deque(maxlen=MAX_SAMPLES)
         self.speeds: deque[tuple[float, float, float | None]] = deque(maxlen=MAX_SAMPLES)
-        self.failures: deque[LastFault] = deque(maxlen=LAST_FAILURES)
+        self.failures: deque[LastFault] = deque(maxlen=LAST_FAULTS)
         self.network_faults = 0
         self.in_flight = 0
 
@@ -174,6 +176,28 @@ class Health:
         on_record = self._rests.on_record(target.endpoint_id, target.credential.id, now_s)
         self._trials.release(visit.keys, visit, is_over=not on_record)
 
+    def circuit(self, endpoint_id: str, credential_id: str, now_s: float) -> Circuit:
+        """Closed: nothing rests. Open: it rests. Half open: the next call, or the one on trial, decides."""
+        if not self._rests.on_record(endpoint_id, credential_id, now_s):
+            return "closed"
+        if self.is_on_trial(endpoint_id, credential_id):
+            return "half_open"
+        return "open" if self.rest(endpoint_id, credential_id, now_s) else "half_open"
+
+    def in_flight(self, endpoint_id: str) -> int:
+        """How many requests are at the endpoint now."""
+        health = self._endpoints.get(endpoint_id)
+        return 0 if health is None else health.in_flight
+
+    def last_faults(self, endpoint_id: str) -> list[LastFault]:
+        """The last failed calls to the endpoint, the newest first."""
+        health = self._endpoints.get(endpoint_id)
+        return [] if health is None else list(reversed(health.failures))
+
+    def resting_credentials(self, endpoint_id: str) -> list[str]:
+        """The ids of the credentials with which the endpoint rests, or has rested lately."""
+        return self._rests.credentials_at(endpoint_id)
+
     def is_on_trial(self, endpoint_id: str, credential_id: str) -> bool:
         """Whether a call is under way that decides whether this endpoint with this credential serves again."""
         return self._trials.are_any and self._trials.is_any_held(
@@ -262,7 +286,7 @@ class Health:
                     health.speeds.append((at_s, ttft_s, throughput))
             for failure in each.failures:
                 at_s = min(now_s, run_s(failure.at_us, now_us, now_s))
-                if at_s >= now_s - FAILURES_WINDOW_S:
+                if at_s >= now_s - FAULTS_WINDOW_S:
                     said = (failure.credential_id, failure.reason, failure.status, failure.message)
                     health.failures.append(LastFault(at_s, *said))
 

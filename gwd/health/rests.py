@@ -91,6 +91,10 @@ class Rests:
                 del self._credentials[credential_id]
         return tuple(keys)
 
+    def credentials_at(self, endpoint_id: str) -> list[str]:
+        """With which credentials the endpoint itself rests, or has rested lately."""
+        return [credential for endpoint, credential in self._pairs if endpoint == endpoint_id]
+
     def begin(
         self, target: Target, fault: Fault, now_s: float, *, asked: int, network_faults: int
     ) -> Rest | None:

@@ -15,7 +15,12 @@ from gwd.credentials import service as credentials
 from gwd.credentials.service import VendorKey
 from gwd.credentials.vault import Vault
 from gwd.health.health import Health
-from gwd.health.record import EndpointHealthRecord, endpoint_records
+from gwd.health.record import (
+    EndpointCircuitRecord,
+    EndpointHealthRecord,
+    endpoint_record,
+    endpoint_records,
+)
 from gwd.orgs.settings import OrganizationState
 from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.plan.plan_input import PlanInput
@@ -129,6 +134,17 @@ class PlanningState:
             await self.catalog(),
             self._vendor_keys,
             self.health,
+            now_us=now_us,
+            now_s=self._clock.monotonic_s(),
+        )
+
+    async def endpoint_record(self, endpoint_id: str, now_us: int) -> EndpointCircuitRecord | None:
+        """How one endpoint stands now, with each credential; None for one that does not exist."""
+        return endpoint_record(
+            await self.catalog(),
+            self._vendor_keys,
+            self.health,
+            endpoint_id,
             now_us=now_us,
             now_s=self._clock.monotonic_s(),
         )

@@ -212,7 +212,12 @@ class RunningNode:
         adapters = {adapter.format.name: adapter for adapter in ADAPTERS}
         formats = {name: adapter.format for name, adapter in adapters.items()}
         upstream = settings.upstream
-        self._upstream = HttpClient(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
+        self._upstream = HttpClient(
+            timeouts,
+            proxy=upstream.proxy,
+            ca_file=upstream.ca_file,
+            max_per_origin=upstream.max_in_flight_per_origin,
+        )
         state = PlanningState(
             store=store,
             vault=vault,

@@ -505,6 +505,7 @@ FaultDetail = Literal[
     "by_words",
     "redirect",
     "certificate",
+    "our_limit",
 ]
 
 _RETRYABLE: Final = frozenset(
@@ -529,7 +530,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `detail` refines the reason: what a bad_request names or is worth trying again without or with, `elsewhere` where
     another endpoint may take it; `this_request` for a throttle that holds for one request alone; `by_words` for a
     refused key of which only a sentence tells; `redirect` and `certificate` where the address or the trust in it has to
-    be corrected, and the message says which.
+    be corrected, and the message says which; `our_limit` where the gateway has as many calls there as it allows itself.
     """
 
     reason: FaultReason

@@ -213,11 +213,12 @@ class Health:
     def failed(self, target: Target, fault: Fault, now_s: float, *, asked: int) -> Rest | None:
         """An attempt failed; `asked` stands for what it asked. Returns the rest that follows, if one does.
 
-        What is the caller's own fault, or holds for this one request alone, says nothing about the endpoint.
+        What is the caller's own fault, our own limit, or holds for this one request alone, says nothing about the
+        endpoint.
         """
         self._counters.attempts[target.adapter, fault.reason] += 1
         self.trouble.failed(target.credential, fault)
-        if fault.reason == "bad_request" or fault.detail == "this_request":
+        if fault.reason == "bad_request" or fault.detail in ("this_request", "our_limit"):
             return None
         health = self._endpoint(target.endpoint_id)
         self._changed.add(target.endpoint_id)

@@ -149,6 +149,15 @@ class PlanningState:
             now_s=self._clock.monotonic_s(),
         )
 
+    async def in_flight(self) -> dict[str, int]:
+        """Provider → requests at its endpoints now, of all providers that have endpoints."""
+        found: dict[str, int] = {}
+        for model in (await self.catalog()).models.values():
+            for endpoint in model.endpoints:
+                number = self.health.in_flight(endpoint.id)
+                found[endpoint.provider] = found.get(endpoint.provider, 0) + number
+        return found
+
     @property
     def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:
         """The platform's keys by provider, as the last load opened them."""

@@ -7,6 +7,7 @@ is refused for the sake of that.
 
 import asyncio
 from collections.abc import Iterable
+from math import isinf
 from typing import Final
 
 from gwd.core.clock import Clock
@@ -28,6 +29,17 @@ class Choice:
     `opens_s` begins with what the plan knew: when the first of the targets opens that it left out.
     """
 
+    __slots__ = (
+        "_aside",
+        "_health",
+        "_left",
+        "_now_s",
+        "_patience_ends_s",
+        "_rules",
+        "closed_for",
+        "opens_s",
+    )
+
     def __init__(
         self,
         targets: Iterable[Planned],
@@ -41,32 +53,33 @@ class Choice:
         self._left = iter(targets)
         self._rules = rules
         self._health = health
-        self._clock = clock
+        self._now_s = clock.monotonic_s
         self._aside: list[Planned] = []
         self._patience_ends_s: float | None = None
 
-    async def next(self, limit_s: float) -> tuple[Planned, Visit] | None:
-        """The next target and the leave to call it, which the caller ends; None when none is left.
-
-        It waits no longer than `limit_s` seconds.
-        """
+    def next(self, now_s: float) -> tuple[Planned, Visit] | None:
+        """The next target that need not be waited for, and the leave to call it, which the caller ends."""
         for planned in self._left:
             if self._rules.rule_out(planned):
                 continue
-            visit = self._visit(planned, waits=True)
+            visit = self._visit(planned, now_s, waits=True)
             if visit is not None:
                 return planned, visit
-        return await self._next_aside(limit_s) if self._aside else None
+        return None
 
-    async def _next_aside(self, limit_s: float) -> tuple[Planned, Visit] | None:
-        now_s = asyncio.get_running_loop().time
+    async def next_aside(self, limit_s: float) -> tuple[Planned, Visit] | None:
+        """The same of those that were put aside; None when none is left.
+
+        It waits no longer than `limit_s` seconds.
+        """
+        loop_s = asyncio.get_running_loop().time
         if self._patience_ends_s is None:
-            self._patience_ends_s = now_s() + PATIENCE_S
-        patience_ends_s = min(self._patience_ends_s, now_s() + limit_s)
+            self._patience_ends_s = loop_s() + PATIENCE_S
+        patience_ends_s = min(self._patience_ends_s, loop_s() + limit_s)
         while aside := self._take_aside():
-            patience_s = patience_ends_s - now_s()
+            patience_s = patience_ends_s - loop_s()
             for number, planned in enumerate(aside):
-                visit = self._visit(planned, waits=patience_s > 0)
+                visit = self._visit(planned, self._now_s(), waits=patience_s > 0)
                 if visit is not None:
                     self._aside += aside[number + 1 :]
                     return planned, visit
@@ -78,7 +91,7 @@ class Choice:
     def _take_aside(self) -> list[Planned]:
         """Those put aside that may still serve, the soonest end of a rest first."""
         aside, self._aside = self._aside, []
-        now_s = self._clock.monotonic_s()
+        now_s = self._now_s()
 
         def ends_s(planned: Planned) -> float:
             target = planned.target
@@ -87,16 +100,16 @@ class Choice:
 
         return sorted((each for each in aside if not self._rules.rule_out(each)), key=ends_s)
 
-    def _visit(self, planned: Planned, *, waits: bool) -> Visit | None:
+    def _visit(self, planned: Planned, now_s: float, *, waits: bool) -> Visit | None:
         """The leave to call it, if there is one; what is on trial is put aside, what has closed is passed over."""
-        visit = self._health.visit(planned.target, self._clock.monotonic_s(), waits=waits)
+        visit = self._health.visit(planned.target, now_s, waits=waits)
+        if type(visit) is Visit:
+            return visit
         if visit is None:
             self._aside.append(planned)
         elif isinstance(visit, Rest):
             self.closed_for.add(visit.reason)
-            if visit.until_s != float("inf"):
+            if not isinf(visit.until_s):
                 known_s = self.opens_s
                 self.opens_s = visit.until_s if known_s is None else min(known_s, visit.until_s)
-        else:
-            return visit
         return None

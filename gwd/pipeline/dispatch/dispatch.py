@@ -147,8 +147,10 @@ class Dispatch:
         )
         unbuildable: InvalidRequest | None = None
         while self.attempts < MAX_ATTEMPTS:
-            left_s = self._deadline_s - resources.clock.monotonic_s()
-            chosen = await choice.next(left_s) if left_s > 0 else None
+            now_s = resources.clock.monotonic_s()
+            if now_s >= self._deadline_s:
+                break
+            chosen = choice.next(now_s) or await choice.next_aside(self._deadline_s - now_s)
             if chosen is None:
                 break
             planned, visit = chosen

@@ -51,6 +51,7 @@ class PlanningState:
         self._formats = formats
         self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
         self._catalog: Catalog | None = None
+        self._revision: int | None = None  # of the last catalog, also while it is to be read again
         self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
         self._organizations: dict[str, OrganizationState] = {}
 
@@ -81,14 +82,14 @@ class PlanningState:
         grouped: dict[str, tuple[VendorKey, ...]] = {}
         for key in keys:
             grouped[key.provider] = (*grouped.get(key.provider, ()), key)
-        if self._catalog is None or catalog.revision != self._catalog.revision:
+        if catalog.revision != self._revision:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
             self.health.forget_credentials(k.id for k in keys if known.get(k.id) != k.updated_at_us)
             self.health.forget_endpoints(
                 {e.id for m in catalog.models.values() for e in m.endpoints}
             )
         self.health.trouble.known(key.id for key in keys if key.in_trouble)
-        self._catalog, self._vendor_keys = catalog, grouped
+        self._catalog, self._revision, self._vendor_keys = catalog, catalog.revision, grouped
         return catalog
 
     async def reload(self) -> None:

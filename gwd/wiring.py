@@ -27,10 +27,12 @@ from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
 from gwd.dialects.table import DIALECTS
+from gwd.health import kept
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.disk import WATCH_S, DiskWatch
+from gwd.jobs.health import LOOK_S, HealthKeeper
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
@@ -178,6 +180,8 @@ class RunningNode:
         await self._clock_watch.look()
         await self._seed_rate_windows()
         await self.node.state.load()
+        self._health_keeper = HealthKeeper(self.store, self.node.state.health, clock)
+        await self._health_keeper.load()
         self._start_jobs()
         await self._listen()
 
@@ -199,7 +203,12 @@ class RunningNode:
         adapters = {adapter.format.name: adapter for adapter in ADAPTERS}
         formats = {name: adapter.format for name, adapter in adapters.items()}
         upstream = settings.upstream
-        self._upstream = HttpClient(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
+        self._upstream = HttpClient(
+            timeouts,
+            proxy=upstream.proxy,
+            ca_file=upstream.ca_file,
+            max_per_origin=upstream.max_in_flight_per_origin,
+        )
         state = PlanningState(
             store=store,
             vault=vault,
@@ -264,6 +273,7 @@ class RunningNode:
 
     def _start_jobs(self) -> None:
         self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
+        self._spawn(every(LOOK_S, self._health_keeper.look, name="health"))
         self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
         self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
         self._spawn(every(CLOCK_WATCH_S, self._clock_watch.look, name="clock"))
@@ -369,6 +379,7 @@ class RunningNode:
         if hasattr(self, "node"):
             self.node.refusals.flush()
             self.node.state.write_trouble(last=True)
+            self._keep_health()
         if self._upstream is not None:
             await self._upstream.close()
         self._offload.close()
@@ -377,6 +388,12 @@ class RunningNode:
         self._ballast.close()
         if self._lock is not None:
             self._lock.close()
+
+    def _keep_health(self) -> None:
+        """At a clean stop; the store writes what is queued before it closes."""
+        news = self.node.state.health.news(self._clock.now_us(), self._clock.monotonic_s())
+        if news is not None:
+            self.store.submit(kept.keep, news)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """A supervised task: it is known, its failure is logged, shutdown waits for it."""

@@ -14,7 +14,8 @@ from gwctl.catalog import (
     pricing_body,
 )
 from gwctl.changes import act, create_record, patch_record
-from gwctl.errors import not_found, usage
+from gwctl.client import quote
+from gwctl.errors import CommandError, not_found, usage
 from gwctl.records import address, data, fetch, find, same
 from gwctl.session import Session
 from gwctl.tables import Column, Record, of
@@ -32,7 +33,7 @@ from gwctl.values import (
     opt,
     text_or_none,
 )
-from gwctl.verbs import add_delete, add_show, add_switches
+from gwctl.verbs import add_delete, add_switches
 
 endpoint = Noun("endpoint", "Models served by providers: health, draining.")
 NOUNS = [endpoint]
@@ -70,7 +71,23 @@ def list_endpoints(
     session.out.records(rows, ENDPOINTS.columns, total=total, noun="endpoint")
 
 
-add_show(endpoint, ENDPOINTS, "ep_6vR2abc")
+@endpoint.verb("show", "gwctl endpoint show ep_6vR2abc", "gwctl endpoint show ep_6vR2abc --json")
+def show(session: Session, reference: Annotated[str, arg("NAME", "endpoint name or id.")]) -> None:
+    """Show one endpoint with all its fields, and to an operator how it stands."""
+    record = find(session, ENDPOINTS, reference)
+    session.out.record(record, ENDPOINTS.record)
+    if session.out.shape.machine or session.out.shape.quiet:
+        return
+    try:
+        stands = data(session.api.get(f"{address(ENDPOINTS, record)}/health"))
+    except CommandError:
+        return  # an operator's key sees it
+    state = endpoint_state(stands).replace("_", " ")
+    circuit = str(stands.get("circuit")).replace("_", " ")
+    session.out.note(
+        f"{state}, its circuit is {circuit}, {stands.get('in_flight')} requests are there now;"
+        f" gwctl endpoint health {record['id']} shows its last errors"
+    )
 
 
 @endpoint.verb(
@@ -302,12 +319,32 @@ def drain(
 
 
 @endpoint.verb(
-    "health", "gwctl endpoint health", "gwctl endpoint health --json model,tag,status,reason"
+    "health",
+    "gwctl endpoint health",
+    "gwctl endpoint health openai/gpt-5",
+    "gwctl endpoint health ep_6vR2abc --json last_errors",
 )
-def health(session: Session) -> None:
-    """Show which endpoints are healthy, cooling down or failing."""
+def health(
+    session: Session,
+    reference: Annotated[
+        str | None, arg("NAME", "An endpoint's id or tag, or a model; all without it.")
+    ] = None,
+) -> None:
+    """Show which endpoints are healthy, cooling down or failing; of one, why, with its last errors."""
+    if reference is not None and reference.startswith("ep_"):
+        _show_health(session, reference)
+        return
     rows = data(session.api.get("/operator/status"))["endpoints"]
-    session.out.records(rows, _HEALTH, noun="endpoint")
+    of_model = [row for row in rows if reference in (None, row.get("model"))]
+    if of_model or reference is None:
+        session.out.records(of_model, _HEALTH, noun="endpoint")
+    else:
+        _show_health(session, str(find(session, ENDPOINTS, reference)["id"]))
+
+
+def _show_health(session: Session, endpoint_id: str) -> None:
+    record = data(session.api.get(f"{ENDPOINTS.path}/{quote(endpoint_id)}/health"))
+    session.out.record(record, "EndpointCircuitRecord")
 
 
 add_delete(endpoint, ENDPOINTS, "ep_6vR2abc")

@@ -62,6 +62,13 @@ FAMILIES: Final = (
         "Upstream calls by how they ended",
         labels=("adapter", "reason"),
     ),
+    Family(
+        "gwd_upstream_in_flight",
+        "gauge",
+        "Requests at a provider's endpoints now, with those that wait to be sent",
+        labels=("provider",),
+        alert="near `[upstream] max_in_flight_per_origin`",
+    ),
     Family("gwd_first_token_seconds", "histogram", "From a streamed request to its first output"),
     Family(
         "gwd_overhead_seconds",
@@ -162,6 +169,7 @@ class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     holds: ledger.OpenHolds
     wal_bytes: int
     now_us: int
+    in_flight: Mapping[str, int]
 
 
 async def render(node: Node) -> bytes:
@@ -170,6 +178,7 @@ async def render(node: Node) -> bytes:
         holds=await node.store.read(ledger.open_holds),
         wal_bytes=_size(f"{node.store.path}-wal"),
         now_us=node.clock.now_us(),
+        in_flight=await node.state.in_flight(),
     )
     page = generate_latest(_NodeCollector(node, observed))
     return page + generate_latest(PROCESS)
@@ -219,6 +228,7 @@ class _NodeCollector(Collector):
             node.vitals.loop_lag,
         )
         yield _gauge("gwd_in_flight", len(node.line.live))
+        yield _gauges("gwd_upstream_in_flight", self._observed.in_flight)
         yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(
             "gwd_connections_cut",
@@ -329,6 +339,14 @@ def _counter(name: str, value: float) -> Metric:
 
 def _gauge(name: str, value: float) -> Metric:
     return GaugeMetricFamily(name, _BY_NAME[name].text, value=value)
+
+
+def _gauges(name: str, values: Mapping[str, int]) -> Metric:
+    family = _BY_NAME[name]
+    gauge = GaugeMetricFamily(name, family.text, labels=family.labels)
+    for label, value in values.items():
+        gauge.add_metric([label], value)
+    return gauge
 
 
 def _labelled(name: str, values: Mapping[str, int]) -> Metric:

@@ -16,6 +16,7 @@ from gwd.api.operator_record import (
     TrafficRecord,
 )
 from gwd.core.clock import US_PER_S, iso
+from gwd.core.errors import NotFound
 from gwd.core.money import usd_json
 from gwd.store import Connection
 
@@ -70,6 +71,14 @@ async def status(call: Call) -> Answer:
             endpoints_cooling=sum(each.status == "cooling_down" for each in endpoints),
         )
     )
+
+
+async def endpoint_health(call: Call) -> Answer:
+    """How an endpoint stands: its rests with each credential, its last errors, what was measured of it."""
+    record = await call.node.state.endpoint_record(call.path["endpoint"], call.now_us)
+    if record is None:
+        raise NotFound("no such endpoint")
+    return one(record)
 
 
 async def reload(call: Call) -> Answer:

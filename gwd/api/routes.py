@@ -24,6 +24,7 @@ from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
 from gwd.api.shapes import One
+from gwd.health.record import EndpointCircuitRecord
 from gwd.management.invitations import AcceptInvitation
 from gwd.pipeline.explain.record import EstimateRecord, Explanation
 
@@ -94,6 +95,13 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         answers=One[ReloadRecord],
         shape=Nothing,
         action="node.reload",
+    ),
+    LiveRoute(
+        method="GET",
+        path="/catalog/endpoints/<endpoint>/health",
+        access=manage("operator"),
+        handler=operator.endpoint_health,
+        answers=One[EndpointCircuitRecord],
     ),
     LiveRoute(
         method="POST",

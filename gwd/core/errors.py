@@ -507,6 +507,7 @@ FaultDetail = Literal[
     "certificate",
     "address",
     "other_format",
+    "our_limit",
 ]
 
 _RETRYABLE: Final = frozenset(
@@ -531,7 +532,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `detail` refines the reason: what a bad_request names or is worth trying again without or with, `elsewhere` where
     another endpoint may take it; `this_request` for a throttle that holds for one request alone; `by_words` for a
     refused key of which only a sentence tells; `redirect`, `certificate`, `address` and `other_format` where the
-    provider's address, the trust in it or its adapter has to be corrected, and the message says which.
+    provider's address, the trust in it or its adapter has to be corrected, and the message says which; `our_limit`
+    where the gateway has as many calls there as it allows itself.
     """
 
     reason: FaultReason

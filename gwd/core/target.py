@@ -1,6 +1,6 @@
 """Where a request may go: an endpoint of the catalog with the credential chosen for it, and one upstream call."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -71,6 +71,10 @@ class Flags(
     no_json_with_tools: bool = False
     trains_on_inputs: bool = False
     first_event_s: float | None = None
+
+
+KEYLESS: Final = "keyless:"
+"""How the id of what stands for the key of a provider that takes none begins."""
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):

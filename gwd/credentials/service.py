@@ -15,7 +15,7 @@ from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput
 from gwd.core.name_patterns import NamePatterns, patterns_of
 from gwd.core.patches import named
-from gwd.core.target import Credential
+from gwd.core.target import KEYLESS, Credential
 from gwd.core.web_address import MAX_LENGTH
 from gwd.credentials import key_form, references
 from gwd.credentials.places import Place, moved, place_of
@@ -261,7 +261,7 @@ def keyless(provider: str, changed_us: int) -> VendorKey:
     A change of the provider gives it a new chance, as a change of a key does.
     """
     return VendorKey(
-        id=f"keyless:{provider}",
+        id=f"{KEYLESS}{provider}",
         organization_id=None,
         provider=provider,
         origin=None,

@@ -25,12 +25,14 @@ from gwd.upstream.base import (
     KEEPALIVE_S,
     MAX_BODY_BYTES,
     MAX_IN_FLIGHT,
+    MAX_PER_ORIGIN,
     Timeouts,
     UpstreamFault,
     UpstreamReply,
     tls_context,
     untrusted,
 )
+from gwd.upstream.origins import Origin, Origins
 from gwd.upstream.proxy import LOGIN_WANTED, Proxy
 
 MAX_HEAD_BYTES: Final = 16 * 1024
@@ -50,6 +52,7 @@ class _Place(msgspec.Struct, frozen=True):
     host: str
     port: int
     is_tls: bool
+    origin: Origin
     authority: str
     """As CONNECT names it."""
 
@@ -60,14 +63,22 @@ class _Place(msgspec.Struct, frozen=True):
 class HttpClient:
     """One pool for the node. Open it inside the running loop. An empty `proxy` or `ca_file` is none."""
 
-    def __init__(self, timeouts: Timeouts, *, proxy: str = "", ca_file: str = "") -> None:
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        *,
+        proxy: str = "",
+        ca_file: str = "",
+        max_per_origin: int = MAX_PER_ORIGIN,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connect_s = timeouts.connect_s
         self._tls = tls_context(ca_file)
         self._proxy = Proxy(proxy, self._tls) if proxy else None
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._origins = Origins(max_per_origin)
         self._places: dict[str, _Place] = {}
-        self._idle: dict[tuple[str, int, bool], list[_Connection]] = {}
+        self._idle: dict[Origin, list[_Connection]] = {}
         self._sweeper = self._loop.call_later(_SWEEP_S, self._sweep)
 
     async def send(self, call: UpstreamCall, timeout_s: float) -> UpstreamReply:
@@ -75,7 +86,13 @@ class HttpClient:
         place = self._place(call.url)
         message = _message(place, call)
         deadline_s = self._loop.time() + timeout_s
-        await self._wait_for_a_place(timeout_s)
+        if not self._origins.take(place.origin):
+            await self._origins.wait(place.origin, timeout_s)
+        try:
+            await self._wait_for_a_place(deadline_s - self._loop.time())
+        except BaseException:
+            self._origins.free(place.origin)
+            raise
         try:
             connection = self._kept(place)
             if connection is not None:
@@ -94,7 +111,7 @@ class HttpClient:
             await reply.head(deadline_s - self._loop.time())
             return reply if self._proxy is None else self._vendors(reply, place)
         except BaseException:
-            self._in_flight.release()
+            self._leave(place.origin)
             raise
 
     async def _wait_for_a_place(self, timeout_s: float) -> None:
@@ -109,6 +126,11 @@ class HttpClient:
                 "timeout", f"{MAX_IN_FLIGHT} calls to vendors are under way, and none ended in time"
             ) from None
 
+    def _leave(self, origin: Origin) -> None:
+        """A call is over; somebody else may be under way in its place."""
+        self._in_flight.release()
+        self._origins.free(origin)
+
     async def close(self) -> None:
         self._sweeper.cancel()
         for connections in self._idle.values():
@@ -118,7 +140,7 @@ class HttpClient:
 
     def ended(self, connection: "_Connection", *, reusable: bool) -> None:
         """A reply is done with its connection."""
-        self._in_flight.release()
+        self._leave(connection.origin)
         idle = self._idle.setdefault(connection.origin, [])
         if reusable and len(idle) < MAX_IDLE_PER_ORIGIN:
             connection.idle_since_s = self._loop.time()
@@ -133,7 +155,7 @@ class HttpClient:
             self._idle[connection.origin].remove(connection)
 
     def _kept(self, place: _Place) -> "_Connection | None":
-        idle = self._idle.get((place.host, place.port, place.is_tls))
+        idle = self._idle.get(place.origin)
         while idle:
             connection = idle.pop()  # the one used last: the others may reach their idle timeout
             if not connection.is_closing:
@@ -141,7 +163,7 @@ class HttpClient:
         return None
 
     async def _connect(self, place: _Place, timeout_s: float) -> "_Connection":
-        connection = _Connection(self, (place.host, place.port, place.is_tls))
+        connection = _Connection(self, place.origin)
         try:
             async with asyncio.timeout(min(self._connect_s, max(0.0, timeout_s))):
                 if self._proxy is None:
@@ -210,7 +232,7 @@ class HttpClient:
 class _Connection(asyncio.Protocol):
     """One socket to one origin; at most one call at a time. It is also the parser's listener."""
 
-    def __init__(self, client: HttpClient, origin: tuple[str, int, bool]) -> None:
+    def __init__(self, client: HttpClient, origin: Origin) -> None:
         self.client = client
         self.origin = origin
         self.idle_since_s = 0.0
@@ -544,7 +566,8 @@ def _place_of(url: str, proxy: Proxy | None) -> _Place:
     if proxy is not None and not is_tls:
         target, login = f"http://{shown}{target}", proxy.authorization
     head = f" {target} HTTP/1.1\r\nhost: {shown}\r\naccept-encoding: identity\r\n"
-    return _Place(host, port, is_tls, f"{bare}:{port}", head.encode("ascii") + login)
+    origin = host, port, is_tls
+    return _Place(host, port, is_tls, origin, f"{bare}:{port}", head.encode("ascii") + login)
 
 
 def _broke() -> UpstreamFault:

@@ -501,6 +501,7 @@ CASES: dict[str, Case] = {
     "GET /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
     "PATCH /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint", weight=2)),
     "DELETE /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
+    "GET /catalog/endpoints/<endpoint>/health": Case(build=keyed(endpoint, "endpoint")),
     "POST /catalog/endpoints/<endpoint>/drain": Case(build=keyed(endpoint, "endpoint")),
     "GET /catalog/credentials": ANY,
     "POST /catalog/credentials": Case(build=new_credential),

@@ -387,3 +387,30 @@ def test_own_vendor_keys_come_from_stdin_a_file_or_the_operators_reference(
     listed = run("byok", "list").out
     assert "unusable" in listed
     assert run("byok", "delete", "batch", "--yes").code == 0
+
+
+def test_endpoint_health_of_a_model_and_of_one_endpoint(run: Run, gateway: FakeGateway) -> None:
+    def row(model: str, tag: str) -> dict[str, Any]:
+        return {"id": f"ep_{tag}", "model": model, "tag": tag, "status": "healthy"}
+
+    rows = [row("acme/fast", "a"), row("acme/fast", "b"), row("acme/slow", "c")]
+    gateway.on("GET", "/operator/status", {"data": {"endpoints": rows}})
+    assert len(run("endpoint", "health").out.splitlines()) == 3
+    assert len(run("endpoint", "health", "acme/fast").out.splitlines()) == 2
+    fault = {"at": "2026-11-29T00:00:00Z", "reason": "overloaded", "message": "too busy"}
+    stands = {**rows[2], "circuit": "half_open", "in_flight": 3, "last_errors": [fault]}
+    gateway.on("GET", "/catalog/endpoints/ep_c/health", {"data": stands})
+    live = [{**each, "status": "live"} for each in rows]
+    gateway.on("GET", "/catalog/endpoints", {"data": live})
+    for reference in ("c", "ep_c"):
+        out = run("endpoint", "health", reference).out
+        assert "half_open" in out
+        assert "too busy" in out
+    gateway.on("GET", "/catalog/endpoints/ep_c", {"data": live[2]})
+    _, out, err = run("endpoint", "show", "ep_c")
+    assert "acme/slow" in out
+    assert "its circuit is half open, 3 requests are there now" in err
+    refused = error(403, "insufficient_role", "Operators only.")
+    gateway.on("GET", "/catalog/endpoints/ep_c/health", refused)
+    code, out, err = run("endpoint", "show", "ep_c")
+    assert (code, "circuit" in out + err) == (0, False)

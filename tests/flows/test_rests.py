@@ -311,6 +311,16 @@ async def _refused_with_receipt(gateway: Gateway, status: int, *, stream: bool) 
         assert receipt["routing"]["attempts"] == 1
 
 
+async def test_only_a_change_of_the_catalog_ends_a_rest(two: Gateway) -> None:
+    two.vendor.script.next(NO_MODEL, model=A)
+    assert await _served_by(two) == B
+    await two.manage("POST", "/keys", {"name": "of somebody else"})
+    assert await _served_by(two) == B
+    [endpoint] = (await two.manage("GET", "/catalog/endpoints?provider=backup"))["data"]
+    await two.manage("PATCH", f"/catalog/endpoints/{endpoint['id']}", {"weight": 2})
+    assert await _served_by(two) == A
+
+
 # What is shown of rests.
 
 

@@ -202,6 +202,9 @@ class Gateway:
         found = await self.store.read(proof.verify)
         assert found.ok, found.differences
         assert await self.store.read(_open_holds) == []
+        health = self.running.node.state.health
+        assert health._trials._held == {}, "a trial was never ended"
+        assert not any(each.in_flight for each in health._endpoints.values()), "a visit has no end"
 
 
 def _open_holds(connection: Any) -> list[str]:

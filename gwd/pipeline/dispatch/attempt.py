@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Final
+from zlib import crc32
 
 import msgspec
 
@@ -11,7 +12,7 @@ from gwd.core.errors import Fault
 from gwd.core.request import Request
 from gwd.core.sse import SseSplitter
 from gwd.core.target import UpstreamCall
-from gwd.health.health import Health
+from gwd.health.health import Health, Visit
 from gwd.health.rests import opens_again_s
 from gwd.pipeline.dispatch.incoming import (
     SLICE_BYTES,
@@ -64,6 +65,7 @@ class Attempt:
         call: UpstreamCall,
         received: Received,
         sink: Sink,
+        visit: Visit,
     ) -> None:
         self.began_s = resources.clock.monotonic_s()
         self._resources = resources
@@ -75,6 +77,8 @@ class Attempt:
         self._adapter = resources.adapters[planned.target.adapter]
         self._beginning = b""
         self._incoming = Incoming(request, planned, self._adapter, received, sink, resources.clock)
+        if visit.is_trial:
+            self._incoming.on_first_event = lambda: visit.answered(self.began_s)
 
     async def run(self, deadline_s: float) -> FailedAttempt | None:
         """None when it ended well. Whatever it waits for, the vendor or its client, it ends at the total deadline."""
@@ -204,7 +208,7 @@ class Attempt:
         fault = without_secrets(fault, target)
         rest = None
         if not (self._sink.was_behind and fault.reason == "timeout"):  # its client was slow
-            rest = self._resources.health.failed(target, fault, now_s, asked=hash(self._call.body))
+            rest = self._resources.health.failed(target, fault, now_s, asked=crc32(self._call.body))
         return FailedAttempt(
             planned=self._planned,
             fault=fault,

@@ -15,8 +15,9 @@ from gwd.core.errors import Fault, GatewayError, InvalidRequest
 from gwd.core.events import Failed
 from gwd.core.request import Request
 from gwd.core.target import Service, Target, UpstreamCall
-from gwd.health.health import Health
+from gwd.health.health import Health, Visit
 from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Resources, undecodable
+from gwd.pipeline.dispatch.choice import Choice
 from gwd.pipeline.dispatch.failover_rules import SECOND_TRY, FailoverRules, for_second_try
 from gwd.pipeline.dispatch.failures import final_error, in_band_error
 from gwd.pipeline.dispatch.incoming import UNDECODABLE, Sink
@@ -165,32 +166,26 @@ class Dispatch:
         resources, request = self._resources, self._request
         self._deadline_s = resources.clock.monotonic_s() + resources.timeouts.total_s
         rules = FailoverRules()
+        choice = Choice(
+            self._targets, rules, resources.health, resources.clock, opens_s=self._opens_s
+        )
         unbuildable: InvalidRequest | None = None
-        for planned in self._targets:
-            if self.attempts >= MAX_ATTEMPTS or resources.clock.monotonic_s() >= self._deadline_s:
+        while self.attempts < MAX_ATTEMPTS:
+            now_s = resources.clock.monotonic_s()
+            if now_s >= self._deadline_s:
                 break
-            if rules.rule_out(planned):
-                continue
+            chosen = choice.next(now_s) or await choice.next_aside(self._deadline_s - now_s)
+            if chosen is None:
+                break
+            planned, visit = chosen
             try:
-                adapter = resources.adapters[planned.target.adapter]
-                sent, call = (
-                    await resources.offload.run(
-                        request.body_bytes, prepared, adapter, request, planned.target
-                    )
-                    if request.body_bytes > LARGE_BYTES
-                    else prepared(adapter, request, planned.target)
-                )
+                sent, call = await self._prepared(planned)
+                fault = await self._serve(sent, planned, call, visit)
             except InvalidRequest as error:
                 unbuildable = error
                 continue
-            demand = (
-                self._demand
-                if sent is request
-                else await resources.offload.run(request.body_bytes, measure, sent)
-            )
-            fault = await self._attempt(sent, planned, call, demand)
-            if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
-                fault = await self._once_more(sent, planned, call, demand, fault)
+            finally:
+                visit.end()
             if fault is None or self.serving is not None:
                 return
             if rules.is_final(planned, fault):
@@ -200,10 +195,36 @@ class Dispatch:
         else:
             self._error = final_error(
                 self._failures,
-                opens_s=self._opens_s,
+                closed_for=choice.closed_for,
+                opens_s=choice.opens_s,
                 allows_fallbacks=request.preferences.allow_fallbacks,
                 now_s=resources.clock.monotonic_s(),
             )
+
+    async def _prepared(self, planned: Planned) -> tuple[Request, UpstreamCall]:
+        """What is sent to the target, and how. Raises InvalidRequest where it takes no such request."""
+        resources, request = self._resources, self._request
+        adapter = resources.adapters[planned.target.adapter]
+        if request.body_bytes <= LARGE_BYTES:
+            return prepared(adapter, request, planned.target)
+        return await resources.offload.run(
+            request.body_bytes, prepared, adapter, request, planned.target
+        )
+
+    async def _serve(
+        self, sent: Request, planned: Planned, call: UpstreamCall, visit: Visit
+    ) -> Fault | None:
+        """The calls to one target. None when it ended well."""
+        resources, request = self._resources, self._request
+        demand = (
+            self._demand
+            if sent is request
+            else await resources.offload.run(request.body_bytes, measure, sent)
+        )
+        fault = await self._attempt(sent, planned, call, demand, visit)
+        if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
+            fault = await self._once_more(sent, planned, call, demand, fault, visit)
+        return fault
 
     def outcome(self, begun: Outcome, *, client_left: bool) -> Outcome:
         """What became of it, to what was known when it `begun`."""
@@ -250,7 +271,7 @@ class Dispatch:
         return waited_s + until_s - self._asked_s
 
     async def _attempt(
-        self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand
+        self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand, visit: Visit
     ) -> Fault | None:
         """One call. None when it ended well."""
         self.trying = planned
@@ -258,7 +279,7 @@ class Dispatch:
         self.received = Received(
             demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
         )
-        attempt = Attempt(self._resources, request, planned, call, self.received, self._sink)
+        attempt = Attempt(self._resources, request, planned, call, self.received, self._sink, visit)
         self._asked_s = attempt.began_s
         if self._first_call_s is None:
             self._first_call_s = attempt.began_s
@@ -280,6 +301,7 @@ class Dispatch:
         refused: UpstreamCall,
         demand: Demand,
         fault: Fault,
+        visit: Visit,
     ) -> Fault | None:
         """The same endpoint once more, with the reasoning of earlier turns sent as the vendor's refusal asks.
 
@@ -294,4 +316,4 @@ class Dispatch:
             return fault
         if call.body == refused.body:
             return fault
-        return await self._attempt(changed, planned, call, demand)
+        return await self._attempt(changed, planned, call, demand, visit)

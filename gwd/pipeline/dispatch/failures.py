@@ -1,6 +1,6 @@
 """What the client is told when attempts failed, before and inside an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from gwd.core.errors import (
@@ -8,8 +8,10 @@ from gwd.core.errors import (
     ContextLengthExceeded,
     EndpointsThrottled,
     Fault,
+    FaultReason,
     GatewayError,
     InternalError,
+    NoAvailableEndpoint,
     Overloaded,
     Unavailable,
     UpstreamFailed,
@@ -28,17 +30,18 @@ _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_acces
 def final_error(
     failures: Sequence[FailedAttempt],
     *,
+    closed_for: Collection[FaultReason],
     opens_s: float | None,
     allows_fallbacks: bool,
     now_s: float,
 ) -> GatewayError:
     """The error when no attempt gave output; `metadata.previous_errors` lists them all.
 
-    `opens_s` is when a target opens that the plan left out.
+    `closed_for` is why targets have closed since the plan was made, `opens_s` when the first opens that was left out.
     A client that allowed no fallbacks asked for the vendor's own answer, so it is told of a 529 as such.
     """
     if not failures:
-        return InternalError("the request could not be sent to any endpoint")
+        return _all_closed(closed_for, _wait_s(failures, opens_s, now_s))
     metadata: dict[str, Any] = {"previous_errors": [_previous(failure) for failure in failures]}
     last = failures[-1].fault
     misled = _misled(failures)
@@ -97,6 +100,21 @@ def _access_denied(failures: Sequence[FailedAttempt]) -> str:
         )
     return (
         "the gateway's access to this model's vendors does not work; its operator has to look at it"
+    )
+
+
+def _all_closed(closed_for: Collection[FaultReason], wait_s: float | None) -> GatewayError:
+    """The error when no call was made: other requests' calls have closed every target meanwhile."""
+    if not closed_for:
+        return InternalError("the request could not be sent to any endpoint")
+    if set(closed_for) == {"rate_limited"}:
+        return with_retry_after(
+            wait_s,
+            EndpointsThrottled("every endpoint of this model is throttled; wait and try again"),
+        )
+    return with_retry_after(
+        wait_s,
+        NoAvailableEndpoint("every endpoint of this model rests after failures; try again later"),
     )
 
 

@@ -90,7 +90,7 @@ def choices_of(
             if trace is not None:
                 trace.note_unusable(endpoint.id, [key], rest)
         else:
-            choices.append(_choice(key, rest, plan_input))
+            choices.append(_choice(endpoint.id, key, rest, plan_input))
     if not choices:
         excluded.unavailable = True
         if trace is not None:
@@ -142,8 +142,14 @@ def _permits(models: NamePatterns, model: Model, plan_input: PlanInput) -> bool:
     return permits(models, model.id, plan_input.catalog.names_of(model, plan_input.now_us))
 
 
-def _choice(key: VendorKey, rest: Rest | None, plan_input: PlanInput) -> KeyChoice:
+def _choice(
+    endpoint_id: str, key: VendorKey, rest: Rest | None, plan_input: PlanInput
+) -> KeyChoice:
     until_s = None if rest is None else rest.until_s
+    if rest is None and plan_input.health.is_on_trial(endpoint_id, key.id):
+        until_s = (
+            plan_input.now_s
+        )  # where a call is on trial after a rest, the others are tried first
     if key.organization_id is None:
         return KeyChoice(key.credential, Turn.PLATFORM, key.sort_order, until_s)
     credential = msgspec.structs.replace(

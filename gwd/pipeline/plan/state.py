@@ -21,7 +21,12 @@ from gwd.credentials.service import VendorKey
 from gwd.credentials.trouble import note_used
 from gwd.credentials.vault import Vault
 from gwd.health.health import Health
-from gwd.health.record import EndpointHealthRecord, endpoint_records
+from gwd.health.record import (
+    EndpointCircuitRecord,
+    EndpointHealthRecord,
+    endpoint_record,
+    endpoint_records,
+)
 from gwd.keys.admission import families_of
 from gwd.keys.policy import KeyPolicy
 from gwd.orgs.policy import Policy
@@ -68,7 +73,7 @@ class PlanningState:
         self._app_url = app_url
         self._rng = random.Random()  # noqa: S311 - load balancing, not a secret
         self._catalog: Catalog | None = None
-        self._revision = -1
+        self._revision: int | None = None  # of the last catalog, also while it is to be read again
         self._vendor_keys: dict[str, tuple[VendorKey, ...]] = {}
         self._organizations: dict[str, _Organization] = {}
         self._edits: dict[str, dict[str, int]] = {}
@@ -113,6 +118,9 @@ class PlanningState:
             known = {k.id: k.updated_at_us for of in self._vendor_keys.values() for k in of}
             self.health.forget_credentials(
                 k.id for of in usable.values() for k in of if known.get(k.id) != k.updated_at_us
+            )
+            self.health.forget_endpoints(
+                {e.id for m in catalog.models.values() for e in m.endpoints}
             )
             self._organizations.clear()
         self.health.trouble.known(keys)
@@ -179,6 +187,26 @@ class PlanningState:
             now_us=now_us,
             now_s=self._clock.monotonic_s(),
         )
+
+    async def endpoint_record(self, endpoint_id: str, now_us: int) -> EndpointCircuitRecord | None:
+        """How one endpoint stands now, with each credential; None for one that does not exist."""
+        return endpoint_record(
+            await self.catalog(),
+            self._vendor_keys,
+            self.health,
+            endpoint_id,
+            now_us=now_us,
+            now_s=self._clock.monotonic_s(),
+        )
+
+    async def in_flight(self) -> dict[str, int]:
+        """Provider → requests at its endpoints now, of all providers that have endpoints."""
+        found: dict[str, int] = {}
+        for model in (await self.catalog()).models.values():
+            for endpoint in model.endpoints:
+                number = self.health.in_flight(endpoint.id)
+                found[endpoint.provider] = found.get(endpoint.provider, 0) + number
+        return found
 
     @property
     def vendor_keys(self) -> Mapping[str, tuple[VendorKey, ...]]:

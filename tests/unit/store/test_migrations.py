@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from gwd import ledger, proof
 from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
+from gwd.health import kept
 from gwd.ledger import LedgerFilter, chain
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
@@ -308,4 +310,49 @@ def test_keys_of_an_earlier_version_permit_what_they_did(
     assert connection.row(
         "SELECT allowed_models, allowed_providers, ignored_providers, default_provider_sort, data_policy FROM api_key"
     ) == ('["a/b"]', None, "[]", None, "allow")
+    connection.raw.close()
+
+
+def test_a_node_of_before_keeps_its_health_from_now_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0011_health"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        add(connection, 10 * USD, now_us=NOW_US, reference="paid")
+        columns = "id, provider, name, label, sealed, created_at, updated_at"
+        connection.execute(
+            f"INSERT INTO credential ({columns}) VALUES ('pk_1', 'p', '', '', 's', 0, 0)"
+        )
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    nothing = kept.Kept(rests=[], endpoints=[])
+    assert kept.load(connection) == nothing
+    rest = kept.KeptRest(
+        endpoint_id="",
+        credential_id="pk_1",
+        reason="auth_invalid",
+        status=401,
+        code=None,
+        message="no",
+        began_us=NOW_US,
+        until_us=None,
+        is_closed=True,
+        throttles=0,
+        asked=(1, 2),
+    )
+    gone = msgspec.structs.replace(rest, credential_id="pk_2")
+    kept.keep(connection, kept.Kept(rests=[rest, gone], endpoints=[]))
+    assert kept.load(connection) == kept.Kept(rests=[rest], endpoints=[])
+    connection.execute("UPDATE credential SET updated_at = ?", (NOW_US + 1,))
+    assert kept.load(connection) == nothing
+    assert proof.verify(connection).ok
     connection.raw.close()

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from gwd import ledger
+from gwd import __version__, ledger
 from gwd.activity import service as activity
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
@@ -18,6 +18,7 @@ from gwd.api.http_guard import Front
 from gwd.api.listener import Listener, tls_context
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
+from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining
@@ -31,6 +32,7 @@ from gwd.dialects.base import Dialect
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
+from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
@@ -50,7 +52,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
 from gwd.replay.items import InMemoryItems
-from gwd.settings import Settings
+from gwd.settings import Settings, smtp_password
 from gwd.store import Store
 from gwd.store.ballast import Ballast
 from gwd.store.connection import require
@@ -218,7 +220,7 @@ class RunningNode:
             default_output_bound=settings.limits.default_output_bound,
             formats=formats,
         )
-        ceiling = settings.limits.default_rate_limit_per_minute
+        ceiling, rules = settings.limits.default_rate_limit_per_minute, outbound_rules(settings)
         line = Line(
             store=store,
             state=state,
@@ -258,8 +260,31 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
-            outbound=outbound_rules(settings),
+            outbound=rules,
+            channels=ChannelSender(
+                store,
+                OutboundClient(rules, user_agent=f"gwd-webhooks/{__version__}"),
+                vault,
+                self._mailer(),
+                clock,
+                app_url=settings.server.app_url,
+            ),
         )
+
+    def _mailer(self) -> Mailer | None:
+        """What sends mail, where a mail server is named."""
+        smtp = self.settings.smtp
+        if not smtp.host:
+            return None
+        server = MailServer(
+            host=smtp.host,
+            port=smtp.port,
+            tls=smtp.tls,
+            sender=smtp.from_,
+            username=smtp.username or None,
+            password=smtp_password(self.settings, self._environment),
+        )
+        return Mailer(server)
 
     async def _seed_rate_windows(self) -> None:
         """What the last minute admitted still counts after a restart."""
@@ -282,6 +307,7 @@ class RunningNode:
         self._spawn(every(NIGHT_WATCH_S, nightly.run, name="nightly check"))
         self._spawn(every(FORGET_S, self._forget, name="forget"))
         self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
+        self._spawn(every(DELIVERIES_S, self._deliveries().run, name="deliveries"))
         gap_s = service_manager.watchdog_gap_s(self._environment)
         if gap_s is not None:
             self._spawn(every(gap_s, self._say_alive, name="watchdog"))
@@ -291,13 +317,21 @@ class RunningNode:
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""
-        client = OutboundClient(self.node.outbound, user_agent="gwd-hooks/1")
         return TopUpJob(
             self.store,
-            client,
+            OutboundClient(self.node.outbound, user_agent="gwd-hooks/1"),
             self.node.vault,
             self._clock,
             app_url=self.settings.server.app_url,
+        )
+
+    def _deliveries(self) -> DeliveryJob:
+        return DeliveryJob(
+            self.store,
+            self.node.channels,
+            self._clock,
+            app_url=self.settings.server.app_url,
+            spawn=self._spawn,
         )
 
     async def _say_alive(self) -> None:

@@ -1,12 +1,12 @@
 """alerts: events that people are notified of, and to whom each alert goes.
 
 Owns: the tables `alert`, `alert_mark`, `alert_setting`, `destination`, `delivery`; which thresholds a charge or a
-change of a limit crossed (`threshold_alerts`).
+change of a limit crossed (`threshold_alerts`); what is due to whom and how often it is tried (`queue`).
 Does not own: where the thresholds stand (keys, spend, ledger), other causes of alerts (the use cases that raise them),
-how a delivery travels.
+how a delivery travels (channels), when it is tried (jobs).
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark makes each cause raise
 its alert once; an alert never changes afterwards.
-Queries: peewee; the marks, which settlement asks for, in plain SQL.
+Queries: peewee; the marks, which settlement asks for, and what the queue writes at every attempt, in plain SQL.
 Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold.
 """
 

@@ -1,8 +1,10 @@
-"""The alerts about money, worded: pure functions from numbers to what people read."""
+"""The alerts, worded: pure functions from numbers and names to what people read."""
 
 from typing import Any, Literal
 
 from gwd.alerts.service import NewAlert
+from gwd.core import links
+from gwd.core.clock import iso
 from gwd.core.money import usd_json, usd_text
 
 Level = Literal["info", "warning", "critical"]
@@ -20,7 +22,7 @@ def key_limit(
         title=f"Key {name} has used {percent} % of its limit",
         message=f"The key {name} has used {percent} % or more of its limit of {usd_text(limit_nano)} USD."
         f"{_reset(data['resets_at'])}",
-        url=f"{app_url}/keys/{data['key_id']}",
+        url=links.key(app_url, data["key_id"]),
         data=data,
         thresholds_crossed=tuple(data["thresholds_crossed"]),
     )
@@ -46,7 +48,7 @@ def budget_threshold(
         title=f"The {budget['interval']} budget of {scope} is at {percent} %",
         message=f"{percent} % or more of the {budget['interval']} {budget['kind']} budget of {scope},"
         f" {usd_text(limit_nano)} USD, is used; at 100 % {end}.{_reset(budget['resets_at'])}",
-        url=f"{app_url}/budgets/{budget['id']}",
+        url=links.budget(app_url, budget["id"]),
         data={
             "budget_id": budget["id"],
             "scope": budget["scope"],
@@ -86,7 +88,7 @@ def low_balance(
         title=f"The balance of {organization} {what}",
         message=f"The balance of {organization} is {usd_text(owned_nano)} USD."
         " Add credits before requests are refused.",
-        url=f"{app_url}/settings/credits",
+        url=links.credits(app_url),
         data={
             "balance": usd_json(owned_nano),
             "available": usd_json(available_nano),
@@ -115,7 +117,7 @@ def auto_topup_failed(
         severity="critical",
         title=f"An automatic top-up of {organization} failed",
         message=f"The payment hook did not confirm {usd_text(amount_nano)} USD: {reason}",
-        url=f"{app_url}/settings/credits",
+        url=links.credits(app_url),
         data={
             "amount": usd_json(amount_nano),
             "threshold": None if threshold_nano is None else usd_json(threshold_nano),
@@ -144,7 +146,7 @@ def auto_topup_stopped(
         severity="critical",
         title=f"The automatic top-up of {organization} is stopped by its monthly cap",
         message=f"{usd_text(amount_nano)} USD are not bought: {reason}",
-        url=f"{app_url}/settings/credits",
+        url=links.credits(app_url),
         data={
             "amount": usd_json(amount_nano),
             "threshold": usd_json(threshold_nano),
@@ -153,6 +155,53 @@ def auto_topup_stopped(
             "reason": reason,
             "next_attempt_at": next_attempt_at,
         },
+    )
+
+
+def destination_disabled(
+    *,
+    destination_id: str,
+    kind: str,
+    name: str,
+    shown: str,
+    failures: int,
+    last_status: int | None,
+    last_error: str | None,
+    disabled_at_us: int,
+    app_url: str,
+) -> NewAlert:
+    """A destination is told nothing more; `shown` is what its record shows of its address."""
+    return NewAlert(
+        category="destination",
+        type="alert.destination_disabled",
+        severity="critical",
+        title=f"The {kind} destination {name} is disabled",
+        message=f"{failures} deliveries in a row to {name} ({shown}) failed, the last one with: {last_error}."
+        " What waits for it is kept for three days. Mend the receiver, then enable the destination.",
+        url=links.destination(app_url, destination_id),
+        data={
+            "destination_id": destination_id,
+            "destination_type": kind,
+            "name": name,
+            "host": shown,
+            "consecutive_failures": failures,
+            "last_status": last_status,
+            "last_error": last_error,
+            "disabled_at": iso(disabled_at_us),
+        },
+    )
+
+
+def test(*, destination_id: str, name: str, app_url: str) -> NewAlert:
+    """What a destination is tested with."""
+    return NewAlert(
+        category="destination",
+        type="alert.test",
+        severity="info",
+        title=f"A test of {name}",
+        message=f"Alerts reach {name}. Nothing happened, and nothing has to be done.",
+        url=links.destination(app_url, destination_id),
+        data={"destination_id": destination_id, "name": name},
     )
 
 

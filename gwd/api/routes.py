@@ -11,6 +11,7 @@ from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
 from gwd.api.key_routes import KEY_ROUTES
 from gwd.api.money_routes import MONEY_ROUTES
+from gwd.api.notification_routes import LIVE_NOTIFICATION_ROUTES, NOTIFICATION_ROUTES
 from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
@@ -19,12 +20,14 @@ from gwd.management.invitations import AcceptInvitation
 
 ROUTES: Final[tuple[Route, ...]] = (
     *MONEY_ROUTES,
+    *NOTIFICATION_ROUTES,
     *KEY_ROUTES,
     *PEOPLE_ROUTES,
     *CATALOG_ROUTES,
 )
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
+    *LIVE_NOTIFICATION_ROUTES,
     LiveRoute(
         method="GET",
         path="/operator/status",

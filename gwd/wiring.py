@@ -31,6 +31,7 @@ from gwd.dialects import chat_completions, completions, embeddings, messages, re
 from gwd.dialects.base import Dialect
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
+from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
@@ -307,6 +308,7 @@ class RunningNode:
         self._spawn(every(NIGHT_WATCH_S, nightly.run, name="nightly check"))
         self._spawn(every(FORGET_S, self._forget, name="forget"))
         self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
+        self._spawn(every(CATALOG_WATCH_S, self._catalog_watch().run, name="catalog watch"))
         self._spawn(every(DELIVERIES_S, self._deliveries().run, name="deliveries"))
         gap_s = service_manager.watchdog_gap_s(self._environment)
         if gap_s is not None:
@@ -323,6 +325,11 @@ class RunningNode:
             self.node.vault,
             self._clock,
             app_url=self.settings.server.app_url,
+        )
+
+    def _catalog_watch(self) -> CatalogWatch:
+        return CatalogWatch(
+            self.store, self.node.state, self._clock, app_url=self.settings.server.app_url
         )
 
     def _deliveries(self) -> DeliveryJob:

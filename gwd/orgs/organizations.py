@@ -139,6 +139,12 @@ def name_of(connection: Connection, organization_id: str) -> str | None:
     return None if row is None else row[0]
 
 
+def ids(connection: Connection) -> list[str]:
+    """All organizations that are not deleted, oldest first."""
+    rows = connection.run(_live().order_by(OrganizationRow.created_at, OrganizationRow.id))
+    return [row.id for row in rows]
+
+
 def list_organizations(
     connection: Connection, *, limit: int, offset: int
 ) -> tuple[list[Organization], int]:
@@ -146,6 +152,14 @@ def list_organizations(
     query = _live().order_by(OrganizationRow.created_at, OrganizationRow.id)
     rows = connection.run(query.limit(limit).offset(offset))
     return [_organization(connection, row) for row in rows], connection.count(query)
+
+
+def operator_id(connection: Connection) -> str | None:
+    """The operator's organization: the node's oldest."""
+    row = connection.row(
+        "SELECT id FROM organization WHERE deleted_at IS NULL ORDER BY created_at, id LIMIT 1"
+    )
+    return None if row is None else str(row[0])
 
 
 def patch(

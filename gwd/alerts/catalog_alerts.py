@@ -138,8 +138,12 @@ def _alert(
 
 def _keys(connection: Connection, usage: ModelUsage) -> list[dict[str, Any]]:
     busiest = usage.keys[:MAX_KEYS]
-    names = keys.names(connection, [key.key_id for key in busiest])
+    known = keys.by_ids(connection, [key.key_id for key in busiest])
     return [
-        {"id": key.key_id, "name": names.get(key.key_id), "requests": key.requests}
+        {
+            "id": key.key_id,
+            "name": known[key.key_id].name if key.key_id in known else None,
+            "requests": key.requests,
+        }
         for key in busiest
     ]

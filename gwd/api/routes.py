@@ -5,7 +5,7 @@ Inference and the public reading of models are in `app`; everything else that is
 
 from typing import Final
 
-from gwd.api import clock, doctor, invitations, operator, provider_probe
+from gwd.api import clock, doctor, invitations, lifecycle, operator, provider_probe
 from gwd.api.access import manage
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
@@ -15,7 +15,7 @@ from gwd.api.notification_routes import LIVE_NOTIFICATION_ROUTES, NOTIFICATION_R
 from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
-from gwd.api.shapes import One
+from gwd.api.shapes import Listed, One
 from gwd.management.invitations import AcceptInvitation
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -66,6 +66,13 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         answers=One[ReloadRecord],
         shape=Nothing,
         action="node.reload",
+    ),
+    LiveRoute(
+        method="GET",
+        path="/catalog/lifecycle",
+        access=manage("catalog.read"),
+        handler=lifecycle.coming,
+        answers=Listed[lifecycle.ComingEvent],
     ),
     LiveRoute(
         method="POST",

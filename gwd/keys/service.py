@@ -163,12 +163,10 @@ def workspace_of(connection: Connection, organization_id: str, key_id: str) -> s
     return None if row is None else row.workspace_id
 
 
-def names(connection: Connection, key_ids: Sequence[str]) -> dict[str, str]:
-    """What keys are called, by id; ended ones as well."""
-    rows = connection.run(
-        KeyTable.select(KeyTable.id, KeyTable.name).where(KeyTable.id.in_(key_ids))
-    )
-    return {row.id: row.name for row in rows}
+def by_ids(connection: Connection, key_ids: Sequence[str]) -> dict[str, Key]:
+    """Keys by id, ended ones as well."""
+    rows = connection.run(KeyTable.select().where(KeyTable.id.in_(key_ids)))
+    return {row.id: key_of(row) for row in rows}
 
 
 def ids_of_user(connection: Connection, organization_id: str, user_id: str) -> list[str]:

@@ -189,3 +189,42 @@ async def test_a_short_outage_is_not_told(watched: Watched) -> None:
     await watched.gateway.manage("PATCH", place, {"disabled": False})
     assert await watched.later(seconds=90) == []
     assert await watched.later(minutes=5) == []
+
+
+async def test_the_timeline_shows_what_is_coming_and_whom_it_meets(watched: Watched) -> None:
+    manage = watched.gateway.manage
+    narrow, narrow_id = await watched.gateway.new_key(name="narrow", allowed_models=["demo/chat"])
+    headers = {"authorization": f"Bearer {narrow}"}
+    assert (await watched.gateway.chat(headers=headers)).status_code == 200
+    await watched.gateway.at_rest()
+    ends = START + timedelta(days=45)
+    await manage(
+        "PATCH",
+        "/catalog/models/demo/chat",
+        {
+            "deprecated_at": iso(START + timedelta(days=1)),
+            "retired_at": iso(ends),
+            "successor": "demo/next",
+            "pricing": {**PRICES, "completion": "0.000004"},
+            "effective_at": iso(START + timedelta(days=2)),
+        },
+    )
+    rows = (await manage("GET", "/catalog/lifecycle"))["data"]
+    assert [(row["kind"], row["model"]) for row in rows] == [
+        ("deprecation", "demo/chat"),
+        ("price_change", "demo/chat"),
+        ("retirement", "demo/chat"),
+    ]
+    retirement = rows[-1]
+    assert (retirement["at"], retirement["forwards_to"]) == (iso(ends), "demo/next")
+    assert retirement["requests_last_30d"] == 2
+    allowed = {key["id"]: key["may_use_successor"] for key in retirement["keys"]}
+    assert allowed == {narrow_id: False, watched.gateway.key_id: True}
+    [workspace] = retirement["workspaces"]
+    assert workspace["requests"] == 2
+    total = sum(key["spend"] for key in retirement["keys"])
+    assert workspace["spend"] == retirement["spend_last_30d"] == pytest.approx(total)
+    assert (rows[1]["old"]["completion"], rows[1]["new"]["completion"]) == (8, 4)
+    await manage("PATCH", "/organization/settings", {"forward_retired_models": False})
+    rows = (await manage("GET", "/catalog/lifecycle"))["data"]
+    assert rows[-1]["forwards_to"] is None

@@ -7,7 +7,7 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from gwd import __version__, ledger
@@ -297,22 +297,30 @@ class RunningNode:
         )
 
     def _start_jobs(self) -> None:
-        self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
-        self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
-        self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
-        self._spawn(every(CLOCK_WATCH_S, self._clock_watch.look, name="clock"))
+        self._repeat(CHECKPOINT_S, self._checkpoint, "checkpoint")
+        self._repeat(BEAT_S, self._heartbeat.beat, "heartbeat")
+        self._repeat(WATCH_S, self._disk.watch, "disk")
+        self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
         self._spawn(measure_lag(self.node.vitals.loop_lag))
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
-        self._spawn(every(SWEEP_S, sweep.resolve, name="sweep"))
-        self._spawn(every(SWEEP_S, sweep.expire, name="expiry"))
-        self._spawn(every(NIGHT_WATCH_S, nightly.run, name="nightly check"))
-        self._spawn(every(FORGET_S, self._forget, name="forget"))
-        self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
-        self._spawn(every(CATALOG_WATCH_S, self._catalog_watch().run, name="catalog watch"))
-        self._spawn(every(DELIVERIES_S, self._deliveries().run, name="deliveries"))
+        self._repeat(SWEEP_S, sweep.resolve, "sweep")
+        self._repeat(SWEEP_S, sweep.expire, "expiry")
+        self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
+        self._repeat(FORGET_S, self._forget, "forget")
+        self._repeat(TOPUP_S, self._topup().run, "top-up")
+        self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
+        self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
         gap_s = service_manager.watchdog_gap_s(self._environment)
         if gap_s is not None:
-            self._spawn(every(gap_s, self._say_alive, name="watchdog"))
+            self._repeat(gap_s, self._say_alive, "watchdog")
+
+    def _repeat(self, gap_s: float, job: Callable[[], Awaitable[None]], name: str) -> None:
+        """A job by the clock; how long ago it last went well is a vital sign."""
+        self._ran(name)
+        self._spawn(every(gap_s, job, name=name, ran=self._ran))
+
+    def _ran(self, name: str) -> None:
+        self.node.vitals.jobs_ran_s[name] = self._clock.monotonic_s()
 
     async def _forget(self) -> None:
         await retention.forget(self.store, self._clock)

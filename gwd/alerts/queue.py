@@ -74,13 +74,21 @@ def due(connection: Connection, *, now_us: int) -> list[str]:
     return [row[0] for row in rows]
 
 
-def oldest_due_us(connection: Connection, *, now_us: int) -> int | None:
-    """Since when the longest waiting delivery has been due."""
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """How much waits to be delivered, and for how long the longest has been due."""
+
+    count: int
+    oldest_s: float
+
+
+def waiting(connection: Connection, *, now_us: int) -> Waiting:
     row = connection.row(
-        "SELECT MIN(next_attempt_at) FROM delivery WHERE status = 'pending' AND next_attempt_at <= ?",
-        (now_us,),
+        "SELECT COUNT(*), MIN(next_attempt_at) FROM delivery WHERE status = 'pending'"
     )
-    return None if row is None else row[0]
+    assert row is not None
+    count, oldest_us = row
+    late_us = 0 if oldest_us is None else max(0, now_us - oldest_us)
+    return Waiting(count=count, oldest_s=late_us / US_PER_S)
 
 
 def next_message(

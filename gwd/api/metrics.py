@@ -18,6 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from gwd import __version__, ledger
+from gwd.alerts import queue
 from gwd.api.node import Node
 from gwd.api.readiness import unready
 from gwd.core.clock import US_PER_S
@@ -127,6 +128,20 @@ FAMILIES: Final = (
     Family(
         "gwd_loop_lag_seconds", "histogram", "How late the event loop was, four samples a second"
     ),
+    Family(
+        "gwd_job_age_seconds",
+        "gauge",
+        "Since each job by the clock last went well",
+        labels=("job",),
+        alert="above an hour",
+    ),
+    Family("gwd_deliveries_pending", "gauge", "Deliveries of alerts that wait"),
+    Family(
+        "gwd_oldest_delivery_seconds",
+        "gauge",
+        "How long the delivery has been due that waits longest",
+        alert="above 300",
+    ),
     Family("gwd_in_flight", "gauge", "Inference requests under way"),
     Family("gwd_connections", "gauge", "Open client connections"),
     Family(
@@ -155,6 +170,7 @@ class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be looked up for a scrape."""
 
     holds: ledger.OpenHolds
+    waiting: queue.Waiting
     wal_bytes: int
     now_us: int
 
@@ -163,6 +179,7 @@ async def render(node: Node) -> bytes:
     """The whole page."""
     observed = _Observed(
         holds=await node.store.read(ledger.open_holds),
+        waiting=await node.store.read(queue.waiting, now_us=node.clock.now_us()),
         wal_bytes=_size(f"{node.store.path}-wal"),
         now_us=node.clock.now_us(),
     )
@@ -213,6 +230,10 @@ class _NodeCollector(Collector):
             "gwd_loop_lag_seconds",
             node.vitals.loop_lag,
         )
+        now_s = node.clock.monotonic_s()
+        yield _ages({name: now_s - at_s for name, at_s in node.vitals.jobs_ran_s.items()})
+        yield _gauge("gwd_deliveries_pending", self._observed.waiting.count)
+        yield _gauge("gwd_oldest_delivery_seconds", self._observed.waiting.oldest_s)
         yield _gauge("gwd_in_flight", len(node.line.live))
         yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(
@@ -320,6 +341,14 @@ def _counter(name: str, value: float) -> Metric:
 
 def _gauge(name: str, value: float) -> Metric:
     return GaugeMetricFamily(name, _BY_NAME[name].text, value=value)
+
+
+def _ages(ages_s: Mapping[str, float]) -> Metric:
+    family = _BY_NAME["gwd_job_age_seconds"]
+    gauge = GaugeMetricFamily(family.name, family.text, labels=family.labels)
+    for job, age_s in ages_s.items():
+        gauge.add_metric((job,), max(0.0, age_s))
+    return gauge
 
 
 def _labelled(name: str, values: Mapping[str, int]) -> Metric:

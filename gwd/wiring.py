@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from gwd import __version__, ledger
 from gwd.activity import service as activity
+from gwd.alerts import node_alerts
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
@@ -39,6 +40,7 @@ from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
 from gwd.jobs.nightly import NightlyCheck
+from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
 from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
@@ -309,6 +311,7 @@ class RunningNode:
         self._repeat(FORGET_S, self._forget, "forget")
         self._repeat(TOPUP_S, self._topup().run, "top-up")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
+        self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
         self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
         gap_s = service_manager.watchdog_gap_s(self._environment)
         if gap_s is not None:
@@ -338,6 +341,12 @@ class RunningNode:
     def _catalog_watch(self) -> CatalogWatch:
         return CatalogWatch(
             self.store, self.node.state, self._clock, app_url=self.settings.server.app_url
+        )
+
+    def _node_watch(self) -> NodeWatch:
+        server = self.settings.server
+        return NodeWatch(
+            self.store, self._clock, certificate=server.tls_cert, app_url=server.app_url
         )
 
     def _deliveries(self) -> DeliveryJob:
@@ -457,6 +466,12 @@ class RunningNode:
         if self._status.quarantine is None:
             self._status.quarantine = reason
             self.store.submit(quarantine.note, reason)
+            self.store.submit(
+                node_alerts.quarantined,
+                reason,
+                app_url=self.settings.server.app_url,
+                now_us=self._clock.now_us(),
+            )
 
     def _storage_failed(self, cause: BaseException) -> None:
         log.critical("the disk failed under the store: %s; stopping", cause)

@@ -22,6 +22,7 @@ Category = Literal[
     "model_deprecation",
     "destination",
     "provider_key",
+    "node",
 ]
 EmailRole = Literal["member", "billing", "admin", "owner"]
 
@@ -36,6 +37,7 @@ EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
     "model_deprecation": ("owner", "admin"),
     "destination": ("owner",),
     "provider_key": ("owner", "admin"),
+    "node": ("owner", "admin"),
 }
 
 

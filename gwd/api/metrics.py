@@ -133,7 +133,7 @@ FAMILIES: Final = (
         "gauge",
         "Since each job by the clock last went well",
         labels=("job",),
-        alert="above an hour",
+        alert="above 7,500",
     ),
     Family("gwd_deliveries_pending", "gauge", "Deliveries of alerts that wait"),
     Family(

@@ -16,17 +16,8 @@ _QUARANTINE: Final = "node:quarantine"
 
 def quarantined(connection: Connection, reason: str, *, app_url: str, now_us: int) -> None:
     """The node serves nothing until its books are in order; told once until they are."""
-    _tell(
-        connection,
-        "alert.ledger_quarantined",
-        "critical",
-        title="The ledger does not add up, nothing is served",
-        message=f"The gateway is in quarantine: {reason}. Run gwctl ledger verify.",
-        data={"reason": reason, "since": iso(now_us)},
-        once=Mark(name=_QUARANTINE),
-        app_url=app_url,
-        now_us=now_us,
-    )
+    notice = quarantine_notice(reason, app_url=app_url, now_us=now_us)
+    _tell(connection, notice, once=Mark(name=_QUARANTINE), now_us=now_us)
 
 
 def in_order(connection: Connection) -> None:
@@ -45,39 +36,42 @@ def certificate(
     """The listener's certificate ends soon, or has ended: told 30, 7 and 1 days before, and when it has."""
     left_us = ends_us - now_us
     level = sum(left_us <= days * US_PER_DAY for days in (*CERTIFICATE_DAYS, 0))
-    if not level:
-        return
-    is_over, shown = left_us <= 0, ", ".join(names) or "the gateway"
-    _tell(
-        connection,
+    if level:
+        notice = certificate_notice(ends_us=ends_us, names=names, app_url=app_url, now_us=now_us)
+        mark = Mark(name=f"node:certificate:{ends_us}", value=level)
+        _tell(connection, notice, once=mark, now_us=now_us)
+
+
+def quarantine_notice(reason: str, *, app_url: str, now_us: int) -> NewAlert:
+    return _notice(
+        "alert.ledger_quarantined",
+        "critical",
+        title="The ledger does not add up, nothing is served",
+        message=f"The gateway is in quarantine: {reason}. Run gwctl ledger verify.",
+        data={"reason": reason, "since": iso(now_us)},
+        app_url=app_url,
+    )
+
+
+def certificate_notice(
+    *, ends_us: int, names: Sequence[str], app_url: str, now_us: int
+) -> NewAlert:
+    is_over, shown = ends_us <= now_us, ", ".join(names) or "the gateway"
+    return _notice(
         "alert.certificate_ending",
         "critical" if is_over else "warning",
         title=f"The certificate of {shown} {'has ended' if is_over else 'ends soon'}",
         message=f"It {'ended' if is_over else 'ends'} at {iso(ends_us)}. Put the new one in place, then reload:"
         " systemctl reload gwd, or gwctl server reload.",
         data={"names": list(names), "ends_at": iso(ends_us)},
-        once=Mark(name=f"node:certificate:{ends_us}", value=level),
         app_url=app_url,
-        now_us=now_us,
     )
 
 
-def _tell(
-    connection: Connection,
-    type_: str,
-    severity: Severity,
-    *,
-    title: str,
-    message: str,
-    data: dict[str, Any],
-    once: Mark,
-    app_url: str,
-    now_us: int,
-) -> None:
-    operator = organizations.operator_id(connection)
-    if operator is None:
-        return
-    alert = NewAlert(
+def _notice(
+    type_: str, severity: Severity, *, title: str, message: str, data: dict[str, Any], app_url: str
+) -> NewAlert:
+    return NewAlert(
         category="node",
         type=type_,
         severity=severity,
@@ -86,4 +80,9 @@ def _tell(
         url=links.node(app_url),
         data=data,
     )
-    raise_(connection, operator, alert, now_us=now_us, once=once)
+
+
+def _tell(connection: Connection, notice: NewAlert, *, once: Mark, now_us: int) -> None:
+    operator = organizations.operator_id(connection)
+    if operator is not None:
+        raise_(connection, operator, notice, now_us=now_us, once=once)

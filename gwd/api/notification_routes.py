@@ -8,12 +8,14 @@ from gwd.alerts.destinations import DestinationInput, DestinationPatch, Destinat
 from gwd.alerts.service import AlertRecord
 from gwd.api import events, notifications
 from gwd.api.access import manage
-from gwd.api.notifications import Redelivered, RedeliverInput, RotateSecretInput, SignedDestination
-from gwd.api.query import BETWEEN
-from gwd.api.route import LiveRoute, Nothing, Route, delete, get, list_, patch, post, walk
-from gwd.api.shapes import Deleted, Listed, One, Walked
+from gwd.api.notifications import (
+    Redelivered,
+    RedeliverInput,
+    RotateSecretInput,
+    SampleInput,
+    SignedDestination,
+)
 
-READ: Final = manage("notifications.read")
 WRITE: Final = manage("notifications.write")
 
 NOTIFICATION_ROUTES: Final[tuple[Route, ...]] = (
@@ -163,7 +165,7 @@ LIVE_NOTIFICATION_ROUTES: Final[tuple[LiveRoute, ...]] = (
         path="/notifications/destinations/<destination>/test",
         access=WRITE,
         handler=notifications.test_destination,
-        shape=Nothing,
+        shape=SampleInput,
         answers=One[DeliveryRecord],
         action="destination.test",
         fails=(404,),

@@ -5,7 +5,7 @@ from typing import Annotated, Final, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gwd.alerts import categories, deliveries, destinations, notices, queue
+from gwd.alerts import categories, deliveries, destinations, notices, queue, samples
 from gwd.alerts.categories import AlertSetting, PatchAlertSetting
 from gwd.alerts.deliveries import DeliveryFilter, Status
 from gwd.alerts.destinations import (
@@ -57,6 +57,17 @@ class RotateSecretInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             description="For so many seconds deliveries are signed with the secret before, too: `v1=…,v1=…`.",
         ),
     ] = 0
+
+
+class SampleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a destination is tried with."""
+
+    type: Annotated[
+        str | None,
+        Meta(
+            description="A type of alert, of which a sample is sent, marked as a test. Null is `alert.test`."
+        ),
+    ] = None
 
 
 class RedeliverInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -292,7 +303,14 @@ def _switched(connection: Connection, call: Call, *, enabled: bool) -> Answer:
 def _make_test(connection: Connection, call: Call) -> queue.Message:
     """A test alert with one delivery that the queue does not take."""
     found = destinations.get(connection, call.organization_id, call.path["destination"])
-    alert = notices.test(destination_id=found.id, name=found.name, app_url=call.node.app_url)
+    body: SampleInput = call.body
+    if body.type is None:
+        alert = notices.test(destination_id=found.id, name=found.name, app_url=call.node.app_url)
+    else:
+        made = samples.sample(body.type, app_url=call.node.app_url, now_us=call.now_us)
+        if made is None:
+            raise InvalidValue(f"`type` must be one of {', '.join(samples.TYPES)}", param="type")
+        alert = made
     delivery_id = raise_to(connection, call.organization_id, alert, found.id, now_us=call.now_us)
     message = queue.single(connection, delivery_id)
     assert message is not None

@@ -47,7 +47,7 @@ def quarantine_notice(reason: str, *, app_url: str, now_us: int) -> NewAlert:
         "alert.ledger_quarantined",
         "critical",
         title="The ledger does not add up, nothing is served",
-        message=f"The gateway is in quarantine: {reason}. Run gwctl ledger verify.",
+        message=f"The gateway is in quarantine: {reason}. Run `gwctl ledger verify`.",
         data={"reason": reason, "since": iso(now_us)},
         app_url=app_url,
     )
@@ -62,7 +62,7 @@ def certificate_notice(
         "critical" if is_over else "warning",
         title=f"The certificate of {shown} {'has ended' if is_over else 'ends soon'}",
         message=f"It {'ended' if is_over else 'ends'} at {iso(ends_us)}. Put the new one in place, then reload:"
-        " systemctl reload gwd, or gwctl server reload.",
+        " `systemctl reload gwd`, or `gwctl server reload`.",
         data={"names": list(names), "ends_at": iso(ends_us)},
         app_url=app_url,
     )

@@ -15,7 +15,11 @@ from gwd.api.notifications import (
     SampleInput,
     SignedDestination,
 )
+from gwd.api.query import BETWEEN
+from gwd.api.route import LiveRoute, Nothing, Route, delete, get, list_, patch, post, walk
+from gwd.api.shapes import Deleted, Listed, One, Walked
 
+READ: Final = manage("notifications.read")
 WRITE: Final = manage("notifications.write")
 
 NOTIFICATION_ROUTES: Final[tuple[Route, ...]] = (

@@ -83,6 +83,7 @@ def node(gateway: FakeGateway) -> FakeGateway:
     gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
     gateway.collection("/keys", prefix="key_")
     gateway.collection("/budgets", prefix="bud_")
+    gateway.collection("/notifications/destinations", prefix="dst_")
     return gateway
 
 

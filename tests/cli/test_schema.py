@@ -232,6 +232,22 @@ FIELDS: dict[str, dict[str, str]] = {
         "monthly_cap": "credit topup --monthly-cap 500",
         "hook_url": "credit topup --hook-url https://pay.example/hook",
     },
+    "PATCH /notifications/destinations/{}": {
+        "name": "webhook update ops --name night",
+        "url": "webhook update ops --target https://hooks.example/next",
+        "address": "webhook update ops --target ops@example.com",
+        "events": "webhook update ops --event key_limit",
+        "min_severity": "webhook update ops --min-severity critical",
+        "format": "webhook update ops --format teams",
+    },
+    "PATCH /notifications/alerts": {
+        "category": "alert settings key_limit --disable",
+        "enabled": "alert settings key_limit --disable",
+        "thresholds": "alert settings key_limit --thresholds 80",
+        "channels": "alert settings key_limit --channel ops",
+        "email_roles": "alert settings key_limit --email-role owner",
+        "muted_until": "alert mute key_limit --for 24h",
+    },
 }
 IN_A_FILE = "several of them at once are what a file is for: gwctl apply"
 ANY_NAME = "settings NAME=VALUE takes every name that there is"
@@ -243,6 +259,7 @@ EXCEPTIONS = {
     ("PATCH /catalog/credentials/{}", "expires_at"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "sort_order"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "disabled"): IN_A_FILE,
+    ("PATCH /notifications/destinations/{}", "enabled"): "enable and disable are commands",
     ("PATCH /organization/settings", "*"): ANY_NAME,
     ("PATCH /organizations/{}/settings", "*"): ANY_NAME,
     ("PATCH /organizations/{}", "*"): "what an operator does to an organization has no command",
@@ -258,6 +275,9 @@ def test_every_field_that_can_be_changed_has_an_option(
     gateway.on("PATCH", "/organization", {"data": {"name": "Old", "slug": "old"}})
     gateway.on("GET", "/credits/auto-topup", {"data": {}})
     gateway.on("PATCH", "/credits/auto-topup", {"data": {}})
+    setting = {"category": "key_limit", "enabled": True, "email_roles": []}
+    gateway.on("GET", "/notifications/alerts", {"data": [setting], "total_count": 1})
+    gateway.on("PATCH", "/notifications/alerts", {"data": setting})
     faults = []
     for route, options in FIELDS.items():
         fields = schema.fields(schema.taken(*route.split(" ")))
@@ -275,6 +295,10 @@ def test_every_field_that_can_be_changed_has_an_option(
             gateway.collection("/catalog/models", dict(model))
             gateway.collection("/catalog/endpoints", {"id": "ep_1", "model": "acme/fast"})
             gateway.collection("/catalog/credentials", {"id": "pk_1", "provider": "acme"})
+            gateway.collection(
+                "/notifications/destinations",
+                {"id": "dst_1", "name": "ops", "url": "https://a.example", "min_severity": "info"},
+            )
             gateway.requests.clear()
             run(*line.split(), stdin="sk-1")
             sent = [each.body for each in gateway.requests if each.method == "PATCH"]

@@ -74,7 +74,8 @@ _SECTIONS = (
         (
             ("activity", "activity", "requests, served and refused"),
             ("audit", "audit", "who changed what"),
-            ("alert", "alert", "alerts raised"),
+            ("alert", "alert", "alerts raised, and who hears of which"),
+            ("webhook", "webhook+listen", "where alerts go: webhooks, chat, mail; their deliveries"),
         ),
     ),
     (

@@ -14,6 +14,7 @@ from gwctl import numbers, schema, time_input
 from gwctl.byok import BYOK
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS, SCOPES
+from gwctl.commands.webhook import DESTINATIONS
 from gwctl.commands.workspace import WORKSPACES
 from gwctl.errors import CommandError, usage
 from gwctl.files import read_standard_input, read_text
@@ -209,6 +210,16 @@ KINDS: tuple[Kind, ...] = (
             + (" soft" if entry.get("kind") == "soft" else "")
         ),
         without=frozenset({"scope_id"}),
+    ),
+    Kind(
+        "webhooks",
+        DESTINATIONS,
+        ("name",),
+        same=_by("name"),
+        name=lambda entry: str(entry["name"]),
+        # The address of a chat workspace is a secret that the gateway does not show again.
+        managed=lambda record: record.get("type") != "chat",
+        defaults={"type": "webhook"},
     ),
 )
 

@@ -169,7 +169,8 @@ class Root(Group):
         module = {n: m for _, rows in self.sections for n, m, _ in rows}.get(name)
         if module is None:
             return None
-        for noun in import_module(f"gwctl.commands.{module}").NOUNS:
+        loaded = [import_module(f"gwctl.commands.{part}") for part in module.split("+")]
+        for noun in loaded[0].NOUNS:
             group = get_group(noun.app)
             if noun.name == name:
                 return group

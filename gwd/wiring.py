@@ -7,17 +7,19 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from gwd import ledger
+from gwd import __version__, ledger
 from gwd.activity import service as activity
+from gwd.alerts import node_alerts
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
 from gwd.api.listener import Listener, tls_context
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
+from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining
@@ -30,13 +32,16 @@ from gwd.dialects.table import DIALECTS
 from gwd.health import kept
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
+from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
+from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.health import LOOK_S, HealthKeeper
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
 from gwd.jobs.nightly import NightlyCheck
+from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
 from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
@@ -51,7 +56,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
 from gwd.replay.items import InMemoryItems
-from gwd.settings import Settings
+from gwd.settings import Settings, smtp_password
 from gwd.store import Store
 from gwd.store.ballast import Ballast
 from gwd.store.connection import require
@@ -219,7 +224,7 @@ class RunningNode:
             formats=formats,
             app_url=settings.server.app_url,
         )
-        ceiling = settings.limits.default_rate_limit_per_minute
+        ceiling, rules = settings.limits.default_rate_limit_per_minute, outbound_rules(settings)
         line = Line(
             store=store,
             state=state,
@@ -259,8 +264,31 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
-            outbound=outbound_rules(settings),
+            outbound=rules,
+            channels=ChannelSender(
+                store,
+                OutboundClient(rules, user_agent=f"gwd-webhooks/{__version__}"),
+                vault,
+                self._mailer(),
+                clock,
+                app_url=settings.server.app_url,
+            ),
         )
+
+    def _mailer(self) -> Mailer | None:
+        """What sends mail, where a mail server is named."""
+        smtp = self.settings.smtp
+        if not smtp.host:
+            return None
+        server = MailServer(
+            host=smtp.host,
+            port=smtp.port,
+            tls=smtp.tls,
+            sender=smtp.from_,
+            username=smtp.username or None,
+            password=smtp_password(self.settings, self._environment),
+        )
+        return Mailer(server)
 
     async def _seed_rate_windows(self) -> None:
         """What the last minute admitted still counts after a restart."""
@@ -272,34 +300,64 @@ class RunningNode:
         )
 
     def _start_jobs(self) -> None:
-        self._spawn(every(CHECKPOINT_S, self._checkpoint, name="checkpoint"))
-        self._spawn(every(LOOK_S, self._health_keeper.look, name="health"))
-        self._spawn(every(BEAT_S, self._heartbeat.beat, name="heartbeat"))
-        self._spawn(every(WATCH_S, self._disk.watch, name="disk"))
-        self._spawn(every(CLOCK_WATCH_S, self._clock_watch.look, name="clock"))
+        self._repeat(CHECKPOINT_S, self._checkpoint, "checkpoint")
+        self._repeat(LOOK_S, self._health_keeper.look, "health")
+        self._repeat(BEAT_S, self._heartbeat.beat, "heartbeat")
+        self._repeat(WATCH_S, self._disk.watch, "disk")
+        self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
         self._spawn(measure_lag(self.node.vitals.loop_lag))
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
-        self._spawn(every(SWEEP_S, sweep.resolve, name="sweep"))
-        self._spawn(every(SWEEP_S, sweep.expire, name="expiry"))
-        self._spawn(every(NIGHT_WATCH_S, nightly.run, name="nightly check"))
-        self._spawn(every(FORGET_S, self._forget, name="forget"))
-        self._spawn(every(TOPUP_S, self._topup().run, name="top-up"))
+        self._repeat(SWEEP_S, sweep.resolve, "sweep")
+        self._repeat(SWEEP_S, sweep.expire, "expiry")
+        self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
+        self._repeat(FORGET_S, self._forget, "forget")
+        self._repeat(TOPUP_S, self._topup().run, "top-up")
+        self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
+        self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
+        self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
         gap_s = service_manager.watchdog_gap_s(self._environment)
         if gap_s is not None:
-            self._spawn(every(gap_s, self._say_alive, name="watchdog"))
+            self._repeat(gap_s, self._say_alive, "watchdog")
+
+    def _repeat(self, gap_s: float, job: Callable[[], Awaitable[None]], name: str) -> None:
+        """A job by the clock; how long ago it last went well is a vital sign."""
+        self._ran(name)
+        self._spawn(every(gap_s, job, name=name, ran=self._ran))
+
+    def _ran(self, name: str) -> None:
+        self.node.vitals.jobs_ran_s[name] = self._clock.monotonic_s()
 
     async def _forget(self) -> None:
         await retention.forget(self.store, self._clock)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""
-        client = OutboundClient(self.node.outbound, user_agent="gwd-hooks/1")
         return TopUpJob(
             self.store,
-            client,
+            OutboundClient(self.node.outbound, user_agent="gwd-hooks/1"),
             self.node.vault,
             self._clock,
             app_url=self.settings.server.app_url,
+        )
+
+    def _catalog_watch(self) -> CatalogWatch:
+        return CatalogWatch(
+            self.store, self.node.state, self._clock, app_url=self.settings.server.app_url
+        )
+
+    def _node_watch(self) -> NodeWatch:
+        server = self.settings.server
+        return NodeWatch(
+            self.store, self._clock, certificate=server.tls_cert, app_url=server.app_url
+        )
+
+    def _deliveries(self) -> DeliveryJob:
+        return DeliveryJob(
+            self.store,
+            self.node.channels,
+            self._clock,
+            app_url=self.settings.server.app_url,
+            spawn=self._spawn,
         )
 
     async def _say_alive(self) -> None:
@@ -417,6 +475,12 @@ class RunningNode:
         if self._status.quarantine is None:
             self._status.quarantine = reason
             self.store.submit(quarantine.note, reason)
+            self.store.submit(
+                node_alerts.quarantined,
+                reason,
+                app_url=self.settings.server.app_url,
+                now_us=self._clock.now_us(),
+            )
 
     def _storage_failed(self, cause: BaseException) -> None:
         log.critical("the disk failed under the store: %s; stopping", cause)

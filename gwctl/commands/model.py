@@ -7,8 +7,9 @@ from gwctl.catalog import MODELS, pricing_body
 from gwctl.changes import create_record, report, update_record
 from gwctl.commands.price import model_price
 from gwctl.errors import usage
-from gwctl.records import existing, fetch, find
+from gwctl.records import data, existing, fetch, find
 from gwctl.session import Session
+from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
 from gwctl.values import (
     ACCEPT,
@@ -265,6 +266,67 @@ def undo_retire(
     if active:
         changes |= {"deprecated_at": None, "successor": None}
     update_record(session, MODELS, model_id, changes)
+
+
+def _then(row: Record) -> str:
+    """What follows for requests: where they go, or what they cost."""
+    if row.get("kind") == "price_change":
+        old, new = row.get("old") or {}, row.get("new") or {}
+        return ", ".join(
+            f"{name} {_plain(old.get(name))} -> {_plain(value)}"
+            for name, value in new.items()
+            if value != old.get(name)
+        )
+    if row.get("kind") == "deprecation":
+        return f"successor {row.get('successor')}"
+    target = row.get("forwards_to")
+    return f"forwarded to {target}" if target else "fails with 404"
+
+
+def _plain(value: Any) -> str:
+    return "-" if value is None else f"${value}"
+
+
+def _warning(row: Record) -> str:
+    shut_out = [
+        str(key["name"]) for key in row.get("keys") or () if key.get("may_use_successor") is False
+    ]
+    if row.get("kind") != "retirement" or not shut_out or not row.get("forwards_to"):
+        return ""
+    return f"may not use {row['forwards_to']}: {', '.join(shut_out)}"
+
+
+_COMING = of(
+    "ComingEvent",
+    Column("WHEN", "at"),
+    Column("WHAT", "kind"),
+    Column("MODEL", "model", name=True),
+    Column("THEN", _then),
+    Column("KEYS", lambda row: ", ".join(str(key["name"]) for key in row.get("keys") or ())),
+    Column("REQUESTS", "requests_last_30d", leaves=1),
+    Column("SPEND 30D", "spend_last_30d", leaves=1),
+    Column("", _warning, "note"),
+)
+
+
+@model.verb(
+    "lifecycle",
+    "gwctl model lifecycle",
+    "gwctl model lifecycle --json at,kind,model,keys",
+    lists=True,
+)
+def coming(
+    session: Session,
+    only: Annotated[str | None, opt("--model", "MODEL", "Only this model.")] = None,
+) -> None:
+    """Show what is coming: deprecations, retirements and prices, with your keys that it meets.
+
+    Usage is that of the last 30 days. A key that may not use the successor will get 403 from the
+    retirement on: gwctl key update --model.
+    """
+    rows = data(session.api.get("/catalog/lifecycle"))
+    rows = [row for row in rows if only is None or row.get("model") == only]
+    session.out.records(rows, _COMING, total=len(rows), noun="event")
 
 
 add_delete(model, MODELS, "acme/fast")

@@ -6,8 +6,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts.tables import AlertSettingTable, DestinationTable
+from gwd.core.clock import TimeError, iso, us_from_iso
 from gwd.core.errors import InvalidValue, NotFound
-from gwd.core.fields import Id, WholePercent
+from gwd.core.fields import Id, Moment, WholePercent
+from gwd.core.inputs import MomentInput, PercentInput
 from gwd.store import Connection
 
 Category = Literal[
@@ -20,6 +22,7 @@ Category = Literal[
     "model_deprecation",
     "destination",
     "provider_key",
+    "node",
 ]
 EmailRole = Literal["member", "billing", "admin", "owner"]
 
@@ -34,6 +37,7 @@ EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
     "model_deprecation": ("owner", "admin"),
     "destination": ("owner",),
     "provider_key": ("owner", "admin"),
+    "node": ("owner", "admin"),
 }
 
 
@@ -55,16 +59,59 @@ class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
     email_roles: Annotated[
         list[EmailRole], Meta(description="Members with which roles are told by mail.")
     ]
+    muted_until: Annotated[
+        Moment | None,
+        Meta(
+            description="Until when nobody is told, whatever is enabled; null where it is not muted."
+        ),
+    ] = None
+
+    def is_heard(self, now_us: int) -> bool:
+        """Whether somebody is told now."""
+        return self.enabled and (
+            self.muted_until is None or us_from_iso(self.muted_until) <= now_us
+        )
 
 
 class PatchAlertSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of PATCH /notifications/alerts for one category: absent is unchanged, null is the default."""
 
-    category: Category
-    enabled: bool | UnsetType = UNSET
-    thresholds: list[int] | UnsetType | None = UNSET
-    channels: list[str] | UnsetType | None = UNSET
-    email_roles: list[EmailRole] | UnsetType | None = UNSET
+    category: Annotated[Category, Meta(description="What the alerts are about.")]
+    enabled: Annotated[bool | UnsetType, Meta(description="Whether anybody is told.")] = UNSET
+    thresholds: (
+        Annotated[
+            list[PercentInput],
+            Meta(max_length=100, description="Which percentages are told of. Null is all."),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+    channels: (
+        Annotated[
+            list[str],
+            Meta(
+                max_length=100,
+                description="The ids of the destinations that hear of it. Null is all that subscribe to it.",
+            ),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+    email_roles: (
+        Annotated[
+            list[EmailRole],
+            Meta(
+                max_length=8,
+                description="Members with which roles are told by mail. Null is the default.",
+            ),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+    muted_until: Annotated[
+        MomentInput | UnsetType | None,
+        Meta(description="Until when nobody is told. Null ends it."),
+    ] = UNSET
 
 
 def setting(connection: Connection, organization_id: str, category: Category) -> AlertSetting:
@@ -84,6 +131,7 @@ def setting(connection: Connection, organization_id: str, category: Category) ->
         thresholds=row.thresholds,
         channels=row.channels,
         email_roles=default if row.email_roles is None else row.email_roles,
+        muted_until=None if row.muted_until is None else iso(row.muted_until),
     )
 
 
@@ -101,6 +149,8 @@ def patch_setting(
         for name in ("enabled", "thresholds", "channels", "email_roles")
         if (value := getattr(changes, name)) is not UNSET
     }
+    if changes.muted_until is not UNSET:
+        fields["muted_until"] = _moment(changes.muted_until)
     _check(connection, organization_id, changes.category, fields)
     if fields:
         connection.run(
@@ -112,6 +162,15 @@ def patch_setting(
             )
         )
     return setting(connection, organization_id, changes.category)
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return us_from_iso(text)
+    except TimeError as error:
+        raise InvalidValue(f"`muted_until` {error}", param="muted_until") from None
 
 
 def _check(

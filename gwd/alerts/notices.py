@@ -1,8 +1,10 @@
-"""The alerts about money and vendor keys, worded: pure functions from numbers to what people read."""
+"""The alerts, worded: pure functions from numbers and names to what people read."""
 
 from typing import Any, Final, Literal
 
 from gwd.alerts.service import NewAlert
+from gwd.core import links
+from gwd.core.clock import iso
 from gwd.core.errors import FaultReason
 from gwd.core.money import usd_json, usd_text
 
@@ -21,7 +23,7 @@ def key_limit(
         title=f"Key {name} has used {percent} % of its limit",
         message=f"The key {name} has used {percent} % or more of its limit of {usd_text(limit_nano)} USD."
         f"{_reset(data['resets_at'])}",
-        url=f"{app_url}/keys/{data['key_id']}",
+        url=links.key(app_url, data["key_id"]),
         data=data,
         thresholds_crossed=tuple(data["thresholds_crossed"]),
     )
@@ -47,7 +49,7 @@ def budget_threshold(
         title=f"The {budget['interval']} budget of {scope} is at {percent} %",
         message=f"{percent} % or more of the {budget['interval']} {budget['kind']} budget of {scope},"
         f" {usd_text(limit_nano)} USD, is used; at 100 % {end}.{_reset(budget['resets_at'])}",
-        url=f"{app_url}/budgets/{budget['id']}",
+        url=links.budget(app_url, budget["id"]),
         data={
             "budget_id": budget["id"],
             "scope": budget["scope"],
@@ -87,7 +89,7 @@ def low_balance(
         title=f"The balance of {organization} {what}",
         message=f"The balance of {organization} is {usd_text(owned_nano)} USD."
         " Add credits before requests are refused.",
-        url=f"{app_url}/settings/credits",
+        url=links.credits(app_url),
         data={
             "balance": usd_json(owned_nano),
             "available": usd_json(available_nano),
@@ -116,7 +118,7 @@ def auto_topup_failed(
         severity="critical",
         title=f"An automatic top-up of {organization} failed",
         message=f"The payment hook did not confirm {usd_text(amount_nano)} USD: {reason}",
-        url=f"{app_url}/settings/credits",
+        url=links.credits(app_url),
         data={
             "amount": usd_json(amount_nano),
             "threshold": None if threshold_nano is None else usd_json(threshold_nano),
@@ -145,7 +147,7 @@ def auto_topup_stopped(
         severity="critical",
         title=f"The automatic top-up of {organization} is stopped by its monthly cap",
         message=f"{usd_text(amount_nano)} USD are not bought: {reason}",
-        url=f"{app_url}/settings/credits",
+        url=links.credits(app_url),
         data={
             "amount": usd_json(amount_nano),
             "threshold": usd_json(threshold_nano),
@@ -178,7 +180,6 @@ def provider_key_failing(
 ) -> NewAlert:
     """A vendor turns away a key: an organization's own, or the platform's."""
     whose = "own provider key" if is_own else "platform credential"
-    page = "byok" if is_own else "catalog/credentials"
     what_then = (
         "Requests go on with the platform's keys at the official price, unless it is required."
         if is_own
@@ -190,7 +191,7 @@ def provider_key_failing(
         severity="warning",
         title=f"The {whose} {name} for {provider} is failing",
         message=f"{provider} {_WHY_FAILING[reason]}. The {whose} is {name} ({label}). {what_then}",
-        url=f"{app_url}/{page}/{credential_id}",
+        url=links.provider_key(app_url, credential_id) if is_own else links.providers(app_url),
         data={
             "provider_key_id": credential_id,
             "provider": provider,
@@ -199,6 +200,53 @@ def provider_key_failing(
             "first_seen_at": first_seen_at,
             "failures": failures,
         },
+    )
+
+
+def destination_disabled(
+    *,
+    destination_id: str,
+    kind: str,
+    name: str,
+    shown: str,
+    failures: int,
+    last_status: int | None,
+    last_error: str | None,
+    disabled_at_us: int,
+    app_url: str,
+) -> NewAlert:
+    """A destination is told nothing more; `shown` is what its record shows of its address."""
+    return NewAlert(
+        category="destination",
+        type="alert.destination_disabled",
+        severity="critical",
+        title=f"The {kind} destination {name} is disabled",
+        message=f"{failures} deliveries in a row to {name} ({shown}) failed, the last one with: {last_error}."
+        " What waits for it is kept for three days. Mend the receiver, then enable the destination.",
+        url=links.destination(app_url, destination_id),
+        data={
+            "destination_id": destination_id,
+            "destination_type": kind,
+            "name": name,
+            "host": shown,
+            "consecutive_failures": failures,
+            "last_status": last_status,
+            "last_error": last_error,
+            "disabled_at": iso(disabled_at_us),
+        },
+    )
+
+
+def test(*, destination_id: str, name: str, app_url: str) -> NewAlert:
+    """What a destination is tested with."""
+    return NewAlert(
+        category="destination",
+        type="alert.test",
+        severity="info",
+        title=f"A test of {name}",
+        message=f"Alerts reach {name}. Nothing happened, and nothing has to be done.",
+        url=links.destination(app_url, destination_id),
+        data={"destination_id": destination_id, "name": name},
     )
 
 

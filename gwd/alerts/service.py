@@ -1,6 +1,7 @@
 """Alerts: raised in the transaction of their cause, with one delivery for each destination and address it goes to."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -9,6 +10,7 @@ from gwd.alerts.categories import AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
 from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
 from gwd.core.clock import iso
+from gwd.core.errors import NotFound
 from gwd.core.fields import Id, Moment
 from gwd.core.ids import mint
 from gwd.orgs.members import emails_of_roles
@@ -16,6 +18,8 @@ from gwd.orgs.settings import settings
 from gwd.store import Connection, walk
 
 Severity = Literal["info", "warning", "critical"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "critical")
+"""From the least to the most."""
 
 
 class NewAlert(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,40 +93,56 @@ def raise_(
     """
     if once is not None and not mark_once(connection, once, now_us=now_us):
         return None
-    event_id = mint("evt_")
-    connection.run(
-        AlertTable.insert(
-            id=event_id,
-            organization_id=organization_id,
-            category=alert.category,
-            type=alert.type,
-            severity=alert.severity,
-            title=alert.title,
-            message=alert.message,
-            url=alert.url,
-            data={"organization_id": organization_id, **alert.data},
-            created_at=now_us,
-        )
-    )
+    event_id = _insert(connection, organization_id, alert, now_us=now_us)
     wanted = setting(connection, organization_id, alert.category)
-    if wanted.enabled and _is_wanted(wanted, alert.thresholds_crossed):
+    if wanted.is_heard(now_us) and _is_wanted(wanted, alert.thresholds_crossed):
         for destination_id in _destinations(connection, organization_id, alert, wanted):
             enqueue(
-                connection, organization_id, event_id, destination_id=destination_id, now_us=now_us
+                connection,
+                organization_id,
+                event_id,
+                alert.type,
+                destination_id=destination_id,
+                now_us=now_us,
             )
         for address in _addresses(connection, organization_id, alert, wanted):
-            enqueue(connection, organization_id, event_id, recipient=address, now_us=now_us)
+            enqueue(
+                connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us
+            )
     return event_id
+
+
+def raise_to(
+    connection: Connection,
+    organization_id: str,
+    alert: NewAlert,
+    destination_id: str,
+    *,
+    now_us: int,
+) -> str:
+    """Write an alert for one destination alone; the id of its delivery, which the caller sends and no queue does."""
+    event_id = _insert(connection, organization_id, alert, now_us=now_us)
+    return enqueue(
+        connection,
+        organization_id,
+        event_id,
+        alert.type,
+        destination_id=destination_id,
+        now_us=now_us,
+        is_due=False,
+    )
 
 
 def enqueue(
     connection: Connection,
     organization_id: str,
     event_id: str,
+    alert_type: str,
     *,
     destination_id: str | None = None,
     recipient: str | None = None,
     now_us: int,
+    is_due: bool = True,
 ) -> str:
     """Put one delivery of an alert in the queue: to a destination, or by email to a person."""
     assert (destination_id is None) != (recipient is None), "a delivery has one addressee"
@@ -134,8 +154,11 @@ def enqueue(
             organization_id=organization_id,
             destination_id=destination_id,
             recipient=recipient,
+            addressee=destination_id or recipient,
+            type=alert_type,
+            attempt=0,
             status="pending",
-            next_attempt_at=now_us,
+            next_attempt_at=now_us if is_due else None,
             created_at=now_us,
         )
     )
@@ -172,10 +195,19 @@ def list_events(
         after=after,
         before=before,
     )
-    events = [
-        Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__}) for row in rows
-    ]
-    return events, total
+    return [_of_row(row) for row in rows], total
+
+
+def get(connection: Connection, organization_id: str, event_id: str) -> Alert:
+    """One alert of an organization. Raises NotFound."""
+    row = connection.first(
+        AlertTable.select().where(
+            (AlertTable.id == event_id) & (AlertTable.organization_id == organization_id)
+        )
+    )
+    if row is None:
+        raise NotFound("No such alert.")
+    return _of_row(row)
 
 
 def record(alert: Alert) -> AlertRecord:
@@ -193,6 +225,35 @@ def record(alert: Alert) -> AlertRecord:
     )
 
 
+def _insert(connection: Connection, organization_id: str, alert: NewAlert, *, now_us: int) -> str:
+    event_id = mint("evt_")
+    connection.run(
+        AlertTable.insert(
+            id=event_id,
+            organization_id=organization_id,
+            category=alert.category,
+            type=alert.type,
+            severity=alert.severity,
+            title=alert.title,
+            message=alert.message,
+            url=alert.url,
+            data={"organization_id": organization_id, **alert.data},
+            created_at=now_us,
+        )
+    )
+    return event_id
+
+
+def records_of(connection: Connection, event_ids: Sequence[str]) -> dict[str, AlertRecord]:
+    """Alerts by id, as the API shows them."""
+    rows = connection.run(AlertTable.select().where(AlertTable.id.in_(event_ids)))
+    return {row.id: record(_of_row(row)) for row in rows}
+
+
+def _of_row(row: Any) -> Alert:
+    return Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__})
+
+
 def _is_wanted(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:
     return not crossed or wanted.thresholds is None or any(p in wanted.thresholds for p in crossed)
 
@@ -200,9 +261,11 @@ def _is_wanted(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:
 def _destinations(
     connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
 ) -> list[str]:
-    """Enabled destinations that subscribe to the category; no subscription list means all."""
+    """Enabled destinations that subscribe to the category and severity; no subscription list means all categories."""
     query = (
-        DestinationTable.select(DestinationTable.id, DestinationTable.events)
+        DestinationTable.select(
+            DestinationTable.id, DestinationTable.events, DestinationTable.min_severity
+        )
         .where(
             (DestinationTable.organization_id == organization_id)
             & (DestinationTable.enabled == True)  # noqa: E712 - peewee builds SQL from it
@@ -213,6 +276,7 @@ def _destinations(
         row.id
         for row in connection.run(query)
         if (not row.events or alert.category in row.events)
+        and SEVERITIES.index(alert.severity) >= SEVERITIES.index(row.min_severity)
         and (wanted.channels is None or row.id in wanted.channels)
     ]
 

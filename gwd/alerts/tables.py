@@ -28,6 +28,7 @@ class AlertSettingTable(Table):
     thresholds = JsonField(null=True)
     channels = JsonField(null=True)
     email_roles = JsonField(null=True)
+    muted_until = peewee.IntegerField(null=True)
 
     class Meta:
         table_name = "alert_setting"
@@ -50,6 +51,11 @@ class DestinationTable(Table):
     disabled_reason = peewee.TextField(null=True)
     last_delivery_at = peewee.IntegerField(null=True)
     last_delivery_status = peewee.TextField(null=True)
+    last_delivery_error = peewee.TextField(null=True)
+    min_severity = peewee.TextField()
+    chat_format = peewee.TextField(null=True)
+    sealed_old_secret = peewee.TextField(null=True)
+    old_secret_until = peewee.IntegerField(null=True)
     created_at = peewee.IntegerField()
     updated_at = peewee.IntegerField()
 
@@ -63,11 +69,15 @@ class DeliveryTable(Table):
     organization_id = peewee.TextField()
     destination_id = peewee.TextField(null=True)
     recipient = peewee.TextField(null=True)
+    addressee = peewee.TextField()
+    type = peewee.TextField()
     attempt = peewee.IntegerField()
     status = peewee.TextField()
     response_status = peewee.IntegerField(null=True)
     error = peewee.TextField(null=True)
+    latency_ms = peewee.IntegerField(null=True)
     next_attempt_at = peewee.IntegerField(null=True)
+    finished_at = peewee.IntegerField(null=True)
     created_at = peewee.IntegerField()
 
     class Meta:

@@ -5,7 +5,7 @@ from typing import Final, get_args
 from gwd.alerts import service as alerts
 from gwd.alerts.categories import Category
 from gwd.alerts.service import AlertFilter, Severity
-from gwd.api.management import Answer, Call, walked
+from gwd.api.management import Answer, Call, one, walked
 from gwd.api.query import Query, Text, Words
 from gwd.store import Connection
 
@@ -38,3 +38,8 @@ def list_(connection: Connection, call: Call) -> Answer:
         before=asked.before,
     )
     return walked(asked, events, total, alerts.record, lambda event: event.id)
+
+
+def get(connection: Connection, call: Call) -> Answer:
+    """One alert."""
+    return one(alerts.record(alerts.get(connection, call.organization_id, call.path["event"])))

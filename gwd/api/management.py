@@ -106,6 +106,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 Handler = Callable[[Connection, Call], Answer]
 LiveHandler = Callable[[Call], Awaitable[Answer]]
+Check = Callable[[Call], Awaitable[None]]
 
 
 class OpenCall(msgspec.Struct, frozen=True, kw_only=True):

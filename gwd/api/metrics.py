@@ -18,6 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from gwd import __version__, ledger
+from gwd.alerts import queue
 from gwd.api.node import Node
 from gwd.api.readiness import unready
 from gwd.core.clock import US_PER_S
@@ -139,6 +140,20 @@ FAMILIES: Final = (
     Family(
         "gwd_loop_lag_seconds", "histogram", "How late the event loop was, four samples a second"
     ),
+    Family(
+        "gwd_job_age_seconds",
+        "gauge",
+        "Since each job by the clock last went well",
+        labels=("job",),
+        alert="above 7,500",
+    ),
+    Family("gwd_deliveries_pending", "gauge", "Deliveries of alerts that wait"),
+    Family(
+        "gwd_oldest_delivery_seconds",
+        "gauge",
+        "How long the delivery has been due that waits longest",
+        alert="above 300",
+    ),
     Family("gwd_in_flight", "gauge", "Inference requests under way"),
     Family("gwd_connections", "gauge", "Open client connections"),
     Family(
@@ -167,6 +182,7 @@ class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be looked up for a scrape."""
 
     holds: ledger.OpenHolds
+    waiting: queue.Waiting
     wal_bytes: int
     now_us: int
     in_flight: Mapping[str, int]
@@ -176,6 +192,7 @@ async def render(node: Node) -> bytes:
     """The whole page."""
     observed = _Observed(
         holds=await node.store.read(ledger.open_holds),
+        waiting=await node.store.read(queue.waiting, now_us=node.clock.now_us()),
         wal_bytes=_size(f"{node.store.path}-wal"),
         now_us=node.clock.now_us(),
         in_flight=await node.state.in_flight(),
@@ -227,6 +244,11 @@ class _NodeCollector(Collector):
             "gwd_loop_lag_seconds",
             node.vitals.loop_lag,
         )
+        now_s = node.clock.monotonic_s()
+        ages = {job: max(0.0, now_s - at_s) for job, at_s in node.vitals.jobs_ran_s.items()}
+        yield _gauges("gwd_job_age_seconds", ages)
+        yield _gauge("gwd_deliveries_pending", self._observed.waiting.count)
+        yield _gauge("gwd_oldest_delivery_seconds", self._observed.waiting.oldest_s)
         yield _gauge("gwd_in_flight", len(node.line.live))
         yield _gauges("gwd_upstream_in_flight", self._observed.in_flight)
         yield _gauge("gwd_connections", node.counters.connections)
@@ -341,7 +363,7 @@ def _gauge(name: str, value: float) -> Metric:
     return GaugeMetricFamily(name, _BY_NAME[name].text, value=value)
 
 
-def _gauges(name: str, values: Mapping[str, int]) -> Metric:
+def _gauges(name: str, values: Mapping[str, float]) -> Metric:
     family = _BY_NAME[name]
     gauge = GaugeMetricFamily(name, family.text, labels=family.labels)
     for label, value in values.items():

@@ -1,10 +1,9 @@
-"""The routes about money and what it went for: credits, the ledger, top-up, generations, alerts."""
+"""The routes about money and what it went for: credits, the ledger, top-up, generations."""
 
 from typing import Final
 
 from gwd.activity.record import GenerationRecord
-from gwd.alerts.service import AlertRecord
-from gwd.api import events, generations, money, topup
+from gwd.api import generations, money, topup
 from gwd.api.access import any_key_with, manage
 from gwd.api.query import BETWEEN
 from gwd.api.route import Route, ask, get, patch, post, walk
@@ -112,13 +111,5 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         generations.list_,
         *(*generations.FILTERS, *BETWEEN),
         answers=Walked[GenerationRecord],
-    ),
-    # alerts
-    walk(
-        "/notifications/events",
-        manage("notifications.read"),
-        events.list_,
-        *(*events.FILTERS, *BETWEEN),
-        answers=Walked[AlertRecord],
     ),
 )

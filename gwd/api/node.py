@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from gwd.api.auth import Authenticator
+from gwd.channels import ChannelSender
 from gwd.core.counters import Counters
 from gwd.core.node_clock import NodeClock
 from gwd.core.vendor_format import VendorFormat
@@ -53,6 +54,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters
     vitals: Vitals
     outbound: Rules
+    channels: ChannelSender
 
     @property
     def app_url(self) -> str:

@@ -72,6 +72,8 @@ async def perform(
         return await _live(node, route, call)
     if route.reads or incoming.method == "GET":
         return _reply(await node.store.read(route.handler, call))
+    if route.before is not None:
+        await route.before(call)
     claim = _claim(incoming, caller, data)
     try:
         return await node.store.write(_act, route.handler, call, route.action, claim)

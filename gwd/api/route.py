@@ -12,12 +12,16 @@ from typing import Any, Final
 import msgspec
 
 from gwd.api.access import PUBLIC, Access
-from gwd.api.management import Handler, LiveHandler, OpenHandler
+from gwd.api.management import Check, Handler, LiveHandler, OpenHandler
 from gwd.api.query import DEFAULT_LIMIT, OFFSET, PAGING, PLACES, Query, limit
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """Served by one function in one transaction: GET and `reads` on a reader, the rest on the writer."""
+    """Served by one function in one transaction: GET and `reads` on a reader, the rest on the writer.
+
+    `before` looks outside ahead of the transaction, such as at what a name resolves to; it may refuse and changes
+    nothing.
+    """
 
     method: str
     path: str
@@ -31,6 +35,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     also: int | None = None
     fails: tuple[int, ...] = ()
     reads: bool = False
+    before: Check | None = None
 
 
 class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +158,7 @@ def _changes(
     status: int = 200,
     also: int | None = None,
     fails: tuple[int, ...] = (),
+    before: Check | None = None,
 ) -> Route:
     return Route(
         method=method,
@@ -165,6 +171,7 @@ def _changes(
         fails=fails,
         status=status,
         also=also,
+        before=before,
     )
 
 

@@ -10,6 +10,7 @@ from gwd.api import (
     doctor,
     explain,
     invitations,
+    lifecycle,
     operator,
     provider_models,
     provider_probe,
@@ -20,16 +21,18 @@ from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
 from gwd.api.key_routes import KEY_ROUTES
 from gwd.api.money_routes import MONEY_ROUTES
+from gwd.api.notification_routes import LIVE_NOTIFICATION_ROUTES, NOTIFICATION_ROUTES
 from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
-from gwd.api.shapes import One
+from gwd.api.shapes import Listed, One
 from gwd.health.record import EndpointCircuitRecord
 from gwd.management.invitations import AcceptInvitation
 from gwd.pipeline.explain.record import EstimateRecord, Explanation
 
 ROUTES: Final[tuple[Route, ...]] = (
     *MONEY_ROUTES,
+    *NOTIFICATION_ROUTES,
     *KEY_ROUTES,
     *PEOPLE_ROUTES,
     *CATALOG_ROUTES,
@@ -37,6 +40,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
+    *LIVE_NOTIFICATION_ROUTES,
     LiveRoute(
         method="POST",
         path="/route/explain",
@@ -102,6 +106,13 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         access=manage("operator"),
         handler=operator.endpoint_health,
         answers=One[EndpointCircuitRecord],
+    ),
+    LiveRoute(
+        method="GET",
+        path="/catalog/lifecycle",
+        access=manage("catalog.read"),
+        handler=lifecycle.coming,
+        answers=Listed[lifecycle.ComingEvent],
     ),
     LiveRoute(
         method="POST",

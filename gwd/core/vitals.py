@@ -13,15 +13,17 @@ TOO_LITTLE_BYTES: Final = GIB // 4  # below it no new inference begins
 class Vitals:
     """Written by the jobs that look, read by whoever decides; one for the node.
 
-    `writer_seen_s` is on the monotonic clock. `disk_free_bytes` is what this process may still use.
+    `writer_seen_s` is on the monotonic clock, as are the ends of the last runs in `jobs_ran_s`. `disk_free_bytes` is
+    what this process may still use.
     """
 
-    __slots__ = ("disk_free_bytes", "loop_lag", "writer_seen_s")
+    __slots__ = ("disk_free_bytes", "jobs_ran_s", "loop_lag", "writer_seen_s")
 
     def __init__(self, *, writer_seen_s: float) -> None:
         self.writer_seen_s = writer_seen_s
         self.disk_free_bytes = LITTLE_BYTES
         self.loop_lag = Histogram(DURATIONS_S)
+        self.jobs_ran_s: dict[str, float] = {}
 
     @property
     def has_room(self) -> bool:

@@ -4,6 +4,7 @@ What a management key reaches is checked here for each key: members their own, a
 rest all of the organization. A key out of reach is the same NotFound as one that is not there.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -160,6 +161,12 @@ def workspace_of(connection: Connection, organization_id: str, key_id: str) -> s
         )
     )
     return None if row is None else row.workspace_id
+
+
+def by_ids(connection: Connection, key_ids: Sequence[str]) -> dict[str, Key]:
+    """Keys by id, ended ones as well."""
+    rows = connection.run(KeyTable.select().where(KeyTable.id.in_(key_ids)))
+    return {row.id: key_of(row) for row in rows}
 
 
 def ids_of_user(connection: Connection, organization_id: str, user_id: str) -> list[str]:

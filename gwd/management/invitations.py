@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from gwd.core import links
 from gwd.core.caller import Caller
 from gwd.core.clock import US_PER_DAY, iso
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, InvalidValue, NotFound
@@ -173,7 +174,7 @@ def create(
     )
     return SentInvitation(
         invitation=get(connection, organization_id, invitation_id),
-        accept_url=f"{app_url.rstrip('/')}/invitations/accept?token={token}",
+        accept_url=links.invitation(app_url, token),
     )
 
 

@@ -139,6 +139,12 @@ def name_of(connection: Connection, organization_id: str) -> str | None:
     return None if row is None else row[0]
 
 
+def ids(connection: Connection) -> list[str]:
+    """All organizations that are not deleted, oldest first."""
+    rows = connection.run(_live().order_by(OrganizationRow.created_at, OrganizationRow.id))
+    return [row.id for row in rows]
+
+
 def list_organizations(
     connection: Connection, *, limit: int, offset: int
 ) -> tuple[list[Organization], int]:

@@ -21,13 +21,19 @@ def signature(secret: str, timestamp_s: int, body: bytes) -> str:
 
 
 def headers(
-    event: str, delivery_id: str, secret: str, timestamp_s: int, body: bytes
+    event: str, delivery_id: str, secret: str, timestamp_s: int, body: bytes, *, before: str = ""
 ) -> dict[str, str]:
-    """The headers of one signed call; every try is signed anew, because receivers refuse old timestamps."""
+    """The headers of one signed call; every try is signed anew, because receivers refuse old timestamps.
+
+    `before` is the secret that this one replaces, while both are good: its signature stands behind a comma.
+    """
+    signed = signature(secret, timestamp_s, body)
+    if before:
+        signed += f",{signature(before, timestamp_s, body)}"
     return {
         "content-type": "application/json",
         "x-gw-event": event,
         "x-gw-delivery-id": delivery_id,
         "x-gw-timestamp": str(timestamp_s),
-        "x-gw-signature": signature(secret, timestamp_s, body),
+        "x-gw-signature": signed,
     }

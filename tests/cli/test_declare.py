@@ -84,6 +84,7 @@ def node(gateway: FakeGateway) -> FakeGateway:
     gateway.collection("/keys", prefix="key_")
     gateway.collection("/byok", prefix="pk_")
     gateway.collection("/budgets", prefix="bud_")
+    gateway.collection("/notifications/destinations", prefix="dst_")
     return gateway
 
 

@@ -259,6 +259,22 @@ FIELDS: dict[str, dict[str, str]] = {
         "monthly_cap": "credit topup --monthly-cap 500",
         "hook_url": "credit topup --hook-url https://pay.example/hook",
     },
+    "PATCH /notifications/destinations/{}": {
+        "name": "webhook update ops --name night",
+        "url": "webhook update ops --target https://hooks.example/next",
+        "address": "webhook update ops --target ops@example.com",
+        "events": "webhook update ops --event key_limit",
+        "min_severity": "webhook update ops --min-severity critical",
+        "format": "webhook update ops --format teams",
+    },
+    "PATCH /notifications/alerts": {
+        "category": "alert settings key_limit --disable",
+        "enabled": "alert settings key_limit --disable",
+        "thresholds": "alert settings key_limit --thresholds 80",
+        "channels": "alert settings key_limit --channel ops",
+        "email_roles": "alert settings key_limit --email-role owner",
+        "muted_until": "alert mute key_limit --for 24h",
+    },
 }
 IN_A_FILE = "several of them at once are what a file is for: gwctl apply"
 SETTINGS = {
@@ -273,6 +289,7 @@ EXCEPTIONS = {
     ("PATCH /catalog/credentials/{}", "expires_at"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "sort_order"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "disabled"): IN_A_FILE,
+    ("PATCH /notifications/destinations/{}", "enabled"): "enable and disable are commands",
     ("PATCH /organization/settings", "*"): ANY_NAME,
     ("PATCH /organizations/{}/settings", "*"): ANY_NAME,
 }
@@ -290,6 +307,9 @@ def test_every_field_that_can_be_changed_has_an_option(
         gateway.on("PATCH", path, {"data": {"retention_days": 30}})
     gateway.on("GET", "/credits/auto-topup", {"data": {}})
     gateway.on("PATCH", "/credits/auto-topup", {"data": {}})
+    setting = {"category": "key_limit", "enabled": True, "email_roles": []}
+    gateway.on("GET", "/notifications/alerts", {"data": [setting], "total_count": 1})
+    gateway.on("PATCH", "/notifications/alerts", {"data": setting})
     faults = []
     lines = FIELDS | {route: {"retention_days": line} for route, line in SETTINGS.items()}
     for route, options in lines.items():
@@ -311,6 +331,10 @@ def test_every_field_that_can_be_changed_has_an_option(
             gateway.collection("/catalog/endpoints", {"id": "ep_1", "model": "acme/fast"})
             gateway.collection("/catalog/credentials", {"id": "pk_1", "provider": "acme"})
             gateway.collection("/byok", {"id": "pk_2", "provider": "acme", "name": "first"})
+            gateway.collection(
+                "/notifications/destinations",
+                {"id": "dst_1", "name": "ops", "url": "https://a.example", "min_severity": "info"},
+            )
             gateway.requests.clear()
             run(*line.split(), stdin="sk-1")
             sent = [each for each in gateway.requests if each.method == "PATCH"]

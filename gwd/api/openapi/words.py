@@ -12,7 +12,7 @@ TAGS: Final = {
     "credits": "Credit: the balance, what moved it, adding, refunding and adjusting.",
     "ledger": "The proof that the books are whole.",
     "generations": "What became of each request: tokens, cost, route, error.",
-    "notifications": "Alerts that were raised.",
+    "notifications": "Alerts that were raised, and where, how and to whom they are told.",
     "organization": "The key's own organization: its name, settings, members and invitations.",
     "invitations": "Accepting an invitation.",
     "workspaces": "Rooms inside an organization for keys, budgets and people.",
@@ -57,6 +57,9 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "schema": {"type": "string"},
     },
     "endpoint": {"description": "The endpoint: an id.", "schema": {"type": "string"}},
+    "event": {"description": "The alert: an evt_… id.", "schema": {"type": "string"}},
+    "destination": {"description": "The destination: a dst_… id.", "schema": {"type": "string"}},
+    "delivery": {"description": "The delivery: a dlv_… id.", "schema": {"type": "string"}},
     "credential": {"description": "The vendor key: a pk_… id.", "schema": {"type": "string"}},
     "byok": {"description": "The own vendor key: a pk_… id.", "schema": {"type": "string"}},
 }

@@ -11,6 +11,7 @@ from gwd import budgets
 from gwd.activity import service as activity
 from gwd.alerts import threshold_alerts
 from gwd.catalog import snapshot
+from gwd.core import links
 from gwd.core.errors import GatewayError, InsufficientCredits, TooManyInFlight
 from gwd.core.money import usd_json, usd_text
 from gwd.keys import admission as keys
@@ -185,7 +186,7 @@ def _insufficient(plan: Plan, free_nano: int, app_url: str) -> InsufficientCredi
         "required": usd_json(cheapest.hold_nano),
         "available": usd_json(available),
         "affordable_completion_tokens": _affordable(cheapest, plan.demand, available),
-        "top_up_url": f"{app_url}/settings/credits",
+        "top_up_url": links.credits(app_url),
     }
     return InsufficientCredits(
         f"the balance of {usd_text(free_nano)} USD does not cover this request, which may cost up to"

@@ -13,6 +13,7 @@ import msgspec
 
 from gwd import ledger, proof
 from gwd.activity.row import GenerationRow
+from gwd.alerts import node_alerts
 from gwd.core.clock import Clock
 from gwd.core.errors import StorageUnavailable, UpstreamFailed
 from gwd.ledger import OpenReservation, quarantine
@@ -50,9 +51,14 @@ async def begin(store: Store, clock: Clock, *, boot_id: str, app_url: str) -> st
     if failed:
         return f"{len(failed)} holds of an earlier run cannot be resolved, {failed[0]} for one"
     if earlier is not None:
-        await store.write(quarantine.lift)
+        await store.write(_lift)
         log.warning("the ledger is in order again; an earlier run found: %s", earlier)
     return None
+
+
+def _lift(connection: Connection) -> None:
+    quarantine.lift(connection)
+    node_alerts.in_order(connection)
 
 
 async def sweep(

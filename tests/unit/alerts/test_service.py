@@ -143,7 +143,7 @@ def test_settings_of_a_category_decide_who_hears(connection, made):
 def test_settings_list_every_category_and_null_brings_back_the_default(connection, made):
     wants(connection, made, email_roles=["member"], thresholds=[90, 50, 90])
     held = {one.category: one for one in list_settings(connection, made.organization.id)}
-    assert len(held) == 9
+    assert len(held) == 10
     assert held["key_limit"].email_roles == ["member"]
     assert held["key_limit"].thresholds == [50, 90]
     wants(connection, made, email_roles=None)

@@ -391,6 +391,40 @@ async def question(office: Office, person: Person) -> Sent:
     return Sent(body={"model": await model(office, person)})
 
 
+# alerts
+
+
+NOBODY_LISTENS = "http://127.0.0.1:9/hook"
+
+
+async def new_destination(office: Office, person: Person) -> Sent:
+    return Sent(body={"type": "webhook", "name": office.unique(), "url": NOBODY_LISTENS})
+
+
+async def destination(office: Office, person: Person) -> str:
+    wanted = {"type": "webhook", "name": office.unique(), "url": NOBODY_LISTENS}
+    made = await office.ok("owner", "POST", "/notifications/destinations", wanted)
+    return str(made["data"]["id"])
+
+
+async def _tried(office: Office, person: Person, name: str) -> str:
+    """Of a test delivery that nobody took."""
+    place = f"/notifications/destinations/{await destination(office, person)}/test"
+    return str((await office.ok("owner", "POST", place, {}))["data"][name])
+
+
+async def delivery(office: Office, person: Person) -> str:
+    return await _tried(office, person, "id")
+
+
+async def event(office: Office, person: Person) -> str:
+    return await _tried(office, person, "event_id")
+
+
+def of_destination(**fields: Any) -> Case:
+    return Case(build=keyed(destination, "destination", **fields), scoped=True)
+
+
 ANY = Case(build=nothing)
 
 CASES: dict[str, Case] = {
@@ -476,6 +510,30 @@ CASES: dict[str, Case] = {
     "POST /credits/refunds": Case(build=refund),
     "POST /credits/adjustments": Case(build=body(amount=1, reason="a test")),
     "GET /notifications/events": ANY,
+    "GET /notifications/events/<event>": Case(build=keyed(event, "event"), scoped=True),
+    "GET /notifications/alerts": ANY,
+    "PATCH /notifications/alerts": Case(build=body(category="key_limit", thresholds=[80])),
+    "GET /notifications/destinations": ANY,
+    "POST /notifications/destinations": Case(build=new_destination),
+    "GET /notifications/destinations/<destination>": of_destination(),
+    "PATCH /notifications/destinations/<destination>": of_destination(name="night"),
+    "DELETE /notifications/destinations/<destination>": of_destination(),
+    "POST /notifications/destinations/<destination>/enable": of_destination(),
+    "POST /notifications/destinations/<destination>/disable": of_destination(),
+    "POST /notifications/destinations/<destination>/test": of_destination(),
+    "POST /notifications/destinations/<destination>/rotate-secret": of_destination(),
+    "GET /notifications/destinations/<destination>/deliveries": of_destination(),
+    "POST /notifications/destinations/<destination>/redeliver": Case(
+        build=keyed(destination, "destination", **{"from": "2026-01-01T00:00:00Z"}), scoped=True
+    ),
+    "GET /notifications/deliveries": ANY,
+    "GET /notifications/deliveries/<delivery>": Case(
+        build=keyed(delivery, "delivery"), scoped=True
+    ),
+    "POST /notifications/deliveries/<delivery>/redeliver": Case(
+        build=keyed(delivery, "delivery"), scoped=True
+    ),
+    "GET /catalog/lifecycle": ANY,
     "POST /route/explain": Case(build=question),
     "POST /estimate": Case(build=question),
     "POST /ledger/verify": ANY,

@@ -151,7 +151,7 @@ async def test_a_wrong_body_gets_one_error_that_names_the_field(busy_office: Off
         ({"allowed_api_key_hashes": []}, "allowed_api_key_hashes"),
         ({"allowed_user_ids": [owner.user_id]}, "allowed_user_ids[0]"),
         ({"allowed_models": []}, "allowed_models"),
-        ({"allowed_models": ["open*"]}, "allowed_models[0]"),
+        ({"allowed_models": ["/gpt*"]}, "allowed_models[0]"),
         ({"is_fallback": True, "is_required": True}, "is_required"),
         ({"sort_order": 10**9}, "sort_order"),
         ({"name": " "}, "name"),

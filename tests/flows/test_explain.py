@@ -100,6 +100,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     ),
     "tools": chat(tools=[TOOL], **FLOOR),
     "nobody": chat(provider={"only": ["nobody"]}),
+    "nobody there": chat(provider={"only": ["anthropic-messages"]}),
     "all ignored": chat(provider={"ignore": ["openai-chat", "backup"]}),
     "a picture": chat(messages=PICTURE, model="demo/blind"),
     "too long": chat(model="demo/short", messages=[{"role": "user", "content": "word " * 5_000}]),
@@ -152,7 +153,7 @@ async def test_whatever_is_preferred_the_first_that_is_explained_serves(two: Gat
         "demo/chat", "third", A, pricing={"prompt": "0.00001", "completion": "0.00001"}
     )
     secrets = {"backup": "sk-backup-1", "third": "sk-third-1"}
-    names = ["openai-chat", "backup", "third", "anthropic-messages", "nobody"]
+    names = ["openai-chat", "backup", "third", "anthropic-messages"]
     choice = random.Random(11)
     dice = two.running.node.state._rng
     ended = set()
@@ -352,7 +353,9 @@ async def test_lifecycle_forwarding_and_aliases_are_told(gateway: Gateway) -> No
         "successor": "demo/chat",
     }
     await gateway.manage("PATCH", "/catalog/models/demo/chat-b", old)
-    told = await explained(gateway, chat(model="fast:floor", models=["demo/chat-b", "demo/none"]))
+    told = await explained(
+        gateway, chat(model="fast:floor", models=["demo/chat-b", "demo/claude:odd"])
+    )
     alias, forwarded, unknown = told["models"]
     assert (alias["requested"], alias["model"], alias["sort"]) == (
         "fast:floor",
@@ -407,7 +410,7 @@ async def test_every_refusal_is_listed_and_the_first_is_what_a_request_gets(
         await gateway.manage("POST", "/budgets", budget)
     soft = {"scope": "organization", "interval": "monthly", "limit": 0.000002, "kind": "soft"}
     await gateway.manage("POST", "/budgets", soft)
-    request = chat(provider={"only": ["nobody"]})
+    request = chat(provider={"only": ["anthropic-messages"]})
     told = await managed(gateway, request, key_id=key_id)
     assert codes(told) == [
         "rate_limit_exceeded",

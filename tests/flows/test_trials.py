@@ -21,7 +21,7 @@ async def _rested(gateway: Gateway, clock: MovableClock) -> None:
     """A has failed, rested, and its rest is over."""
     clock.stop()
     gateway.vendor.script.next(BUSY, model=A)
-    await gateway.chat(provider=ORDER)
+    await gateway.chat(provider={"order": ["openai-chat"]})
     clock.pass_by(11)
     gateway.vendor.calls.clear()
 

@@ -51,7 +51,7 @@ def _raised_alerts(connection: Connection) -> list[RaisedAlert]:
             recipients=tuple(
                 each[0]
                 for each in connection.rows(
-                    "SELECT recipient FROM delivery WHERE event_id = ? AND status = 'pending' ORDER BY rowid",
+                    "SELECT recipient FROM delivery WHERE event_id = ? AND recipient IS NOT NULL ORDER BY rowid",
                     (row[0],),
                 )
             ),

@@ -31,7 +31,7 @@ from gwd.pipeline.dispatch.turn_signatures import remember, with_kept_signatures
 from gwd.pipeline.plan.plan_input import NOBODY, Asker
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
-from gwd.pipeline.plan.stickiness import conversation_of
+from gwd.pipeline.plan.stickiness import Conversation, conversation_of
 from gwd.pipeline.settle.bill import Bill
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
@@ -111,12 +111,7 @@ class Generation:
         self._outcome = Outcome(started_s=line.clock.monotonic_s())
         self._targets: tuple[Planned, ...] = ()
         self._hold_nano = 0
-        self._conversation = conversation_of(
-            request,
-            organization_id=identity.organization_id,
-            workspace_id=identity.workspace_id,
-            family_id=identity.family_id,
-        )
+        self._conversation: Conversation | None = None
         self._signatures: list[Signatures] = []
         self._dispatch: Dispatch | None = None
         self._dispatching = False
@@ -214,7 +209,7 @@ class Generation:
                 identity.organization_id,
                 self._key_policy,
                 self._asker,
-                self._conversation,
+                self._find_conversation,
             )
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
@@ -249,15 +244,29 @@ class Generation:
             organization_id = self.identity.organization_id
             remember(line.store, self._signatures, self._client.events, organization_id, line.clock)
 
+    def _find_conversation(self) -> Conversation | None:
+        """The one that the request goes on with; looked for only where there is a choice that depends on it."""
+        if self._conversation is None:
+            identity = self.identity
+            self._conversation = conversation_of(
+                self._request,
+                organization_id=identity.organization_id,
+                workspace_id=identity.workspace_id,
+                family_id=identity.family_id,
+            )
+        return self._conversation
+
     def _stick(self, bill: Bill) -> None:
         """Where the next request of this conversation finds its prompt in the vendor's cache."""
         served = self._outcome.serving
-        if served is None or self._conversation is None or bill.status != "succeeded":
+        if served is None or bill.status != "succeeded":
             return
         usage = bill.usage
-        if self._request.tags.session_id is not None or usage.cache_read or usage.cache_write:
+        if self._request.tags.session_id is None and not (usage.cache_read or usage.cache_write):
+            return
+        if (conversation := self._find_conversation()) is not None:
             now_s = self._line.clock.monotonic_s()
-            self._line.state.stickiness.note(self._conversation, served.target, now_s)
+            self._line.state.stickiness.note(conversation, served.target, now_s)
 
     async def _make_attempts(self, planned: Plan) -> None:
         """Dispatch, and what became of it. From here on nothing but this result says how the generation ended."""

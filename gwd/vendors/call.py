@@ -72,6 +72,8 @@ def credential_header(target: Target | Service) -> dict[str, str]:
 
 def configured_headers(target: Target | Service) -> dict[str, str]:
     """The provider's own extra headers, in lower case; what no header can carry is left out."""
+    if not target.headers:
+        return {}
     return {
         name.lower(): value
         for name, value in target.headers.items()

@@ -10,6 +10,7 @@ from tests.flows.frames import error_of, receipt_of
 from tests.support.node import Gateway
 from tests.vendor import StrictVendor
 
+FIRST = {"order": ["openai-chat"]}
 HANGS = Behaviour(stall_after=-1)
 
 
@@ -18,7 +19,7 @@ async def _hanging(gateway: Gateway, number: int) -> "list[asyncio.Task[object]]
     gateway.vendor.script.next(*[HANGS] * number, model=A)
     calls = len(gateway.vendor.calls)
     tasks: list[asyncio.Task[object]] = [
-        asyncio.create_task(gateway.chat("hangs", stream=True, provider=ORDER))
+        asyncio.create_task(gateway.chat("hangs", stream=True, provider=FIRST))
         for _ in range(number)
     ]
     await gateway.vendor.calls.wait_for(calls + number)

@@ -51,7 +51,9 @@ async def look_at(
     )
     for _ in range(2):
         trace = Trace()
-        plan_input = await line.state.plan_input(payer.organization_id, key, asker, conversation)
+        plan_input = await line.state.plan_input(
+            payer.organization_id, key, asker, lambda: conversation
+        )
         planned = plan(request, plan_input, demand, trace)
         verdict = await line.store.read(
             judge,

@@ -1,7 +1,7 @@
 """All that a plan depends on besides the request, as one value."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -44,7 +44,7 @@ NO_OWN_KEYS: Final = OwnKeys()
 class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
     """All that a plan depends on besides the request.
 
-    `vendor_keys` are the platform's by provider, `conversation` is the one that the request goes on with. `policies`
+    `vendor_keys` are the platform's by provider, `conversation` finds the one that the request goes on with. `policies`
     are those of the organization and the key that restrict anything; `sort` is what holds where the request says
     nothing: the key's, its workspace's or the organization's.
     """
@@ -58,7 +58,7 @@ class PlanInput(msgspec.Struct, frozen=True, kw_only=True):
     sort: Sort | None
     health: Health
     stickiness: Stickiness
-    conversation: Conversation | None
+    conversation: Callable[[], Conversation | None]
     now_us: int
     now_s: float
     rng: random.Random

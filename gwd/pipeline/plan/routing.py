@@ -211,8 +211,9 @@ def _sticky_first(model: str, found: list[_Found], plan_input: PlanInput) -> lis
     It comes first of its kind only: own vendor keys and the platform's keep their places.
     """
     seat = None
-    if plan_input.conversation is not None:
-        seat = plan_input.stickiness.seat(plan_input.conversation, model, plan_input.now_s)
+    conversation = plan_input.conversation()
+    if conversation is not None:
+        seat = plan_input.stickiness.seat(conversation, model, plan_input.now_s)
     if seat is None or plan_input.health.has_outage(seat[0], plan_input.now_s):
         return found
     targets = [each.planned.target for each in found]

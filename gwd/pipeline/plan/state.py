@@ -6,7 +6,7 @@ asks for a fresh look, so nothing here can outlive the change of a right or a pr
 """
 
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ from gwd.orgs.settings import policy as organization_policy
 from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.plan.plan_input import NOBODY, Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
-from gwd.pipeline.plan.stickiness import Conversation, Stickiness
+from gwd.pipeline.plan.stickiness import Conversation, Stickiness, no_conversation
 from gwd.store import Connection, Store
 
 
@@ -84,7 +84,7 @@ class PlanningState:
         organization_id: str,
         key: KeyPolicy,
         asker: Asker = NOBODY,
-        conversation: Conversation | None = None,
+        conversation: Callable[[], Conversation | None] = no_conversation,
     ) -> PlanInput:
         """The input of a caller's plan, from the cache where it is warm."""
         catalog = self._catalog or await self.load()

@@ -43,6 +43,10 @@ def conversation_of(
     return organization_id, family_id, hash(beginnings)
 
 
+def no_conversation() -> None:
+    """Of what is not asked in one."""
+
+
 class Stickiness:
     """One for the node; used from the event loop only. Times are the monotonic clock's seconds."""
 

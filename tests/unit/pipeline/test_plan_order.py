@@ -297,7 +297,7 @@ def planned(case: Case) -> Plan | Refusal:
         sort=case.organization.default_provider_sort,
         health=FixedHealth(case),
         stickiness=FixedSeats(case),
-        conversation=("org", "fam", 1),
+        conversation=lambda: ("org", "fam", 1),
         now_us=NOW_US,
         now_s=NOW_S,
         rng=rng,

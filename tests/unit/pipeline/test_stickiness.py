@@ -155,7 +155,7 @@ class TestOrder:
         kept.note(conversation, self.planned(seat).target, 0.0)
         health = SimpleNamespace(has_outage=lambda endpoint_id, _: endpoint_id == outage)
         plan_input: Any = SimpleNamespace(
-            stickiness=kept, conversation=conversation, health=health, now_s=1.0
+            stickiness=kept, conversation=lambda: conversation, health=health, now_s=1.0
         )
         there = [
             routing._Found(

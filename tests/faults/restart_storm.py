@@ -157,7 +157,7 @@ class Storm:
         self._credentials: dict[str, str] = {}
         self._child: WarmProcess | None = None
         self._begun = 0
-        self._killed = False
+        self._killed = self._stopping = False
         self._lives: list[tuple[int, set[str]]] = []
 
     async def play(self) -> Figures:
@@ -168,10 +168,12 @@ class Storm:
             load = asyncio.gather(*(self._client() for _ in range(self._clients)))
             try:
                 await self._until(self._streams // 3)
+                self._stopping = True
                 self._child_().send_signal(signal.SIGTERM)
                 if await asyncio.to_thread(self._child_().wait) != 0:
                     self.figures.wrong.append("the node did not stop with 0")
                 await self._next_life()
+                self._stopping = False
                 await self._until(self._streams * 2 // 3)
                 self._killed = True
                 self._child_().send_signal(signal.SIGKILL)
@@ -256,11 +258,12 @@ class Storm:
 
     async def _stream(self, client: httpx.AsyncClient) -> None:
         """One stream; while no node listens, or it is stopping, it is tried again as a client would."""
+        content = f"stream {self._begun}"
         body = {
             "model": "demo/storm",
             "stream": True,
             "max_tokens": 100,
-            "messages": [{"role": "user", "content": f"stream {self._begun}"}],
+            "messages": [{"role": "user", "content": content}],
         }
         while True:
             try:
@@ -272,8 +275,12 @@ class Storm:
                 if self._killed:
                     self.figures.broken_by_the_kill += 1
                     return
-                # A kept connection was closed by the node that stopped: no request was taken.
-                if "without sending a response" not in str(broken):
+                # A kept connection was closed by the node that stopped, or cut because bytes had come that it does not
+                # read any more: no request was taken.
+                is_untaken = "without sending a response" in str(broken) or (
+                    self._stopping and not self._was_taken(content)
+                )
+                if not is_untaken:
                     self.figures.wrong.append(f"a stream was cut: {broken!r}")
                 await asyncio.sleep(0.05)
                 continue
@@ -283,6 +290,10 @@ class Storm:
             self._note(reply)
             await asyncio.sleep(min(1.0, float(reply.headers.get("retry-after", 0))))
             return
+
+    def _was_taken(self, content: str) -> bool:
+        """Whether the node had begun to serve it: the vendor was asked."""
+        return any(content in str(call.body) for call in self._vendor.calls)
 
     def _note(self, reply: httpx.Response) -> None:
         if reply.status_code != 200:

@@ -62,7 +62,7 @@ class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
     muted_until: Annotated[
         Moment | None,
         Meta(
-            description="Until when nobody is told, whatever is enabled; null where it is not muted."
+            description="Until when nobody is told, whatever is enabled; null or past where it is not muted."
         ),
     ] = None
 

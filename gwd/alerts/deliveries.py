@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from gwd.alerts.service import enqueue
-from gwd.alerts.tables import DeliveryTable
+from gwd.alerts.tables import DeliveryTable, DestinationTable
 from gwd.core.clock import iso
-from gwd.core.errors import InvalidValue, NotFound
+from gwd.core.errors import Conflict, InvalidValue, NotFound
 from gwd.core.fields import Count, Id, Milliseconds, Moment
 from gwd.store import Connection, walk
 
@@ -89,7 +89,10 @@ def list_(
 def redeliver(
     connection: Connection, organization_id: str, delivery_id: str, *, now_us: int
 ) -> DeliveryRecord:
-    """Send the alert again to whom it went, as a new delivery of the same event."""
+    """Send the alert again to whom it went, as a new delivery of the same event.
+
+    For a disabled destination it waits. Raises Conflict where the destination is gone.
+    """
     row = _row(connection, organization_id, delivery_id)
     return get(connection, organization_id, _again(connection, row, now_us=now_us))
 
@@ -130,6 +133,13 @@ def record(row: Any) -> DeliveryRecord:
 
 
 def _again(connection: Connection, row: Any, *, now_us: int) -> str:
+    to = None
+    if row.destination_id is not None:
+        to = connection.first(
+            DestinationTable.select().where(DestinationTable.id == row.destination_id)
+        )
+        if to is None:
+            raise Conflict("its destination was deleted; nobody is there to be told again")
     return enqueue(
         connection,
         row.organization_id,
@@ -138,6 +148,7 @@ def _again(connection: Connection, row: Any, *, now_us: int) -> str:
         destination_id=row.destination_id,
         recipient=row.recipient,
         now_us=now_us,
+        is_due=to is None or to.enabled,
     )
 
 

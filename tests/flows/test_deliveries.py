@@ -13,6 +13,7 @@ from gwd.alerts.destinations import DestinationInput, DestinationRecord
 from gwd.alerts.service import NewAlert, Severity
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S
+from gwd.core.errors import Conflict
 from gwd.credentials.keyring import KeyRing
 from gwd.credentials.vault import Vault
 from gwd.jobs.deliveries import DeliveryJob
@@ -96,6 +97,20 @@ class Scene:
         """One alert that tells of itself."""
         return await self.store.write(
             raise_, self.organization_id, new_alert(number, **fields), now_us=self.clock.us
+        )
+
+    async def switch(self, record: DestinationRecord, *, enabled: bool) -> None:
+        await self.store.write(
+            destinations.switch,
+            self.organization_id,
+            record.id,
+            enabled=enabled,
+            now_us=self.clock.us,
+        )
+
+    async def delete(self, record: DestinationRecord) -> None:
+        await self.store.write(
+            destinations.delete, self.organization_id, record.id, now_us=self.clock.us
         )
 
     async def destination(self, destination_id: str) -> DestinationRecord:
@@ -200,13 +215,7 @@ async def test_the_schedule_signs_anew_and_the_fifth_failure_disables_and_mails_
     scene.receiver.answer = lambda _: b"200 OK"
     await scene.tick(seconds=3_600)
     assert len(scene.receiver.on("/hook")) == 5
-    await scene.store.write(
-        destinations.switch,
-        scene.organization_id,
-        record.id,
-        enabled=True,
-        now_us=scene.clock.us,
-    )
+    await scene.switch(record, enabled=True)
     await scene.tick()
     assert scene.receiver.on("/hook")[-1].json["data"]["number"] == 2
     assert (await scene.destination(record.id)).consecutive_failures == 0
@@ -432,3 +441,50 @@ async def test_an_alert_is_sent_again_by_choice(scene: Scene) -> None:
     assert (count, len(ids)) == (3, 6)
     assert ids[:3] == ids[3:]
     assert len({got.headers["x-gw-delivery-id"] for got in scene.receiver.received}) == 6
+
+
+async def test_sending_again_waits_for_a_disabled_destination_and_not_for_a_deleted_one(
+    scene: Scene,
+) -> None:
+    record, _ = await scene.add(url=scene.receiver.url())
+    await scene.alert()
+    await scene.tick()
+    [sent] = await scene.deliveries()
+    await scene.switch(record, enabled=False)
+    again = await scene.store.write(
+        deliveries.redeliver, scene.organization_id, sent.id, now_us=scene.clock.us
+    )
+    await scene.tick()
+    assert await scene.store.read(queue.due, now_us=scene.clock.us) == []
+    assert (again.status, len(scene.receiver.received)) == ("pending", 1)
+    await scene.switch(record, enabled=True)
+    await scene.tick()
+    assert len(scene.receiver.received) == 2
+    await scene.delete(record)
+    with pytest.raises(Conflict, match="deleted"):
+        await scene.store.write(
+            deliveries.redeliver, scene.organization_id, sent.id, now_us=scene.clock.us
+        )
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_an_attempt_that_fails_while_its_destination_goes_leaves_nothing_due(
+    scene: Scene, *, is_deleted: bool
+) -> None:
+    record, _ = await scene.add(url=scene.receiver.url())
+    await scene.alert()
+    message = await scene.store.read(queue.next_message, record.id, held=(), now_us=scene.clock.us)
+    assert message is not None
+    await (scene.delete(record) if is_deleted else scene.switch(record, enabled=False))
+    await scene.store.write(
+        queue.note,
+        message,
+        queue.Outcome(error="the receiver answered 500", response_status=500),
+        jitter=0.0,
+        app_url=APP,
+        now_us=scene.clock.us,
+    )
+    [delivery] = await scene.deliveries()
+    assert delivery.next_attempt_at is None
+    assert delivery.status == ("failed" if is_deleted else "pending")
+    assert (delivery.finished_at is not None) == is_deleted

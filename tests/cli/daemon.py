@@ -32,8 +32,8 @@ class Daemon:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Daemon]:
-    """A fresh node, served by a process of its own."""
+def serving(folder: Path, **settings: str) -> Iterator[Daemon]:
+    """A fresh node, served by a process of its own; `settings` are those of its environment."""
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("GWCTL_", "GWD_"))}
     words = ["--dir", str(folder / "node"), "--org", "Acme", "--email", "ada@example.com"]
     made = warm.run("gwd", ["init", *words, "--credit", "100", "--json"], kept)
@@ -41,7 +41,9 @@ def serving(folder: Path) -> Iterator[Daemon]:
     node = json.loads(made.stdout)
     port, log = free_port(), folder / "log"
     words = ["serve", "--config", node["config"], "--port", str(port)]
-    process = warm.WarmProcess("gwd", words, {**kept, "ACME_KEY": "sk-acme"}, out=log, err=log)
+    process = warm.WarmProcess(
+        "gwd", words, {**kept, "ACME_KEY": "sk-acme", **settings}, out=log, err=log
+    )
     try:
         _wait(f"http://127.0.0.1:{port}/readyz", process)
         url = f"http://127.0.0.1:{port}/api/v1"

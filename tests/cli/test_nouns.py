@@ -354,8 +354,3 @@ def test_a_key_of_a_provider_comes_from_stdin_a_file_or_a_reference(
         code, out, _ = run(*words, *shape, stdin="sk-secret-1234567890\n")
         assert code == 8
         assert "sk-secret" not in out
-
-
-def test_alerts_are_listed(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/notifications/events", {"id": "evt_1", "type": "alert.test"})
-    assert run("alert", "list").out.rstrip().endswith("evt_1")

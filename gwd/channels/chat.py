@@ -16,7 +16,7 @@ import msgspec
 from gwd.alerts.queue import Message, Outcome
 from gwd.alerts.service import AlertRecord
 from gwd.channels.answers import outcome_of
-from gwd.channels.text import LISTED, one_line, severity, title, unlisted
+from gwd.channels.text import LISTED, for_people, severity, title, unlisted
 from gwd.outbound import OutboundClient
 
 ChatFormat = Literal["slack", "teams"]
@@ -122,9 +122,9 @@ def _cut(lines: Sequence[str]) -> str:
 
 
 def _slack(text: str) -> str:
-    plain = one_line(text)
+    plain = for_people(text)
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _markdown(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", one_line(text))
+    return _MARKDOWN.sub(r"\\\1", for_people(text))

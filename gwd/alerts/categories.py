@@ -40,6 +40,9 @@ EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
     "node": ("owner", "admin"),
 }
 
+ALWAYS: Final[dict[Category, tuple[EmailRole, ...]]] = {"destination": ("owner",)}
+"""Who gets mail even of a category that is switched off or muted."""
+
 
 class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
     """Who hears of the alerts of one category in one organization."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from gwd.alerts.categories import AlertSetting, Category, setting
+from gwd.alerts.categories import ALWAYS, AlertSetting, Category, EmailRole, setting
 from gwd.alerts.marks import Mark, mark_once
 from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
 from gwd.core.clock import iso
@@ -89,13 +89,16 @@ def raise_(
 ) -> str | None:
     """Write the alert and its deliveries; the id, or None if `once` says that it was told already.
 
-    A category that is switched off is still on record, but goes nowhere.
+    A category that is switched off is still on record, but goes nowhere; owners always hear that a destination was
+    disabled.
     """
     if once is not None and not mark_once(connection, once, now_us=now_us):
         return None
     event_id = _insert(connection, organization_id, alert, now_us=now_us)
     wanted = setting(connection, organization_id, alert.category)
+    roles: Sequence[EmailRole] = ALWAYS.get(alert.category, ())
     if wanted.is_heard(now_us) and _is_wanted(wanted, alert.thresholds_crossed):
+        roles = wanted.email_roles
         for destination_id in _destinations(connection, organization_id, alert, wanted):
             enqueue(
                 connection,
@@ -105,10 +108,8 @@ def raise_(
                 destination_id=destination_id,
                 now_us=now_us,
             )
-        for address in _addresses(connection, organization_id, alert, wanted):
-            enqueue(
-                connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us
-            )
+    for address in _addresses(connection, organization_id, alert, roles):
+        enqueue(connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us)
     return event_id
 
 
@@ -282,11 +283,11 @@ def _destinations(
 
 
 def _addresses(
-    connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
+    connection: Connection, organization_id: str, alert: NewAlert, roles: Sequence[EmailRole]
 ) -> list[str]:
     """People by role; alerts with a threshold go by mail from the organization's percentage on (80 by default)."""
-    if alert.thresholds_crossed:
+    if roles and alert.thresholds_crossed:
         lowest = settings(connection, organization_id).settings.alert_email_min_percent
         if max(alert.thresholds_crossed) < lowest:
             return []
-    return emails_of_roles(connection, organization_id, [*wanted.email_roles])
+    return emails_of_roles(connection, organization_id, [*roles]) if roles else []

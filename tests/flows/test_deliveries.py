@@ -344,7 +344,9 @@ async def test_nothing_that_a_user_typed_is_markup(scene: Scene) -> None:
     assert "&lt;!channel&gt; &amp;" in text
     [teams] = scene.receiver.on("/teams")
     card = teams.json["attachments"][0]["content"]
-    assert r"\[x\]\(http" in card["body"][0]["text"]
+    # Only a TextBlock reads Markdown; what a run of text holds is shown as it stands.
+    assert {block["type"] for block in card["body"]} == {"RichTextBlock"}
+    assert "[x](http://evil)" in card["body"][0]["inlines"][0]["text"]
 
 
 async def test_mail_without_a_server_says_which_setting(scene: Scene) -> None:

@@ -10,6 +10,7 @@ from gwd.alerts.tables import DeliveryTable, DestinationTable
 from gwd.core.clock import iso
 from gwd.core.errors import Conflict, InvalidValue, NotFound
 from gwd.core.fields import Count, Id, Milliseconds, Moment
+from gwd.orgs.members import find_by_email
 from gwd.store import Connection, walk
 
 Status = Literal["pending", "delivered", "failed", "expired"]
@@ -91,7 +92,7 @@ def redeliver(
 ) -> DeliveryRecord:
     """Send the alert again to whom it went, as a new delivery of the same event.
 
-    For a disabled destination it waits. Raises Conflict where the destination is gone.
+    For a disabled destination it waits. Raises Conflict where the destination or the member is gone.
     """
     row = _row(connection, organization_id, delivery_id)
     return get(connection, organization_id, _again(connection, row, now_us=now_us))
@@ -140,6 +141,8 @@ def _again(connection: Connection, row: Any, *, now_us: int) -> str:
         )
         if to is None:
             raise Conflict("its destination was deleted; nobody is there to be told again")
+    elif find_by_email(connection, row.organization_id, row.recipient) is None:
+        raise Conflict("its recipient is no member any more and is told nothing")
     return enqueue(
         connection,
         row.organization_id,

@@ -4,7 +4,7 @@ Slack: `text` with blocks, `&`, `<` and `>` escaped, so that no name is a mentio
 (docs.slack.dev/messaging/formatting-message-text, read 2026-11-29). Teams: an adaptive card in an attachment
 (learn.microsoft.com, "Post to a channel when a webhook request is received", read 2026-11-29). Its words stand in text
 runs, which know no Markdown: those of a TextBlock would have to be escaped, and the app on phones shows the backslashes
-(learn.microsoft.com, "Format cards in Teams"; microsoft/AdaptiveCards issue 5590; both read 2026-11-29). Other servers
+(learn.microsoft.com, "Format cards in Teams"; microsoft/AdaptiveCards, 5590; both read 2026-11-29). Other servers
 that take Slack's shape (Mattermost, Rocket.Chat) read `text`.
 """
 

@@ -142,7 +142,10 @@ def note(
     app_url: str,
     now_us: int,
 ) -> None:
-    """Write how an attempt ended; `jitter` is from -1 to 1. The fifth failure in a row disables a destination."""
+    """Write how an attempt ended; `jitter` is from -1 to 1. The fifth failure in a row disables a destination.
+
+    What was closed meanwhile stays closed where the attempt failed.
+    """
     ids = _json(message.delivery_ids)
     if outcome.error is None:
         connection.execute(
@@ -157,7 +160,7 @@ def note(
     next_us = None if wait_s is None else now_us + int(wait_s * US_PER_S)
     connection.execute(
         "UPDATE delivery SET status = ?, attempt = attempt + 1, response_status = ?, error = ?, latency_ms = ?,"
-        " next_attempt_at = ?, finished_at = ? WHERE status = 'pending' AND id IN (SELECT value FROM json_each(?))",
+        " next_attempt_at = ?, finished_at = ? WHERE id IN (SELECT value FROM json_each(?)) AND status = 'pending'",
         (
             "failed" if next_us is None else "pending",
             outcome.response_status,

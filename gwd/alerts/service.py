@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from gwd.alerts.categories import ALWAYS, AlertSetting, Category, EmailRole, setting
+from gwd.alerts.categories import ALWAYS, AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
 from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
 from gwd.core.clock import iso
@@ -96,9 +96,9 @@ def raise_(
         return None
     event_id = _insert(connection, organization_id, alert, now_us=now_us)
     wanted = setting(connection, organization_id, alert.category)
-    roles: Sequence[EmailRole] = ALWAYS.get(alert.category, ())
+    if not wanted.is_heard(now_us):
+        _mail_all_the_same(connection, organization_id, event_id, alert, now_us=now_us)
     if wanted.is_heard(now_us) and _is_wanted(wanted, alert.thresholds_crossed):
-        roles = wanted.email_roles
         for destination_id in _destinations(connection, organization_id, alert, wanted):
             enqueue(
                 connection,
@@ -108,8 +108,10 @@ def raise_(
                 destination_id=destination_id,
                 now_us=now_us,
             )
-    for address in _addresses(connection, organization_id, alert, roles):
-        enqueue(connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us)
+        for address in _addresses(connection, organization_id, alert, wanted):
+            enqueue(
+                connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us
+            )
     return event_id
 
 
@@ -255,6 +257,14 @@ def _of_row(row: Any) -> Alert:
     return Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__})
 
 
+def _mail_all_the_same(
+    connection: Connection, organization_id: str, event_id: str, alert: NewAlert, *, now_us: int
+) -> None:
+    """In silence, too, some hear of some."""
+    for address in emails_of_roles(connection, organization_id, [*ALWAYS.get(alert.category, ())]):
+        enqueue(connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us)
+
+
 def _is_wanted(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:
     return not crossed or wanted.thresholds is None or any(p in wanted.thresholds for p in crossed)
 
@@ -283,11 +293,11 @@ def _destinations(
 
 
 def _addresses(
-    connection: Connection, organization_id: str, alert: NewAlert, roles: Sequence[EmailRole]
+    connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
 ) -> list[str]:
     """People by role; alerts with a threshold go by mail from the organization's percentage on (80 by default)."""
-    if roles and alert.thresholds_crossed:
+    if alert.thresholds_crossed:
         lowest = settings(connection, organization_id).settings.alert_email_min_percent
         if max(alert.thresholds_crossed) < lowest:
             return []
-    return emails_of_roles(connection, organization_id, [*roles]) if roles else []
+    return emails_of_roles(connection, organization_id, [*wanted.email_roles])

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill cases odd schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -18,6 +18,12 @@ kill:
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:
 	ODD_ANSWERS=$(or $(COUNT),10000) ODD_SEED=$(or $(SEED),0) $(PYTHON) -m pytest tests/faults/test_odd_answers.py
+
+# Streams over endpoints that do everything wrong now and then, while their node is stopped and killed; the ordinary run
+# plays 240. SEED repeats a run.
+storm:
+	STORM_STREAMS=$(or $(COUNT),1000) STORM_SEED=$(or $(SEED),0) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 \
+	  tests/faults/test_storm.py
 
 # Every route of the written API with made-up requests; the ordinary run sends three to each. SEED repeats a run.
 schemathesis:

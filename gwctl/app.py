@@ -16,6 +16,7 @@ from gwctl.tree import SETTINGS, Root, misspelt
 # typer carries its own copy of click; this is a public way to its errors.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
+COMPLETION_TIMEOUT = "2"  # seconds a shell waits for names that the gateway knows
 HELP_TOPICS = ("exit-codes", "environment", "formatting")
 
 _SECTIONS = (
@@ -37,7 +38,7 @@ _SECTIONS = (
         (
             ("chat", "chat", "send a prompt and stream the answer"),
             ("embed", "chat", "embed a text"),
-            ("route", "route", "explain which endpoints would serve a model"),
+            ("route", "route", "explain what would become of a request, and its cost"),
             ("launch", "launch", "start claude or codex against the gateway"),
         ),
     ),
@@ -65,6 +66,7 @@ _SECTIONS = (
             ("model", "model", "the catalog: models, prices, lifecycle"),
             ("provider", "provider", "upstream services and their credentials"),
             ("endpoint", "endpoint", "models served by providers: health, draining"),
+            ("byok", "byok", "vendor keys of your own"),
         ),
     ),
     (
@@ -195,8 +197,24 @@ def _help_text(group: Any, words: list[str]) -> str:
 def _complete(words: str) -> int:
     from gwctl.completion import answers
 
-    Session(Flags()).out.line("\n".join(answers(get_group(app), words)))
-    return DONE
+    session = Session(Flags(timeout=COMPLETION_TIMEOUT))
+    try:
+        found = answers(get_group(app), words, lambda: _providers(session))
+        session.out.line("\n".join(found))
+        return DONE
+    finally:
+        session.close()
+
+
+def _providers(session: Session) -> list[str]:
+    """The providers' slugs; nothing where the gateway does not answer at once or wants a login."""
+    from gwctl.catalog import PROVIDERS
+    from gwctl.records import fetch
+
+    try:
+        return [str(row["slug"]) for row in fetch(session, PROVIDERS.path, everything=True)[0]]
+    except CommandError:
+        return []
 
 
 def _parsed(words: list[str]) -> Session:

@@ -1,6 +1,6 @@
 """The catalog's records as commands and files share them: models, providers, endpoints, keys."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from gwctl import text, time_input
@@ -71,6 +71,15 @@ PROVIDERS = Resource(
     ),
 )
 
+PROVIDER_MODELS = of(
+    "ProviderModelRecord",
+    Column("MODEL", "id", name=True),
+    Column("CONTEXT", "context_length"),
+    Column("ANSWER", "max_completion_tokens"),
+    Column("OWNER", "owned_by", leaves=1),
+    Column("IN CATALOG AS", lambda row: ", ".join(e["model"] for e in row.get("in_catalog") or ())),
+)
+
 CREDENTIALS = Resource(
     noun="credential",
     path="/catalog/credentials",
@@ -98,7 +107,11 @@ def cooling_until(record: Record) -> str | None:
     until = text.parse_time(record.get("cooldown_until"))
     if until is not None and until - time_input.utc_now() < _FOREVER:
         return str(record["cooldown_until"])
-    return "until its key is changed" if until or record.get("status") == "cooling_down" else None
+    if until is None and record.get("status") != "cooling_down":
+        return None
+    rests = record.get("rests") or [{}]
+    takes_key = any(rest.get("credential_id", "") is not None for rest in rests)
+    return f"until its {'key' if takes_key else 'provider'} is changed"
 
 
 ENDPOINTS = Resource(
@@ -126,3 +139,16 @@ def pricing_body(given: dict[str, str | None]) -> dict[str, Any]:
     for option, field in _PER_PIECE:
         result[field] = price_each(option, given.get(field))
     return body(result)
+
+
+def price_at(record: Record, at: str) -> dict[str, Any]:
+    """The prices that a model or an endpoint will have then; empty: none of its own.
+
+    A price is one dated whole: what a new one does not name is carried over from the one that holds until then.
+    """
+    moment = datetime.fromisoformat(at)
+    pricing: dict[str, Any] = {}
+    for version in record.get("prices") or []:  # oldest first
+        if datetime.fromisoformat(version["effective_at"]) <= moment:
+            pricing = version.get("pricing") or {}
+    return pricing

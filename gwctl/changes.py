@@ -37,12 +37,15 @@ def send(
         session.out.note("Nothing was done.")
         return None
     try:
-        return _sent(session, method, path, body, patience_s)
+        reply = _sent(session, method, path, body, patience_s)
     except CommandError as error:
         if error.code != "price_not_accepted" or not isinstance(body, dict):
             raise
         session.accept_price(error.what.partition("; send")[0])
-        return _sent(session, method, path, {**body, "accept": True}, patience_s)
+        reply = _sent(session, method, path, {**body, "accept": True}, patience_s)
+    for note in (reply.get("notes") if isinstance(reply, dict) else None) or ():
+        session.out.note(str(note))
+    return reply
 
 
 def _sent(session: Session, method: str, path: str, body: object, patience_s: float) -> Any:
@@ -229,6 +232,10 @@ def _left(reply: Mapping[str, Any]) -> list[str]:
     ]
     if isinstance(reply.get("keys_ended"), int):
         lines.append(text.counted(reply["keys_ended"], "working key") + " ended with it")
+    if reply.get("vendor_keys_deleted"):
+        lines.append(
+            text.counted(reply["vendor_keys_deleted"], "own vendor key") + " deleted with it"
+        )
     if reply.get("invitations_revoked"):
         lines.append(text.counted(reply["invitations_revoked"], "open invitation") + " revoked")
     if reply.get("balance"):

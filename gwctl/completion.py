@@ -1,5 +1,6 @@
 """Shell completion: small scripts that ask gwctl itself, and the answers."""
 
+from collections.abc import Callable
 from typing import Any
 
 SCRIPTS = {
@@ -32,8 +33,11 @@ complete -c gwctl -f -a '(__gwctl_complete)'
 _COMMON = ("--json", "--jq", "--jsonl", "--quiet", "--profile", "--yes", "--debug", "--help")
 
 
-def answers(root: Any, words: str) -> list[str]:
-    """What may follow these words: commands, or the options of the command they name."""
+def answers(root: Any, words: str, providers: Callable[[], list[str]]) -> list[str]:
+    """What may follow these words: commands, the options of the command they name, or who an option can name.
+
+    `providers` asks the gateway, and is called only behind an option that takes a provider.
+    """
     command, context = root, None
     for word in words.split():
         if word.startswith("-") or not hasattr(command, "get_command"):
@@ -44,5 +48,10 @@ def answers(root: Any, words: str) -> list[str]:
         command = found
     if hasattr(command, "list_commands"):
         return list(command.list_commands(context))
+    last = words.split()[-1]
+    if any(
+        last in parameter.opts and parameter.metavar == "PROVIDER" for parameter in command.params
+    ):
+        return providers()
     options = [name for parameter in command.params for name in parameter.opts if name[:2] == "--"]
     return [*options, *_COMMON]

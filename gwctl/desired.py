@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gwctl import numbers, schema, time_input
+from gwctl.byok import BYOK
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
 from gwctl.commands.budget import BUDGETS, SCOPES
 from gwctl.commands.webhook import DESTINATIONS
@@ -26,6 +27,9 @@ Entry = dict[str, Any]
 
 CLEAR = "clear"
 """The field of every table that lists what shall be null."""
+
+SECRET = "secret"  # noqa: S105 - the name of a field
+"""The field of an own vendor key that names what gwctl reads and sends."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,13 @@ class Kind:
     def empty(self) -> frozenset[str]:
         """Fields that may hold nothing (null)."""
         shown = schema.fields(self.resource.record)
+        written = {self.named.get(name, name): name for name in self._changed}
         return frozenset(
             name
-            for name, each in self._changed.items()
-            if name in self.fields and each.may_be_null and shown[name].may_be_null
+            for name, of_api in written.items()
+            if name in self.fields
+            and self._changed[of_api].may_be_null
+            and shown[of_api].may_be_null
         )
 
     @cached_property
@@ -97,6 +104,11 @@ class Kind:
         return self.fields.get(name, schema.Field("text"))
 
     @property
+    def has_workspace(self) -> bool:
+        """Whether an entry names a workspace by its slug."""
+        return self.named.get("workspace_id") == "workspace"
+
+    @property
     def word(self) -> str:
         return self.table.removesuffix("s")
 
@@ -105,9 +117,13 @@ def _by(*names: str) -> Callable[[Entry, Entry], bool]:
     return lambda one, two: all(one.get(name) == two.get(name) for name in names)
 
 
-def _credential(one: Entry, two: Entry) -> bool:
-    """Without a name the entry means the provider's credential, whatever it is called."""
+def _vendor_key(one: Entry, two: Entry) -> bool:
+    """Without a name the entry means the provider's key, whatever it is called."""
     return one["provider"] == two.get("provider") and one.get("name") in (None, two.get("name"))
+
+
+def _name_of_vendor_key(entry: Entry) -> str:
+    return "/".join(filter(None, (entry["provider"], entry.get("name"))))
 
 
 def _endpoint(one: Entry, two: Entry) -> bool:
@@ -134,8 +150,8 @@ KINDS: tuple[Kind, ...] = (
         "credentials",
         CREDENTIALS,
         ("provider",),
-        same=_credential,
-        name=lambda entry: "/".join(filter(None, (entry["provider"], entry.get("name")))),
+        same=_vendor_key,
+        name=_name_of_vendor_key,
         refers={"provider": "providers"},
     ),
     Kind(
@@ -174,6 +190,15 @@ KINDS: tuple[Kind, ...] = (
         without=frozenset({"type", "role", "user_id"}),
         named={"workspace_id": "workspace"},
         managed=is_live_key,
+    ),
+    Kind(
+        "byok",
+        BYOK,
+        ("provider",),
+        same=_vendor_key,
+        name=_name_of_vendor_key,
+        named={"workspace_id": "workspace"},
+        refers={"provider": "providers"},
     ),
     Kind(
         "budgets",
@@ -243,7 +268,9 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
         if name == CLEAR:
             read |= dict.fromkeys(_cleared(kind, entry, f"{at}: {CLEAR}"))
         elif kind.table == "credentials" and name in ("secret", "key_ref", "key"):
-            read["key_ref"] = _reference(value, at)
+            read["key_ref"] = _reference(value, at, by="the daemon")
+        elif kind.table == "byok" and name in (SECRET, "key"):
+            read[SECRET] = _reference(value, at, by="gwctl")
         elif name not in kind.fields:
             raise usage(f"{at}: there is no field {name}", do=_nearest(name, sorted(kind.fields)))
         else:
@@ -251,6 +278,8 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
     missing = [name for name in kind.required if name not in read]
     if missing:
         raise usage(f"{at}: {missing[0]} is missing", do=f"add {missing[0]} = …")
+    if SECRET in read and read.get("key_ref") is not None:
+        raise usage(f"{at}: secret and key_ref exclude each other", do="take one of them out")
     if kind.table == "budgets":
         read.setdefault("kind", "hard")
         _check_scope(read["scope"], at)
@@ -303,11 +332,11 @@ def _check_destination(entry: Entry, at: str) -> None:
         raise usage(f"{at}: {wanted} is missing", do=f"add {wanted} = …")
 
 
-def _reference(value: Any, at: str) -> str:
+def _reference(value: Any, at: str, *, by: str) -> str:
     if not isinstance(value, str) or not value.startswith(("env:", "file:")):
         raise usage(
             f"{at}: secrets stand here by reference only",
-            do='write secret = "env:NAME" or "file:/path"; the daemon reads it',
+            do=f'write secret = "env:NAME" or "file:/path"; {by} reads it',
         )
     return value
 

@@ -75,7 +75,7 @@ REMEDIES = {
     "insufficient_credits": "gwctl credit purchase AMOUNT, or ask for less with --max-tokens",
     "key_limit_exceeded": "gwctl key update NAME --limit AMOUNT",
     "rate_limit_exceeded": "wait, then try again; gwctl key update NAME --rpm N changes the limit",
-    "endpoints_throttled": "wait, then try again; gwctl endpoint health shows who throttles",
+    "endpoints_throttled": "wait, then try again; gwctl route explain MODEL shows who throttles and until when",
     "model_not_found": "gwctl model list",
     "model_retired": "use the successor, or turn forwarding on: "
     "gwctl org settings forward_retired_models=true",
@@ -90,7 +90,7 @@ REMEDIES = {
     "conflict": "look at the record as it is now with `show`, then try again",
     "upstream_error": "gwctl endpoint health and gwctl provider test SLUG show who fails and why",
     "upstream_unavailable": "gwctl endpoint health and gwctl provider test SLUG show who fails",
-    "no_available_endpoint": "gwctl endpoint health shows when one is back; --fallback MODEL helps",
+    "no_available_endpoint": "gwctl route explain MODEL shows who rests and until when; --fallback MODEL helps",
     "overloaded": "wait, then try again",
     "too_many_in_flight": "wait for the others, or gwctl key update NAME --in-flight N",
     "storage_unavailable": "gwctl doctor, then the node's disk and its log",

@@ -91,7 +91,7 @@ def document(found: Mapping[str, Sequence[Entry]]) -> str:
             text.append(f"[[{table}]]")
             for name, value in row.items():
                 text.append(f"{name} = {_toml(value)}")
-            if table == "credentials" and "key_ref" not in row:
+            if table in ("credentials", "byok") and "key_ref" not in row:
                 text.append("# its key is stored in the gateway; a reference here would replace it")
             text.append("")
     written = "\n".join(text)

@@ -146,6 +146,8 @@ def receipt_lines(receipt: Mapping[str, Any]) -> list[str]:
         f" after {tried.get('duration_ms')} ms"
         for tried in routing.get("fallbacks") or []
     ]
+    if pipeline.get("sticky"):
+        lines.append("sticky      it served this conversation last")
     if pipeline.get("forwarded_from"):
         lines.append(f"forwarded   from {pipeline['forwarded_from']}")
     lines.append(

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gwctl import implausible_prices, schema, tables
-from gwctl.desired import KINDS, Entry, Kind
+from gwctl import byok, implausible_prices, schema, secret_input, tables
+from gwctl.desired import KINDS, SECRET, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.keys import KEYS
+from gwctl.policy_names import PolicyNames
 from gwctl.records import address, data, fetch, same, same_field
 from gwctl.session import Session
 from gwctl.tables import Record
@@ -32,6 +33,11 @@ class Change:
     """Field, before, after."""
     at: str = ""
     """Where the file speaks of it."""
+
+    @property
+    def given(self) -> Entry:
+        """What is sent, as the file has it."""
+        return {name: after for name, _, after in self.fields} or self.entry
 
     @property
     def slip(self) -> str:
@@ -87,8 +93,9 @@ class Names:
 def in_file_shape(kind: Kind, record: Record, names: Names) -> Entry:
     """A record of the gateway as the file would write it."""
     entry = {name: record[name] for name in kind.fields if name in record}
-    if kind.table == "keys":
-        entry["workspace"] = names.name("workspace", record.get("workspace_id"))
+    if kind.has_workspace:
+        identity = record.get("workspace_id")
+        entry["workspace"] = None if identity is None else names.name("workspace", identity)
     if kind.table == "budgets" and record.get("scope") != "organization":
         scope = str(record.get("scope"))
         found = names.name(scope, record.get("scope_id")) or record.get("scope_id")
@@ -99,8 +106,10 @@ def in_file_shape(kind: Kind, record: Record, names: Names) -> Entry:
 def _wire(kind: Kind, entry: Entry, names: Names) -> dict[str, Any]:
     """An entry of the file as the API takes it."""
     body = {name: value for name, value in entry.items() if value is not None}
-    if "workspace" in body and kind.table == "keys":
+    if "workspace" in body and kind.has_workspace:
         body["workspace_id"] = names.id("workspace", body.pop("workspace"))
+    if SECRET in body:
+        body["key"] = secret_input.referenced(body.pop(SECRET))
     if kind.table == "budgets":
         scope, _, name = str(body["scope"]).partition(":")
         body["scope"] = scope
@@ -133,12 +142,16 @@ def make(
             meant = [pair for pair in actual if kind.same(entry, pair[0])]
             at = _place(origin, kind, wanted[kind.table], entry)
             if not meant:
+                with _named(at):
+                    _require_secret(kind, entry)
                 changes.append(Change("add", kind, kind.name(entry), entry=entry, at=at))
                 continue
             claimed += [record for _, record in meant]
             shape, record = meant[0]
             with _named(at):
                 fields = [] if only_missing else _differences(kind, entry, shape)
+                if not only_missing and SECRET in entry:
+                    fields += _another_key(session, entry[SECRET], record)
             if fields:
                 changes.append(
                     Change("change", kind, kind.name(entry), entry, record, fields=fields, at=at)
@@ -183,15 +196,17 @@ def _check_references(
                 word, name, do=f"gwctl {word} {verb} {name}, or [[{table}]] in the file"
             )
 
+    lists = PolicyNames(session, wanted)
     for change in changes:
         if change.action not in ("add", "change"):
             continue
-        given = {name: after for name, _, after in change.fields} or change.entry
+        given = change.given
         with _named(change.at):
             for field_, table in change.kind.refers.items():
                 if given.get(field_) is not None:
                     check(table, str(given[field_]))
-            if change.kind.table == "keys" and given.get("workspace") is not None:
+            lists.check(change.record, given)
+            if change.kind.has_workspace and given.get("workspace") is not None:
                 check("workspaces", str(given["workspace"]))
             if change.kind.table == "budgets" and change.action == "add":
                 scope, _, name = str(change.entry["scope"]).partition(":")
@@ -244,7 +259,8 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
     found = [
         (name, shape.get(name, kind.defaults.get(name)), value)
         for name, value in entry.items()
-        if not _same(kind.field_of(name), name, shape.get(name, kind.defaults.get(name)), value)
+        if name != SECRET
+        and not _same(kind.field_of(name), name, shape.get(name, kind.defaults.get(name)), value)
     ]
     for name, before, _ in found:
         if name in kind.fixed:
@@ -253,6 +269,30 @@ def _differences(kind: Kind, entry: Entry, shape: Entry) -> list[tuple[str, Any,
                 do=f"keep it as it is in the file, or write a new {kind.word} of another name",
             )
     return found
+
+
+def _require_secret(kind: Kind, entry: Entry) -> None:
+    """What a new own vendor key needs is there, before the first change is made."""
+    if kind.table != "byok":
+        return
+    if SECRET in entry:
+        secret_input.referenced(entry[SECRET])
+    elif entry.get("key_ref") is None:
+        raise usage(
+            f"{kind.name(entry)} is new and has no secret",
+            do='add secret = "env:NAME" or "file:/path"; gwctl reads and sends it',
+        )
+
+
+def _another_key(session: Session, reference: str, record: Record) -> list[tuple[str, Any, Any]]:
+    """Whether the gateway holds another key than the one named, as far as its label tells."""
+    try:
+        key = secret_input.referenced(reference)
+    except CommandError as error:
+        session.out.note(f"note: {record['provider']}/{record['name']} keeps its key: {error.what}")
+        return []
+    label = byok.label_of(key)
+    return [] if label == record.get("label") else [(SECRET, record.get("label"), label)]
 
 
 def _same(field_: schema.Field, name: str, before: Any, after: Any) -> bool:
@@ -270,10 +310,16 @@ def apply(
     """
     names = Names(session)
     deletions = [change for change in changes if change.action == "delete"]
-    for change in [*(c for c in changes if c.action != "delete"), *reversed(deletions)]:
+    others = sorted((c for c in changes if c.action != "delete"), key=_waits_for_endpoints)
+    for change in [*others, *reversed(deletions)]:
         with _named(change.at):
             described = _make(session, change, names, accept=accept)
         yield change, described
+
+
+def _waits_for_endpoints(change: Change) -> bool:
+    """A key for an endpoint's own address is taken once the endpoint is there; other keys come before endpoints."""
+    return change.kind.table == "credentials" and change.entry.get("base_url") is not None
 
 
 def _make(session: Session, change: Change, names: Names, *, accept: bool) -> dict[str, Any]:
@@ -297,7 +343,7 @@ def _make(session: Session, change: Change, names: Names, *, accept: bool) -> di
             if late:
                 session.api.request("PATCH", address(resource, data(reply)), body=late)
         case "change":
-            body = _accepted(_patch(change), accept=accept)
+            body = _accepted(_patch(change, names), accept=accept)
             session.api.request("PATCH", address(resource, change.record), body=body)
         case "delete":
             session.api.request("DELETE", address(resource, change.record))
@@ -311,12 +357,20 @@ def _accepted(body: dict[str, Any], *, accept: bool) -> dict[str, Any]:
     return {**body, "accept": True} if priced else body
 
 
-def _patch(change: Change) -> dict[str, Any]:
-    """Only what differs; a price is one dated whole, so it is sent complete."""
+def _patch(change: Change, names: Names) -> dict[str, Any]:
+    """Only what differs; a price is one dated whole, and where a key goes is said together with the key."""
     body = {}
     for name, before, after in change.fields:
         merged = name == "pricing" and isinstance(before, Mapping) and isinstance(after, Mapping)
         body[name] = {**before, **after} if merged else after
+    if "workspace" in body and change.kind.has_workspace:
+        slug: Any = body.pop("workspace")
+        body["workspace_id"] = None if slug is None else names.id("workspace", slug)
+    if "base_url" in body and change.entry.get("key_ref") is not None:
+        body["key_ref"] = change.entry["key_ref"]
+    if SECRET in change.entry and (SECRET in body or "base_url" in body):
+        body.pop(SECRET, None)
+        body["key"] = secret_input.referenced(change.entry[SECRET])
     return body
 
 

@@ -1,5 +1,6 @@
 """How a secret comes in: a hidden prompt, standard input or a file; never an argument."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def read_secret(what: str, *, stdin: bool = False, file: Path | None = None) -> 
             do="give it with --secret-stdin or --secret-file, never as an argument",
         )
     return _checked(_ask_hidden(what), what, "the prompt")
+
+
+def referenced(reference: str) -> str:
+    """The secret that `env:NAME` or `file:PATH` names where gwctl runs; exit 2 when there is none."""
+    kind, _, place = reference.partition(":")
+    if kind == "file":
+        return _checked(read_text(Path(place), "secret"), "the secret", place)
+    return _checked(os.environ.get(place, ""), "the secret", f"the environment's {place}")
 
 
 def _ask_hidden(what: str) -> str:

@@ -6,7 +6,9 @@ from gwctl.desired import Entry, read
 from gwctl.errors import CommandError
 
 _CATALOG = "catalog.toml"
-_PRESETS = "providers.toml"
+_PRESETS = ("providers.toml", "azure.toml")
+OWN = "RESOURCE"
+"""Stands in the address of a preset for a part that only its user knows."""
 
 
 def path(name: str = _CATALOG) -> Path | None:
@@ -20,7 +22,7 @@ def path(name: str = _CATALOG) -> Path | None:
 
 def vendors() -> list[str]:
     """Slugs `provider add` knows without further options."""
-    files = (path(_CATALOG), path(_PRESETS))
+    files = [path(name) for name in (_CATALOG, *_PRESETS)]
     tables = [read(found).get("providers", []) for found in files if found is not None]
     return [str(entry["slug"]) for entries in tables for entry in entries]
 
@@ -54,7 +56,7 @@ def vendor(slug: str) -> dict[str, list[Entry]] | None:
 
 
 def _preset(slug: str) -> dict[str, list[Entry]] | None:
-    found = path(_PRESETS)
-    entries = [] if found is None else read(found).get("providers", [])
+    files = [found for name in _PRESETS if (found := path(name)) is not None]
+    entries = [entry for found in files for entry in read(found).get("providers", [])]
     chosen = [entry for entry in entries if entry["slug"] == slug]
     return {"providers": chosen, "models": [], "endpoints": []} if chosen else None

@@ -29,6 +29,7 @@ def fold(
         if row is None:
             row = dict(zip(dimensions, values, strict=True))
             row |= {"requests": 0, "tokens_prompt": 0, "tokens_completion": 0, "cost": Decimal(0)}
+            row |= {"cached_tokens": 0, "cache_discount": Decimal(0)}
             if daily:
                 row["date__day"] = day
             rows[group] = row
@@ -36,7 +37,16 @@ def fold(
         row["tokens_prompt"] += record.get("tokens_prompt") or 0
         row["tokens_completion"] += record.get("tokens_completion") or 0
         row["cost"] += decimal(record.get("total_cost")) or Decimal(0)
+        row["cached_tokens"] += record.get("native_tokens_cached") or 0
+        row["cache_discount"] += decimal(record.get("cache_discount")) or Decimal(0)
+    for row in rows.values():
+        row["cache_hit_rate"] = _share(row["cached_tokens"], row["tokens_prompt"])
     return list(rows.values())
+
+
+def _share(part: int, whole: int) -> Decimal | None:
+    """A part as a number from 0 to 1 of at most four digits; None of nothing."""
+    return None if not whole else round(Decimal(part) / whole, 4).normalize()
 
 
 def _value(record: Mapping[str, Any], dimension: str) -> Any:

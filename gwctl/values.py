@@ -18,6 +18,8 @@ _FINEST = 6  # digits after the point of a price per million tokens: a picodolla
 _LIKE_A_NUMBER = re.compile(r"[+$]?\d[\d.,_' \u00a0\u2019]*", re.UNICODE)
 
 RESETS = ("daily", "weekly", "monthly")
+SORTS = ("price", "throughput", "latency")
+DATA_POLICIES = ("allow", "deny")
 INTERVALS = ("lifetime", "monthly", "weekly", "daily")
 
 
@@ -169,8 +171,14 @@ def names(values: Sequence[str] | None) -> Any:
     return [part for value in values for part in value.split(",") if part]
 
 
+def listed(values: Sequence[str] | None) -> list[str] | None:
+    """A repeatable option whose list may be empty: a single `none` makes it so."""
+    found = names(values)
+    return [] if found is CLEAR else found
+
+
 def models(values: Sequence[str] | None) -> Any:
-    """Models, aliases or vendor/*; what can be none of them is refused."""
+    """Models, aliases or patterns with *; what can be none of them is refused."""
     found = names(values)
     for model in found if isinstance(found, list) else []:
         if not model.isprintable() or any(c.isspace() for c in model):
@@ -200,6 +208,28 @@ def merged(
         new = {name: None if value == "none" else value for name, value in pairs}
     given = {**(there or {}), **new}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def of_each(slugs: Sequence[str], option: str, words: Sequence[str] | None) -> dict[str, str]:
+    """What a repeatable option says of each of several: `SLUG=VALUE`, or of the only one the value alone."""
+    if len(set(slugs)) != len(slugs):
+        raise usage(
+            "a name is given twice", do=f"name each of {', '.join(dict.fromkeys(slugs))} once"
+        )
+    found: dict[str, str] = {}
+    for word in words or ():
+        slug, equals, value = word.partition("=")
+        if len(slugs) == 1 and (not equals or slug not in slugs):
+            slug, value = slugs[0], word
+        if slug not in slugs or not value:
+            raise usage(
+                f"{option} {word!r} is of none of {', '.join(slugs)}",
+                do=f"write {option} {slugs[0]}=VALUE",
+            )
+        if slug in found:
+            raise usage(f"{option} is given twice for {slug}", do="give it once")
+        found[slug] = value
+    return found
 
 
 def integer(name: str, text: str | None) -> Any:

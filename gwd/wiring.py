@@ -28,14 +28,15 @@ from gwd.core.node_clock import NodeClock
 from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
-from gwd.dialects import chat_completions, completions, embeddings, messages, responses
-from gwd.dialects.base import Dialect
+from gwd.dialects.table import DIALECTS
+from gwd.health import kept
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
+from gwd.jobs.health import LOOK_S, HealthKeeper
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
@@ -75,14 +76,6 @@ RATE_WINDOW_US: Final = 61 * US_PER_S
 LAST_SETTLEMENTS_S: Final = 20.0
 LAST_WORDS_S: Final = 0.5
 POLL_S: Final = 0.05
-
-DIALECTS: Final[tuple[Dialect, ...]] = (
-    chat_completions.DIALECT,
-    messages.DIALECT,
-    responses.DIALECT,
-    completions.DIALECT,
-    embeddings.DIALECT,
-)
 
 log = logging.getLogger("gwd")
 
@@ -192,6 +185,8 @@ class RunningNode:
         await self._clock_watch.look()
         await self._seed_rate_windows()
         await self.node.state.load()
+        self._health_keeper = HealthKeeper(self.store, self.node.state.health, clock)
+        await self._health_keeper.load()
         self._start_jobs()
         await self._listen()
 
@@ -213,7 +208,12 @@ class RunningNode:
         adapters = {adapter.format.name: adapter for adapter in ADAPTERS}
         formats = {name: adapter.format for name, adapter in adapters.items()}
         upstream = settings.upstream
-        self._upstream = HttpClient(timeouts, proxy=upstream.proxy, ca_file=upstream.ca_file)
+        self._upstream = HttpClient(
+            timeouts,
+            proxy=upstream.proxy,
+            ca_file=upstream.ca_file,
+            max_per_origin=upstream.max_in_flight_per_origin,
+        )
         state = PlanningState(
             store=store,
             vault=vault,
@@ -222,6 +222,7 @@ class RunningNode:
             clock=clock,
             default_output_bound=settings.limits.default_output_bound,
             formats=formats,
+            app_url=settings.server.app_url,
         )
         ceiling, rules = settings.limits.default_rate_limit_per_minute, outbound_rules(settings)
         line = Line(
@@ -300,6 +301,7 @@ class RunningNode:
 
     def _start_jobs(self) -> None:
         self._repeat(CHECKPOINT_S, self._checkpoint, "checkpoint")
+        self._repeat(LOOK_S, self._health_keeper.look, "health")
         self._repeat(BEAT_S, self._heartbeat.beat, "heartbeat")
         self._repeat(WATCH_S, self._disk.watch, "disk")
         self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
@@ -434,7 +436,8 @@ class RunningNode:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if hasattr(self, "node"):
             self.node.refusals.flush()
-            self.node.state.write_trouble()
+            self.node.state.write_trouble(last=True)
+            self._keep_health()
         if self._upstream is not None:
             await self._upstream.close()
         self._offload.close()
@@ -443,6 +446,12 @@ class RunningNode:
         self._ballast.close()
         if self._lock is not None:
             self._lock.close()
+
+    def _keep_health(self) -> None:
+        """At a clean stop; the store writes what is queued before it closes."""
+        news = self.node.state.health.news(self._clock.now_us(), self._clock.monotonic_s())
+        if news is not None:
+            self.store.submit(kept.keep, news)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """A supervised task: it is known, its failure is logged, shutdown waits for it."""

@@ -9,14 +9,18 @@ from gwctl.records import address, called, find, list_records
 from gwctl.session import Session
 from gwctl.tree import Noun
 from gwctl.values import (
+    DATA_POLICIES,
     RESETS,
+    SORTS,
     amount,
     arg,
     body,
     expiry,
     flag,
     integer,
+    listed,
     models,
+    names,
     one_of,
     opt,
     text_or_none,
@@ -27,6 +31,14 @@ from gwctl.verbs import add_delete, add_show, add_switches
 key = Noun("key", "API keys: limits, models, rotation.")
 NOUNS = [key]
 
+_PROVIDER = opt(
+    "--provider", "PROVIDER", "Provider that may serve; all of them, none allows all; repeatable."
+)
+_IGNORE = opt(
+    "--ignore-provider", "PROVIDER", "Provider that never serves; none: nobody; repeatable."
+)
+_SORT = opt("--sort", "HOW", "price, throughput or latency; none: its workspace's.")
+_DATA_POLICY = opt("--data-policy", "POLICY", "deny leaves out providers that train on inputs.")
 _ALERTS = opt("--alerts", "PERCENTS", "Alert thresholds, for example 50,80,100.")
 
 
@@ -69,8 +81,13 @@ def create(
         str | None, opt("--reset", "WINDOW", "daily, weekly or monthly (UTC); lifetime otherwise.")
     ] = None,
     model: Annotated[
-        list[str] | None, opt("--model", "SLUG", "Allowed model, alias or vendor/*; repeatable.")
+        list[str] | None,
+        opt("--model", "SLUG", "Allowed model, alias or pattern such as '*/gpt-5*'; repeatable."),
     ] = None,
+    provider: Annotated[list[str] | None, _PROVIDER] = None,
+    ignore: Annotated[list[str] | None, _IGNORE] = None,
+    sort: Annotated[str | None, _SORT] = None,
+    data_policy: Annotated[str | None, _DATA_POLICY] = None,
     rpm: Annotated[str | None, opt("--rpm", "N", "Requests a minute.")] = None,
     expires: Annotated[str | None, opt("--expires", "TIME", "7d, a date or a time.")] = None,
     workspace: Annotated[str | None, opt("--workspace", "SLUG", "Its workspace.")] = None,
@@ -110,6 +127,7 @@ def create(
                 "limit": amount("--limit", limit),
                 "limit_reset": one_of("--reset", reset, RESETS),
                 "allowed_models": models(model),
+                **_policy(provider, ignore, sort, data_policy),
                 "rate_limit_per_minute": integer("--rpm", rpm),
                 "expires_at": expiry(expires),
                 "workspace_id": workspace_id(session, workspace),
@@ -127,6 +145,18 @@ def create(
     )
 
 
+def _policy(
+    provider: list[str] | None, ignore: list[str] | None, sort: str | None, data_policy: str | None
+) -> dict[str, Any]:
+    """What its requests may use beside the models."""
+    return {
+        "allowed_providers": names(provider),
+        "ignored_providers": listed(ignore),
+        "default_provider_sort": one_of("--sort", sort, SORTS, clear=True),
+        "data_policy": one_of("--data-policy", data_policy, DATA_POLICIES),
+    }
+
+
 def _would_leave(session: Session, name: str) -> bool:
     """Whether --if-absent has nothing to do, as far as a dry run can tell; prints the key that is there."""
     live = [record for record in called(session, KEYS, name) if is_live(record)]
@@ -139,6 +169,7 @@ def _would_leave(session: Session, name: str) -> bool:
     "update",
     "gwctl key update ci --limit 100",
     "gwctl key update ci --model none --expires none",
+    "gwctl key update ci --provider openai --data-policy deny",
     writes=True,
 )
 def update(
@@ -152,6 +183,10 @@ def update(
     model: Annotated[
         list[str] | None, opt("--model", "SLUG", "Allowed models, all of them; none allows all.")
     ] = None,
+    provider: Annotated[list[str] | None, _PROVIDER] = None,
+    ignore: Annotated[list[str] | None, _IGNORE] = None,
+    sort: Annotated[str | None, _SORT] = None,
+    data_policy: Annotated[str | None, _DATA_POLICY] = None,
     rpm: Annotated[
         str | None, opt("--rpm", "N", "Requests a minute; none for the default.")
     ] = None,
@@ -176,6 +211,7 @@ def update(
         "limit": amount("--limit", limit),
         "limit_reset": one_of("--reset", reset, RESETS, clear=True),
         "allowed_models": models(model),
+        **_policy(provider, ignore, sort, data_policy),
         "rate_limit_per_minute": integer("--rpm", rpm),
         "expires_at": expiry(expires),
         "in_flight_cap": integer("--in-flight", in_flight),

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from gwctl import schema
-from gwctl.changes import create_record, report, send, unchanged
+from gwctl.changes import create_record, report, send, unchanged, update_record
 from gwctl.client import quote
 from gwctl.errors import usage
 from gwctl.records import Resource, data, find, same_field
@@ -66,23 +66,51 @@ def create(
 
 
 @org.verb(
-    "update", "gwctl org update --name 'Acme Ltd'", "gwctl org update --slug acme", writes=True
+    "update",
+    "gwctl org update --name 'Acme Ltd'",
+    "gwctl org update --slug acme",
+    "gwctl org update --org acme --name 'Acme Ltd'",
+    writes=True,
 )
 def update(
     session: Session,
     name: Annotated[str | None, opt("--name", "NAME", "New name.")] = None,
     slug: Annotated[str | None, opt("--slug", "SLUG", "New short name.")] = None,
+    organization: Annotated[
+        str | None, opt("--org", "NAME", "Another organization (operator): name, slug or id.")
+    ] = None,
 ) -> None:
-    """Rename your organization."""
+    """Rename your organization, or for an operator any other."""
     if name is None and slug is None:
         raise usage("nothing to change was given", do="add --name or --slug")
-    change_at(session, "/organization", body({"name": name, "slug": slug}), what="organization")
+    changes = body({"name": name, "slug": slug})
+    if organization is not None:
+        update_record(session, ORGANIZATIONS, organization, changes)
+        return
+    change_at(session, "/organization", changes, what="organization")
+
+
+@org.verb("suspend", "gwctl org suspend acme", "gwctl org suspend acme --dry-run", writes=True)
+def suspend(
+    session: Session, reference: Annotated[str, arg("NAME", "Its name, slug or id.")]
+) -> None:
+    """Refuse all keys of an organization (operator), until it is resumed."""
+    update_record(session, ORGANIZATIONS, reference, {"suspended": True})
+
+
+@org.verb("resume", "gwctl org resume acme", "gwctl org resume acme --dry-run", writes=True)
+def resume(
+    session: Session, reference: Annotated[str, arg("NAME", "Its name, slug or id.")]
+) -> None:
+    """Let a suspended organization go on (operator)."""
+    update_record(session, ORGANIZATIONS, reference, {"suspended": False})
 
 
 @org.verb(
     "settings",
     "gwctl org settings",
     "gwctl org settings retention_days=30 forward_retired_models=false",
+    "gwctl org settings 'allowed_models=openai/*,*/claude-*' data_policy=deny",
     "gwctl org settings --org acme byok_fee_percent=2.5",
     writes=True,
 )
@@ -103,7 +131,21 @@ def settings(
     if not words:
         session.out.record(data(session.api.get(path)), "SettingsRecord")
         return
-    change_at(session, path, assignments(words), what="organization settings")
+    changes = _lists(assignments(words), schema.taken("PATCH", path))
+    change_at(session, path, changes, what="organization settings")
+
+
+def _lists(changes: dict[str, object], taken: str) -> dict[str, object]:
+    """Lists as people type them: names with commas, and none for a list that cannot be null."""
+    for name, value in changes.items():
+        field = schema.field(taken, name)
+        if not field.bare.startswith("["):
+            continue
+        if isinstance(value, str):
+            changes[name] = [part for part in value.split(",") if part]
+        elif value is None and not field.may_be_null:
+            changes[name] = []
+    return changes
 
 
 def organization_id(session: Session, reference: str | None) -> str | None:

@@ -1,12 +1,11 @@
 """`gwctl model price`: what a model costs, now, from a date on, and before."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 from gwctl import text as text_of
 from gwctl import time_input
-from gwctl.catalog import MODELS, PRICES, pricing_body
+from gwctl.catalog import MODELS, PRICES, price_at, pricing_body
 from gwctl.changes import patch_record
 from gwctl.errors import usage
 from gwctl.records import find, same
@@ -120,7 +119,7 @@ def set_(
         raise usage("no price was given", do="gwctl model price set --help")
     model = find(session, MODELS, model_id)
     at = None if effective is None else time_input.future(effective)
-    before = (model.get("pricing") or {}) if at is None else _in_force(model, at)
+    before = (model.get("pricing") or {}) if at is None else price_at(model, at)
     if factor:
         given["price_modifiers"] = _with_factors(before.get("price_modifiers") or {}, factor)
     changes: dict[str, Any] = {"pricing": {**before, **given}}
@@ -149,16 +148,6 @@ def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, 
             assert times is not None
             factors.setdefault(field, {})[value] = text_of.plain(times)
     return {field: values for field, values in factors.items() if values}
-
-
-def _in_force(model: dict[str, Any], at: str) -> dict[str, Any]:
-    """A price is one dated whole: what is not named is carried over from the one that holds until then."""
-    moment = datetime.fromisoformat(at)
-    pricing: dict[str, Any] = {}
-    for version in model.get("prices") or []:  # oldest first
-        if datetime.fromisoformat(version["effective_at"]) <= moment:
-            pricing = version.get("pricing") or {}
-    return pricing
 
 
 @model_price.verb(

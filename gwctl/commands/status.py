@@ -144,7 +144,7 @@ def _ailments(endpoint: dict[str, Any]) -> list[str]:
 def _rest(rest: dict[str, Any]) -> str:
     """How much longer and why; what rests is still tried where nothing else is left, unless it is closed."""
     until = text.parse_time(rest.get("until"))
-    wait = "until its key is changed"
+    wait = f"until its {'provider' if rest.get('credential_id', '') is None else 'key'} is changed"
     if until is not None:
         wait = text.duration(max(0.0, (until - utc_now()).total_seconds()))
     why = str(rest.get("reason"))

@@ -16,7 +16,10 @@ from gwctl.tree import Noun
 from gwctl.usage_fold import fold
 from gwctl.values import flag, one_of, opt
 
-METRICS = ("requests", "tokens_prompt", "tokens_completion", "cost")
+METRICS = (
+    *("requests", "tokens_prompt", "tokens_completion", "cost"),
+    *("cached_tokens", "cache_hit_rate", "cache_discount"),
+)
 DIMENSIONS = {
     "model": "model",
     "key": "api_key",
@@ -61,6 +64,7 @@ def summary(
         Column("TOKENS IN", "tokens_prompt", "count"),
         Column("OUT", "tokens_completion", "count"),
         Column("COST", "cost", "money"),
+        Column("CACHED", _cached, "percent"),
     ]
     if plot:
         days = _days(span)
@@ -70,9 +74,10 @@ def summary(
         columns.append(Column(f"LAST {len(days)} DAYS", "cost_per_day", "spark"))
     session.out.records(rows, columns, noun="usage")
     if session.out.table and rows:
-        session.out.note(
-            f"total {text.money(total_cost(rows))} since {span['from'][:16].replace('T', ' ')}"
-        )
+        saved = sum((row["cache_discount"] for row in rows), Decimal(0))
+        cached = f", {text.money(saved)} saved by prompt caches" if saved > 0 else ""
+        since = span["from"][:16].replace("T", " ")
+        session.out.note(f"total {text.money(total_cost(rows))} since {since}{cached}")
 
 
 @usage_noun.verb(
@@ -121,6 +126,12 @@ def comma_separated(rows: list[Any], names: list[str]) -> str:
             ]
         )
     return out.getvalue()
+
+
+def _cached(row: Record) -> Decimal | None:
+    """How much of the prompts came from the vendor's cache, in percent."""
+    whole = row.get("tokens_prompt")
+    return Decimal(100) * row["cached_tokens"] / whole if whole else None
 
 
 def _generations(session: Session, span: dict[str, str]) -> list[Record]:

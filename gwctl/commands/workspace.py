@@ -10,7 +10,18 @@ from gwctl.records import Resource, existing, find
 from gwctl.session import Session
 from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
-from gwctl.values import RESETS, amount, arg, assignments, body, flag, one_of, opt
+from gwctl.values import (
+    RESETS,
+    SORTS,
+    amount,
+    arg,
+    assignments,
+    body,
+    flag,
+    one_of,
+    opt,
+    text_or_none,
+)
 from gwctl.verbs import add_delete, add_list, add_show
 
 WORKSPACES = Resource(
@@ -95,6 +106,7 @@ def slug_of(name: str) -> str:
     "update",
     "gwctl workspace update web --name 'Web team'",
     "gwctl workspace update web --description 'the shop'",
+    "gwctl workspace update web --sort price --default-model openai/gpt-5",
     writes=True,
 )
 def update(
@@ -103,10 +115,24 @@ def update(
     name: Annotated[str | None, opt("--name", "NAME", "New name.")] = None,
     slug: Annotated[str | None, opt("--slug", "SLUG", "New slug.")] = None,
     description: Annotated[str | None, opt("--description", "TEXT", "What it is for.")] = None,
+    sort: Annotated[
+        str | None,
+        opt("--sort", "HOW", "price, throughput or latency; none: the organization's."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        opt("--default-model", "MODEL", "Model of requests that name none; none: refuse them."),
+    ] = None,
 ) -> None:
     """Change a workspace."""
-    changes = body({"name": name, "slug": slug, "description": description})
-    update_record(session, WORKSPACES, reference, changes)
+    changes = {
+        "name": name,
+        "slug": slug,
+        "description": description,
+        "default_provider_sort": one_of("--sort", sort, SORTS, clear=True),
+        "default_text_model": text_or_none(model),
+    }
+    update_record(session, WORKSPACES, reference, body(changes))
 
 
 @workspace.verb(

@@ -9,7 +9,7 @@ from gwd.activity.row import GenerationRow, Status
 from gwd.core.clock import iso
 from gwd.core.events import FinishReason
 from gwd.core.fields import Count, Id, Milliseconds, Moment, Slug, Tokens, Usd
-from gwd.core.money import usd_json
+from gwd.core.money import usd_json, usd_or_none
 from gwd.core.receipt import AppliedFactor, Receipt
 from gwd.core.request import DialectName
 
@@ -63,6 +63,13 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
         Tokens, Meta(description="Output tokens that were reasoning.")
     ]
     total_cost: Annotated[Usd, Meta(description="What was charged.")]
+    cache_discount: Annotated[
+        Usd | None,
+        Meta(
+            description="What the prompt would have cost more, at the list price, if the vendor had no cache;"
+            " below 0 where more was written to it than read; null where it had no part."
+        ),
+    ]
     latency: Annotated[
         Milliseconds, Meta(description="From the request's arrival to the end of its answer.")
     ]
@@ -190,7 +197,6 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     api_type: NotKnown
     app_id: NotKnown
-    cache_discount: NotKnown
     moderation_latency: NotKnown
     native_tokens_completion_images: NotKnown
     num_fetches: NotKnown
@@ -230,6 +236,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> GenerationRecord:
         native_tokens_cached=row.tokens_cache_read,
         native_tokens_reasoning=row.tokens_reasoning,
         total_cost=usd_json(row.cost_total_nano),
+        cache_discount=usd_or_none(row.cache_discount_nano),
         latency=row.latency_ms or 0,
         generation_time=row.generation_ms or 0,
         created_at=iso(row.created_at),

@@ -85,6 +85,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     price_modifiers: str | None = None
     service_tier: str | None = None
     prompt_above_bound: bool = False
+    cache_discount_nano: int | None = None
 
 
 COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))

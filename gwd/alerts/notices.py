@@ -1,10 +1,11 @@
 """The alerts, worded: pure functions from numbers and names to what people read."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from gwd.alerts.service import NewAlert
 from gwd.core import links
 from gwd.core.clock import iso
+from gwd.core.errors import FaultReason
 from gwd.core.money import usd_json, usd_text
 
 Level = Literal["info", "warning", "critical"]
@@ -154,6 +155,50 @@ def auto_topup_stopped(
             "attempt": 0,
             "reason": reason,
             "next_attempt_at": next_attempt_at,
+        },
+    )
+
+
+_WHY_FAILING: Final[dict[FaultReason, str]] = {
+    "auth_invalid": "refuses it: it is not valid, or no longer",
+    "quota_exhausted": "refuses it: the account behind it has no credit or quota left",
+    "model_access_denied": "refuses it for a model that the account behind it may not use",
+}
+
+
+def provider_key_failing(
+    *,
+    credential_id: str,
+    name: str,
+    label: str,
+    provider: str,
+    is_own: bool,
+    reason: FaultReason,
+    first_seen_at: str,
+    failures: int,
+    app_url: str,
+) -> NewAlert:
+    """A vendor turns away a key: an organization's own, or the platform's."""
+    whose = "own provider key" if is_own else "platform credential"
+    what_then = (
+        "Requests go on with the platform's keys at the official price, unless it is required."
+        if is_own
+        else "Requests go on with other endpoints and credentials as long as there are some."
+    )
+    return NewAlert(
+        category="provider_key",
+        type="alert.provider_key_failing",
+        severity="warning",
+        title=f"The {whose} {name} for {provider} is failing",
+        message=f"{provider} {_WHY_FAILING[reason]}. The {whose} is {name} ({label}). {what_then}",
+        url=links.provider_key(app_url, credential_id) if is_own else links.providers(app_url),
+        data={
+            "provider_key_id": credential_id,
+            "provider": provider,
+            "label": label,
+            "reason": reason,
+            "first_seen_at": first_seen_at,
+            "failures": failures,
         },
     )
 

@@ -137,6 +137,20 @@ def _disabled(app_url: str, now_us: int) -> NewAlert:
     )
 
 
+def _provider_key(app_url: str, now_us: int) -> NewAlert:
+    return notices.provider_key_failing(
+        credential_id="pk_sample",
+        name="batch",
+        label="sk-…5533",
+        provider="acme",
+        is_own=True,
+        reason="auth_invalid",
+        first_seen_at=iso(now_us),
+        failures=3,
+        app_url=app_url,
+    )
+
+
 def _test(app_url: str, now_us: int) -> NewAlert:
     return notices.test(destination_id="dst_sample", name="ops", app_url=app_url)
 
@@ -228,6 +242,7 @@ _SAMPLES: Final[dict[str, Callable[[str, int], NewAlert]]] = {
     "alert.budget_threshold": _budget,
     "alert.key_limit": _key_limit,
     "alert.auto_topup_failed": _topup,
+    "alert.provider_key_failing": _provider_key,
     "alert.destination_disabled": _disabled,
     "alert.ledger_quarantined": _quarantine,
     "alert.certificate_ending": _certificate,
@@ -252,6 +267,8 @@ WHEN: Final[dict[str, str]] = {
     " others: once a period, of several at once the highest. Info below 80 %, critical at 100 %.",
     "alert.auto_topup_failed": "The payment hook does not confirm a top-up, at each try; or the monthly cap"
     " stops it.",
+    "alert.provider_key_failing": "A vendor turns away a key: one of the organization's own, or, to the operator,"
+    " one of the node's. Once until it serves again or is changed.",
     "alert.destination_disabled": "Five attempts in a row to tell a destination failed, or it answered 410.",
     "alert.ledger_quarantined": "The books do not add up, and the node serves nothing. To the operator.",
     "alert.certificate_ending": "The listener's certificate ends in 30, 7 or 1 days; critical when it has"

@@ -91,6 +91,19 @@ def strict(body: bytes, shape: type[T]) -> T:
         raise _invalid(str(error), shape) from None
 
 
+def around(body: bytes, shape: type[T]) -> T:
+    """A body that holds a request to a model in a `Raw` field: that is left for its dialect to read.
+
+    Raises the 400 that names the field.
+    """
+    try:
+        return msgspec.json.decode(body.removeprefix(_BOM) or b"{}", type=shape)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error), shape) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidJson(f"the body is not valid JSON: {error}") from None
+
+
 def too_large(max_bytes: int) -> RequestTooLarge:
     """The 413 that says how much is taken."""
     return RequestTooLarge(f"the body is larger than {max_bytes} bytes; send less")

@@ -49,6 +49,7 @@ def patch_provider(connection: Connection, call: Call) -> Answer:
         connection,
         slug,
         call.body,
+        formats=call.node.formats,
         allow_http=call.node.settings.upstream.allow_http,
         now_us=call.now_us,
     )
@@ -161,7 +162,8 @@ def delete_endpoint(connection: Connection, call: Call) -> Answer:
 def create_credential(connection: Connection, call: Call) -> Answer:
     """Add a vendor key."""
     record = credentials.create(connection, call.node.vault, call.body, now_us=call.now_us)
-    return one(_with_problem(call, record), status=201, subject=("credential", record.id))
+    (shown,) = _with_problems(connection, call, [record])
+    return one(shown, status=201, subject=("credential", record.id))
 
 
 def list_credentials(connection: Connection, call: Call) -> Answer:
@@ -170,18 +172,21 @@ def list_credentials(connection: Connection, call: Call) -> Answer:
     records, total = credentials.list_(
         connection, limit=limit, offset=offset, provider=call.query.get("provider")
     )
-    return listed([_with_problem(call, record) for record in records], total)
+    return listed(_with_problems(connection, call, records), total)
 
 
 def get_credential(connection: Connection, call: Call) -> Answer:
     """One vendor key."""
-    return one(_with_problem(call, credentials.get(connection, call.path["credential"])))
+    record = credentials.get(connection, call.path["credential"])
+    return one(*_with_problems(connection, call, [record]))
 
 
-def _with_problem(call: Call, record: CredentialRecord) -> CredentialRecord:
-    """With why the daemon cannot use it, so that a reference that leads nowhere is told when it is set."""
-    problem = call.node.state.key_problem(record.id, record.key_ref)
-    return msgspec.structs.replace(record, problem=problem)
+def _with_problems(
+    connection: Connection, call: Call, records: list[CredentialRecord]
+) -> list[CredentialRecord]:
+    """With why the daemon cannot use them, so that a reference that leads nowhere is told when it is set."""
+    found = call.node.state.key_problems(connection, [record.id for record in records])
+    return [msgspec.structs.replace(record, problem=found.get(record.id)) for record in records]
 
 
 def patch_credential(connection: Connection, call: Call) -> Answer:
@@ -190,7 +195,8 @@ def patch_credential(connection: Connection, call: Call) -> Answer:
     record = credentials.patch(
         connection, call.node.vault, credential_id, call.body, now_us=call.now_us
     )
-    return one(_with_problem(call, record), subject=("credential", credential_id))
+    (shown,) = _with_problems(connection, call, [record])
+    return one(shown, subject=("credential", credential_id))
 
 
 def delete_credential(connection: Connection, call: Call) -> Answer:

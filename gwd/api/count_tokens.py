@@ -13,6 +13,7 @@ from gwd.api.inference import parsed_body, rate_limited
 from gwd.api.node import Node
 from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
+from gwd.dialects.extensions import with_model
 from gwd.dialects.messages import Messages
 from gwd.keys.rate_limit import Refused, count_tokens_bucket
 from gwd.pricing.estimate import estimate_prompt
@@ -33,12 +34,8 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         if isinstance(counted, Refused):
             raise rate_limited(counted)
         parsed = await parsed_body(request, node, dialect.parse_count)
-        allowed = row.state.allowed_models
-        await node.state.model(
-            parsed.models[0],
-            caller.organization_id,
-            None if allowed is None else tuple(allowed),
-        )
+        parsed = with_model(parsed, row.policy.text_model)
+        await node.state.model(parsed.models[0], caller.organization_id, row.policy)
         tokens = await node.line.offload.run(parsed.body_bytes, estimate_prompt, parsed)
         return HTTPResponse(dialect.count(tokens), 200, headers, JSON)
     except GatewayError as error:

@@ -34,10 +34,15 @@ SHOWN_TEXT: Final = 200
 _REMEDIES: Final = {
     "auth_invalid": "give the provider a key that its vendor takes: gwctl provider secret PROVIDER",
     "quota_exhausted": "pay the vendor's account or raise its limit",
-    "model_access_denied": "check upstream_model and what the vendor's account may use",
-    "upstream_error": "correct the provider's base_url in your file: gwctl apply -f gw.toml",
+    "model_access_denied": "check upstream_model, base_url and what the vendor's account may use",
+    "upstream_error": "correct the provider's address or format: gwctl provider update PROVIDER --base-url URL,"
+    " --adapter NAME",
     "network": "gwctl provider test PROVIDER shows whether it can be reached now",
 }
+
+_WANTS_KEY: Final = (
+    "where a key is wanted after all: gwctl provider update PROVIDER --auth bearer, then its key"
+)
 
 State = Literal["ok", "warning", "failed"]
 
@@ -332,6 +337,8 @@ def rests(endpoints: list[EndpointHealthRecord]) -> Check:
     ]
     reasons = {rest.reason for _, rest in found}
     remedies = [remedy for reason, remedy in _REMEDIES.items() if reason in reasons]
+    if any(rest.reason == "auth_invalid" and rest.credential_id is None for _, rest in found):
+        remedies.append(_WANTS_KEY)
     return Check(
         name="rests",
         state="warning",
@@ -342,7 +349,7 @@ def rests(endpoints: list[EndpointHealthRecord]) -> Check:
 
 def _until(rest: RestRecord) -> str:
     if rest.until is None:
-        return "until its key is changed"
+        return f"until its {'key' if rest.credential_id else 'provider'} is changed"
     return f"until {rest.until}"
 
 

@@ -14,7 +14,7 @@ from gwd.keys.rate_limit import Admitted, Refused
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
 EXPOSED: Final = (
-    "x-gw-generation-id, x-gw-provider, x-gw-model, x-ratelimit-limit, x-ratelimit-remaining,"
+    "x-gw-generation-id, x-gw-provider, x-gw-model, x-gw-overhead-ms, x-ratelimit-limit, x-ratelimit-remaining,"
     " x-ratelimit-reset, x-request-id, request-id, retry-after, x-should-retry, deprecation, sunset, link"
 )
 

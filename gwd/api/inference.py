@@ -19,7 +19,7 @@ from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
 from gwd.dialects.base import Dialect
-from gwd.dialects.extensions import clean_text
+from gwd.dialects.extensions import clean_text, with_model
 from gwd.dialects.responses import Responses
 from gwd.keys.admission import KeyRow
 from gwd.keys.rate_limit import Admitted, Refused, unusable_bucket
@@ -27,6 +27,7 @@ from gwd.pipeline import inference as line
 from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
+from gwd.pipeline.plan.plan_input import Asker
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -46,14 +47,14 @@ async def serve(
     """
     request_id, generation_id = mint("req_"), mint_in_runs("gen-")
     headers = request.headers
-    now_us = node.clock.now_us()
+    now_us, began_s = node.clock.now_us(), node.clock.monotonic_s()
     rate: Rate | None = None
     identity: GenerationIdentity | None = None
     recorded = False
     try:
         row = await node.authenticator.find(headers, address)
         identity = _identity(row.caller, dialect, generation_id, request_id, headers, now_us)
-        counted, error = _counted(row, node, now_us)
+        counted, error = _counted(row, node, now_us, began_s)
         rate = rate_of(counted)
         if error is not None:
             raise error
@@ -62,17 +63,21 @@ async def serve(
             raise refusal
         generation = await _start(request, node, dialect, row, identity)
         recorded = True  # from here on the line records what happens
-        return await _answer(request, node, dialect, generation, rate, request_id, now_us=now_us)
+        return await _answer(
+            request, node, dialect, generation, rate, request_id, now_us=now_us, began_s=began_s
+        )
     except GatewayError as error:
         count_refusal(node, error)
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
             node.refusals.refuse(identity, error, now_us)
         known = generation_id if identity is not None else None
-        return error_response(dialect, error, request_id, known, rate, now_us=now_us)
+        refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
+        refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
+        return refused
 
 
 def _counted(
-    row: KeyRow, node: Node, now_us: int
+    row: KeyRow, node: Node, now_us: int, now_s: float
 ) -> tuple[Admitted | Refused, GatewayError | None]:
     """The request counted against the key's minute, and why it may not go on; also keys that may not act have one."""
     caller = row.caller
@@ -81,7 +86,7 @@ def _counted(
         check_access(row, INFERENCE, now_us=now_us)
     except GatewayError as refusal:
         bucket, error = unusable_bucket(caller.key_id), refusal
-    counted = node.limiter.admit(bucket, caller.rate_limit_per_minute, node.clock.monotonic_s())
+    counted = node.limiter.admit(bucket, caller.rate_limit_per_minute, now_s)
     if isinstance(counted, Refused):
         error = rate_limited(counted)
     return counted, error
@@ -93,6 +98,7 @@ async def _start(
     if isinstance(dialect, Responses):
         dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
     parsed = await parsed_body(request, node, dialect.parse)
+    parsed = with_model(parsed, row.policy.text_model)
     complete = identity_of(
         row.caller,
         generation_id=identity.generation_id,
@@ -105,9 +111,17 @@ async def _start(
         user_agent=identity.user_agent,
         created_us=identity.created_us,
     )
-    allowed = row.state.allowed_models
     return line.start(
-        node.line, parsed, dialect, complete, None if allowed is None else tuple(allowed)
+        node.line,
+        parsed,
+        dialect,
+        complete,
+        row.policy,
+        Asker(
+            family_id=row.caller.family_id,
+            workspace_id=row.caller.workspace_id,
+            user_id=row.caller.user_id,
+        ),
     )
 
 
@@ -137,10 +151,12 @@ async def _answer(
     request_id: str,
     *,
     now_us: int,
+    began_s: float,
 ) -> HTTPResponse | None:
-    """The answer; `now_us` is when the request was counted."""
+    """The answer; `now_us` is when the request was counted, `began_s` the same on the monotonic clock."""
     try:
         head = await generation.head
+        overhead = _overhead(node, began_s, waited_s=generation.waited_s)
         generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called
@@ -148,11 +164,13 @@ async def _answer(
             refused = error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
+            refused.headers["x-gw-overhead-ms"] = overhead
             refused.headers.update(await _lifecycle(node, head, now_us))
             return refused
         headers = response_headers.inference(
             request_id, generation_id, rate, head.served, now_us=now_us
         )
+        headers["x-gw-overhead-ms"] = overhead
         headers |= await _lifecycle(node, head, now_us)
         if head.body is not None:
             return InferenceResponse(head.body, headers, JSON)
@@ -175,6 +193,13 @@ async def _answer(
         generation.client_left()
         raise
     return None
+
+
+def _overhead(node: Node, began_s: float, *, waited_s: float = 0.0) -> str:
+    """What the gateway itself took until now, in milliseconds with one decimal; it is counted, too."""
+    overhead_s = max(0.0, node.clock.monotonic_s() - began_s - waited_s)
+    node.counters.overhead.observe(overhead_s)
+    return f"{overhead_s * 1_000:.1f}"
 
 
 def count_refusal(node: Node, error: GatewayError) -> None:

@@ -18,7 +18,7 @@ from gwd.api.route import (
     put,
     walk,
 )
-from gwd.api.shapes import Deleted, Listed, One, Walked
+from gwd.api.shapes import Deleted, Listed, Noted, One, Walked
 from gwd.budgets import (
     BudgetRecord,
     NewBudget,
@@ -76,7 +76,7 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         keys.patch,
         PatchKey,
         "key.patch",
-        answers=One[KeyRecord],
+        answers=Noted[KeyRecord],
         fails=(409,),
     ),
     delete(

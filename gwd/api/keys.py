@@ -6,9 +6,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts import threshold_alerts
-from gwd.api.management import Answer, Call, deleted, one, walked
+from gwd.api.management import Answer, Call, deleted, noted, one, walked
 from gwd.api.query import Flag, Query, Text
-from gwd.api.shapes import Deleted
+from gwd.api.shapes import Deleted, Notes
 from gwd.core.fields import Secret
 from gwd.core.patches import named
 from gwd.keys import admission, cascades, record, rotation, service
@@ -16,6 +16,7 @@ from gwd.keys.fields import CreateKey, KeyFilter
 from gwd.keys.key import Key
 from gwd.keys.record import KeyRecord, NamedKey
 from gwd.keys.rotation import RotateKey
+from gwd.management import policies
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.store import Connection
 
@@ -41,6 +42,7 @@ class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
         Literal[True] | UnsetType,
         Meta(description="Only where `if_absent` found a key, which is then left as it is."),
     ] = UNSET
+    notes: Notes = UNSET
 
     def __repr__(self) -> str:
         return f"CreatedKey(key=***, data={self.data!r})"
@@ -103,11 +105,12 @@ def create(connection: Connection, call: Call) -> Answer:
         now_us=call.now_us,
     )
     key = issued.key
+    notes = policies.require_known(connection, key) or UNSET
     shown = key_record(connection, call, key)
     return Answer(
         status=201,
-        body=CreatedKey(key=issued.plaintext, data=shown),
-        replay=CreatedKey(key=None, data=shown),
+        body=CreatedKey(key=issued.plaintext, data=shown, notes=notes),
+        replay=CreatedKey(key=None, data=shown, notes=notes),
         subject=("key", key.id),
         details={
             "name": key.name,
@@ -193,11 +196,13 @@ def patch(connection: Connection, call: Call) -> Answer:
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
         now_us=call.now_us,
     )
+    notes = policies.require_known(connection, key, known)
     if before is not None:
         threshold_alerts.raise_changed_key(
             connection, before, app_url=call.node.app_url, now_us=call.now_us
         )
-    return one(key_record(connection, call, key), subject=("key", key.id), details=named(body))
+    shown = key_record(connection, call, key)
+    return noted(shown, notes, subject=("key", key.id), details=named(body))
 
 
 def delete(connection: Connection, call: Call) -> Answer:

@@ -15,10 +15,11 @@ from gwd.catalog.snapshot import Catalog, Model
 from gwd.core.clock import iso
 from gwd.core.fields import Count, Id, Moment, Slug, Usd
 from gwd.core.money import usd_json
+from gwd.core.name_patterns import patterns_of
 from gwd.keys import service as keys
 from gwd.keys.key import Key
-from gwd.keys.models import allows
 from gwd.orgs import rights, workspaces
+from gwd.orgs.policy import permits
 from gwd.orgs.settings import settings
 from gwd.store import Connection
 
@@ -166,7 +167,8 @@ def _key(
     may_use = None
     if successor is not None and key is not None:
         names = catalog.names_of(successor, call.now_us)
-        may_use = allows(key.allowed_models, successor.id, names)
+        models = None if key.allowed_models is None else patterns_of(key.allowed_models)
+        may_use = permits(models, successor.id, names)
     return MetKey(
         id=usage.key_id,
         name=None if key is None else key.name,

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from gwd.api.node import Node
-from gwd.api.shapes import Deleted, Listed, One, Walked
+from gwd.api.shapes import Deleted, Listed, Noted, One, Walked
 from gwd.audit.service import Origin
 from gwd.core.caller import Caller
 from gwd.core.errors import InvalidValue
@@ -24,13 +25,17 @@ Subject = tuple[str, str | None]
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One management request, authenticated and read. `path` are the path's parameters, `query` the query's values."""
+    """One management request, authenticated and read.
+
+    `path` are the path's parameters, `query` the query's values, `headers` those of the client, by lower-case name.
+    """
 
     node: Node
     caller: Caller
     path: dict[str, str]
     query: dict[str, Any]
     body: Any
+    headers: Mapping[str, str] = {}
     origin: Origin
     now_us: int
     due_us: int
@@ -125,6 +130,11 @@ def one(
 ) -> Answer:
     """A single record under `data`; with a subject it was made or changed."""
     return Answer(body=One(data=record), status=status, subject=subject, details=details or {})
+
+
+def noted(record: Any, notes: list[str], *, subject: Subject, details: Mapping[str, Any]) -> Answer:
+    """A record that was changed, with what is to be said of it."""
+    return Answer(body=Noted(data=record, notes=notes or UNSET), subject=subject, details=details)
 
 
 def listed(records: list[Any], total: int) -> Answer:

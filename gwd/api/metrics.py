@@ -63,7 +63,19 @@ FAMILIES: Final = (
         "Upstream calls by how they ended",
         labels=("adapter", "reason"),
     ),
+    Family(
+        "gwd_upstream_in_flight",
+        "gauge",
+        "Requests at a provider's endpoints now, with those that wait to be sent",
+        labels=("provider",),
+        alert="near `[upstream] max_in_flight_per_origin`",
+    ),
     Family("gwd_first_token_seconds", "histogram", "From a streamed request to its first output"),
+    Family(
+        "gwd_overhead_seconds",
+        "histogram",
+        "What the gateway itself took until an answer of inference began, the waiting for vendors left out",
+    ),
     Family(
         "gwd_hosted_tools_dropped", "counter", "Hosted tools that clients named and no upstream has"
     ),
@@ -173,6 +185,7 @@ class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     waiting: queue.Waiting
     wal_bytes: int
     now_us: int
+    in_flight: Mapping[str, int]
 
 
 async def render(node: Node) -> bytes:
@@ -182,6 +195,7 @@ async def render(node: Node) -> bytes:
         waiting=await node.store.read(queue.waiting, now_us=node.clock.now_us()),
         wal_bytes=_size(f"{node.store.path}-wal"),
         now_us=node.clock.now_us(),
+        in_flight=await node.state.in_flight(),
     )
     page = generate_latest(_NodeCollector(node, observed))
     return page + generate_latest(PROCESS)
@@ -231,10 +245,12 @@ class _NodeCollector(Collector):
             node.vitals.loop_lag,
         )
         now_s = node.clock.monotonic_s()
-        yield _ages({name: now_s - at_s for name, at_s in node.vitals.jobs_ran_s.items()})
+        ages = {job: max(0.0, now_s - at_s) for job, at_s in node.vitals.jobs_ran_s.items()}
+        yield _gauges("gwd_job_age_seconds", ages)
         yield _gauge("gwd_deliveries_pending", self._observed.waiting.count)
         yield _gauge("gwd_oldest_delivery_seconds", self._observed.waiting.oldest_s)
         yield _gauge("gwd_in_flight", len(node.line.live))
+        yield _gauges("gwd_upstream_in_flight", self._observed.in_flight)
         yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(
             "gwd_connections_cut",
@@ -283,6 +299,10 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
     yield _histogram(
         "gwd_first_token_seconds",
         counters.first_token,
+    )
+    yield _histogram(
+        "gwd_overhead_seconds",
+        counters.overhead,
     )
     yield _counter(
         "gwd_hosted_tools_dropped",
@@ -343,11 +363,11 @@ def _gauge(name: str, value: float) -> Metric:
     return GaugeMetricFamily(name, _BY_NAME[name].text, value=value)
 
 
-def _ages(ages_s: Mapping[str, float]) -> Metric:
-    family = _BY_NAME["gwd_job_age_seconds"]
-    gauge = GaugeMetricFamily(family.name, family.text, labels=family.labels)
-    for job, age_s in ages_s.items():
-        gauge.add_metric((job,), max(0.0, age_s))
+def _gauges(name: str, values: Mapping[str, float]) -> Metric:
+    family = _BY_NAME[name]
+    gauge = GaugeMetricFamily(name, family.text, labels=family.labels)
+    for label, value in values.items():
+        gauge.add_metric([label], value)
     return gauge
 
 

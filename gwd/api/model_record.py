@@ -251,6 +251,12 @@ class PublicEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     is_healthy: Annotated[
         bool, Meta(description="Whether its last calls went well; else it is tried last.")
     ]
+    trains_on_inputs: Annotated[
+        bool,
+        Meta(
+            description="Whether it may train on what it is sent; a data policy can leave it out."
+        ),
+    ]
 
 
 class ModelEndpoints(msgspec.Struct, frozen=True, kw_only=True):

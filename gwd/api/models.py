@@ -1,6 +1,6 @@
 """GET /models and its kin: one record that satisfies the clients of every dialect."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import unquote
 
@@ -33,7 +33,7 @@ from gwd.core.cost import Price
 from gwd.core.errors import InvalidValue, ModelNotFound, Unauthenticated
 from gwd.core.request import EFFORTS
 from gwd.health.record import can_serve
-from gwd.keys.models import allows
+from gwd.orgs.policy import Policy
 
 MAX_LIMIT: Final = 1_000
 RECORD_BYTES: Final = 1_500
@@ -78,7 +78,7 @@ async def list_models(
 
 def _list(
     catalog: Catalog,
-    may_use: list[Sequence[str]],
+    may_use: tuple[Policy, ...],
     query: dict[str, str],
     node: Node,
     now_us: int,
@@ -142,30 +142,38 @@ async def get_model(node: Node, raw_name: str) -> bytes:
     )
 
 
-async def _limits(node: Node, headers: Mapping[str, str], address: str) -> list[Sequence[str]]:
-    """The allow-lists that narrow the list for this caller; none without a valid key."""
+async def _limits(node: Node, headers: Mapping[str, str], address: str) -> tuple[Policy, ...]:
+    """The policies that narrow the list for this caller; none without a valid key."""
     if "authorization" not in headers and "x-api-key" not in headers:
-        return []
+        return ()
     try:
         row = await node.authenticator.find(headers, address)
     except Unauthenticated:
-        return []  # the list is public: an unknown or expired key reads it like no key
-    plan_input = await node.state.plan_input(row.caller.organization_id, None)
+        return ()  # the list is public: an unknown or expired key reads it like no key
+    plan_input = await node.state.plan_input(row.caller.organization_id, row.policy)
     settings = plan_input.organization.settings
     if row.caller.kind != "inference" or not settings.is_filtered_model_catalog_enabled:
-        return []
-    lists = (row.state.allowed_models, settings.allowed_models)
-    return [patterns for patterns in lists if patterns is not None]
+        return ()
+    return plan_input.policies
 
 
 def _is_allowed(
-    record: PublicModel, catalog: Catalog, may_use: list[Sequence[str]], now_us: int
+    record: PublicModel, catalog: Catalog, may_use: tuple[Policy, ...], now_us: int
 ) -> bool:
+    """Whether the caller may use the model, and a provider that serves it."""
     if not may_use:
         return True
     model = catalog.models[record.canonical_slug]
     names = catalog.names_of(model, now_us)
-    return all(allows(patterns, model.id, names) for patterns in may_use)
+    if not all(policy.allows_model(model.id, names) for policy in may_use):
+        return False
+    return not model.endpoints or any(
+        all(
+            policy.leaves_out(endpoint.names, trains=endpoint.flags.trains_on_inputs) is None
+            for policy in may_use
+        )
+        for endpoint in model.endpoints
+    )
 
 
 def model_record(model: Model, catalog: Catalog, node: Node, now_us: int) -> PublicModel:
@@ -269,6 +277,7 @@ def _endpoint_record(endpoint: Endpoint, model: Model, node: Node, now_us: int) 
         uptime_last_30m=None,
         supported_parameters=sorted(endpoint.supported_parameters),
         is_healthy=not node.state.health.has_outage(endpoint.id, node.clock.monotonic_s()),
+        trains_on_inputs=endpoint.flags.trains_on_inputs,
     )
 
 

@@ -38,8 +38,11 @@ class SignedDestination(msgspec.Struct, frozen=True, kw_only=True):
 
     data: DestinationRecord
     signing_secret: Annotated[
-        Secret | UnsetType,
-        Meta(description="Only of a webhook: what signs its deliveries, shown this once."),
+        Secret | UnsetType | None,
+        Meta(
+            description="Only of a webhook: what signs its deliveries, shown this once; null where the request is"
+            " repeated."
+        ),
     ] = UNSET
 
     def __repr__(self) -> str:
@@ -287,7 +290,9 @@ def _signed(made: NewSecret, details: dict[str, object], *, status: int = 200) -
         status=status,
         subject=("destination", made.record.id),
         details=details,
-        replay=SignedDestination(data=made.record),
+        replay=SignedDestination(
+            data=made.record, signing_secret=UNSET if made.secret is None else None
+        ),
     )
 
 

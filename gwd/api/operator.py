@@ -16,6 +16,7 @@ from gwd.api.operator_record import (
     TrafficRecord,
 )
 from gwd.core.clock import US_PER_S, iso
+from gwd.core.errors import NotFound
 from gwd.core.money import usd_json
 from gwd.store import Connection
 
@@ -72,6 +73,14 @@ async def status(call: Call) -> Answer:
     )
 
 
+async def endpoint_health(call: Call) -> Answer:
+    """How an endpoint stands: its rests with each credential, its last errors, what was measured of it."""
+    record = await call.node.state.endpoint_record(call.path["endpoint"], call.now_us)
+    if record is None:
+        raise NotFound("no such endpoint")
+    return one(record)
+
+
 async def reload(call: Call) -> Answer:
     """Look again at the catalog, at vendor keys and at what they are read from.
 
@@ -88,7 +97,7 @@ async def reload(call: Call) -> Answer:
     ]
     record = ReloadRecord(
         reloaded_at=iso(call.now_us),
-        credentials=len(keys),
+        credentials=sum(key.record_id is not None for key in keys),
         problems=problems,
         certificate_problem=certificate_problem,
     )

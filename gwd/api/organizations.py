@@ -7,11 +7,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, listed, one
-from gwd.api.shapes import Deleted, One
+from gwd.api.shapes import Deleted, Noted, One
 from gwd.core.fields import Count, Secret, Usd
 from gwd.core.money import usd_json
 from gwd.core.patches import named
 from gwd.management import organizations as use_cases
+from gwd.management import policies
 from gwd.orgs import organizations
 from gwd.orgs import settings as settings_room
 from gwd.orgs.organizations import (
@@ -42,6 +43,10 @@ class DeletedOrganization(Deleted, frozen=True, kw_only=True):
 
     keys_ended: Annotated[
         Count | UnsetType, Meta(description="Only where keys ended with it: how many.")
+    ] = UNSET
+    vendor_keys_deleted: Annotated[
+        Count | UnsetType,
+        Meta(description="Only where it had own vendor keys: how many, deleted with it."),
     ] = UNSET
     balance: Annotated[
         Usd | UnsetType,
@@ -84,6 +89,7 @@ def patch_settings_of(connection: Connection, call: Call) -> Answer:
 
 def _patch_settings(connection: Connection, call: Call, organization_id: str) -> Answer:
     body: PatchSettings = call.body
+    before = settings_room.settings(connection, organization_id)
     state = settings_room.patch_settings(
         connection,
         organization_id,
@@ -92,10 +98,11 @@ def _patch_settings(connection: Connection, call: Call, organization_id: str) ->
         rate_limit_ceiling=call.node.issuing.rate_limit_ceiling,
         now_us=call.now_us,
     )
+    notes = policies.require_known(connection, state.settings, before.settings)
     # A threshold that was lowered may be told about again: the balance stands above it once more.
     threshold_alerts.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     return Answer(
-        body=One(data=_settings(call, state)),
+        body=Noted(data=_settings(call, state), notes=notes or UNSET),
         subject=("organization", organization_id),
         details=named(body),
         organization_id=organization_id,
@@ -149,6 +156,7 @@ def delete(connection: Connection, call: Call) -> Answer:
         body=DeletedOrganization(
             id=organization.id,
             keys_ended=gone.keys_ended or UNSET,
+            vendor_keys_deleted=gone.vendor_keys or UNSET,
             balance=usd_json(gone.balance_nano) if gone.balance_nano else UNSET,
         ),
         subject=("organization", organization.id),
@@ -156,6 +164,7 @@ def delete(connection: Connection, call: Call) -> Answer:
             "name": organization.name,
             "slug": organization.slug,
             "keys_ended": gone.keys_ended,
+            "vendor_keys_deleted": gone.vendor_keys,
             "balance_nano": gone.balance_nano,
         },
         organization_id=organization.id,

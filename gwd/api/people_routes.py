@@ -20,7 +20,7 @@ from gwd.api.route import (
     post,
     walk,
 )
-from gwd.api.shapes import Deleted, Listed, One, Walked
+from gwd.api.shapes import Deleted, Listed, Noted, One, Walked
 from gwd.audit.service import AuditRecord
 from gwd.management.invitations import CreateInvitation, InvitationRecord
 from gwd.management.teams import CreateTeam
@@ -63,7 +63,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         organizations.patch_settings,
         PatchSettings,
         "settings.patch",
-        answers=One[SettingsRecord],
+        answers=Noted[SettingsRecord],
     ),
     list_(
         "/organization/members",
@@ -237,7 +237,7 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         organizations.patch_settings_of,
         PatchSettings,
         "settings.patch",
-        answers=One[SettingsRecord],
+        answers=Noted[SettingsRecord],
     ),
     walk(
         "/audit",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gwd.api import query
-from gwd.api.bodies import MAX_MANAGEMENT_BYTES, decoded_body, strict
+from gwd.api.bodies import MAX_MANAGEMENT_BYTES, around, decoded_body, strict
 from gwd.api.management import Answer, Call, Handler, OpenCall, OpenHandler
 from gwd.api.node import Node
 from gwd.api.route import LiveRoute, OpenRoute, Route
@@ -53,13 +53,17 @@ async def perform(
 ) -> Reply:
     """Serve a request whose caller may make it."""
     values = query.read(incoming.query, route.query)
-    data, body = _body(incoming, route.shape)
+    if isinstance(route, LiveRoute) and route.asks:
+        data, body = b"", await _question(node, incoming, route.shape)
+    else:
+        data, body = _body(incoming, route.shape)
     call = Call(
         node=node,
         caller=caller,
         path=incoming.parameters,
         query=values,
         body=body,
+        headers=incoming.headers,
         origin=incoming.origin,
         now_us=node.clock.now_us(),
         due_us=node.clock.due_us(),
@@ -167,3 +171,15 @@ def _body(incoming: Incoming, shape: type[Any] | None) -> tuple[bytes, Any]:
     """The bytes as the client meant them, and what they say."""
     data = decoded_body(incoming.body, incoming.headers, max_bytes=MAX_MANAGEMENT_BYTES)
     return data, None if shape is None else strict(data, shape)
+
+
+async def _question(node: Node, incoming: Incoming, shape: type[Any] | None) -> Any:
+    """What a body says beside the request that it holds; a large one is read beside the event loop."""
+    max_bytes = node.settings.limits.request_body_max_bytes
+    size = max_bytes if "content-encoding" in incoming.headers else len(incoming.body)
+
+    def read() -> Any:
+        assert shape is not None
+        return around(decoded_body(incoming.body, incoming.headers, max_bytes=max_bytes), shape)
+
+    return await node.line.offload.run(size, read)

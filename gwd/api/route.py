@@ -39,7 +39,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """Served on the loop: it looks at the running node or calls out."""
+    """Served on the loop: it looks at the running node or calls out.
+
+    One that `asks` is a POST that changes nothing: its body holds a request to a model, as long as those may be.
+    """
 
     method: str
     path: str
@@ -48,6 +51,7 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[Query, ...] = ()
     shape: type | None = None
     action: str | None = None
+    asks: bool = False
     answers: Any
     status: int = 200
     also: int | None = None

@@ -5,8 +5,18 @@ Inference and the public reading of models are in `app`; everything else that is
 
 from typing import Final
 
-from gwd.api import clock, doctor, invitations, lifecycle, operator, provider_probe
-from gwd.api.access import manage
+from gwd.api import (
+    clock,
+    doctor,
+    explain,
+    invitations,
+    lifecycle,
+    operator,
+    provider_models,
+    provider_probe,
+)
+from gwd.api.access import any_key_with, manage
+from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
 from gwd.api.key_routes import KEY_ROUTES
@@ -16,7 +26,9 @@ from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
 from gwd.api.shapes import Listed, One
+from gwd.health.record import EndpointCircuitRecord
 from gwd.management.invitations import AcceptInvitation
+from gwd.pipeline.explain.record import EstimateRecord, Explanation
 
 ROUTES: Final[tuple[Route, ...]] = (
     *MONEY_ROUTES,
@@ -24,10 +36,31 @@ ROUTES: Final[tuple[Route, ...]] = (
     *KEY_ROUTES,
     *PEOPLE_ROUTES,
     *CATALOG_ROUTES,
+    *BYOK_ROUTES,
 )
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
     *LIVE_NOTIFICATION_ROUTES,
+    LiveRoute(
+        method="POST",
+        path="/route/explain",
+        access=any_key_with("credits.read"),
+        handler=explain.explain,
+        answers=One[Explanation],
+        shape=explain.Question,
+        asks=True,
+        fails=(404,),
+    ),
+    LiveRoute(
+        method="POST",
+        path="/estimate",
+        access=any_key_with("credits.read"),
+        handler=explain.estimate,
+        answers=One[EstimateRecord],
+        shape=explain.Question,
+        asks=True,
+        fails=(404,),
+    ),
     LiveRoute(
         method="GET",
         path="/operator/status",
@@ -69,6 +102,13 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
     ),
     LiveRoute(
         method="GET",
+        path="/catalog/endpoints/<endpoint>/health",
+        access=manage("operator"),
+        handler=operator.endpoint_health,
+        answers=One[EndpointCircuitRecord],
+    ),
+    LiveRoute(
+        method="GET",
         path="/catalog/lifecycle",
         access=manage("catalog.read"),
         handler=lifecycle.coming,
@@ -82,6 +122,15 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         answers=One[provider_probe.ProbeRecord],
         shape=Nothing,
         action="provider.test",
+        fails=(409, 502),
+    ),
+    BYOK_TEST,
+    LiveRoute(
+        method="GET",
+        path="/catalog/providers/<slug>/models",
+        access=manage("catalog.write"),
+        handler=provider_models.list_models,
+        answers=provider_models.ProviderModels,
         fails=(409, 502),
     ),
 )

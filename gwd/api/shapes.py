@@ -6,7 +6,7 @@ A route's `answers` names one of these with its record, or a struct of its own; 
 from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gwd.core.fields import Id
 
@@ -19,6 +19,21 @@ class One(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A single record under `data`."""
 
     data: T
+
+
+Notes = Annotated[
+    list[str] | UnsetType,
+    Meta(
+        description="What was taken and may be meant otherwise, a sentence each; only where there is something to say."
+    ),
+]
+
+
+class Noted(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A single record under `data`, with what is to be said of the change."""
+
+    data: T
+    notes: Notes = UNSET
 
 
 class Listed(msgspec.Struct, Generic[T], frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from gwd.core.fields import Count, Secret
 from gwd.core.patches import named
 from gwd.keys import record as keys
 from gwd.keys.record import NamedKey
-from gwd.management import teams
+from gwd.management import policies, teams
 from gwd.management.teams import CreateTeam
 from gwd.orgs import workspaces
 from gwd.orgs.workspace_record import (
@@ -69,6 +69,12 @@ class DeletedWorkspace(Deleted, frozen=True, kw_only=True):
         list[NamedKey] | UnsetType,
         Meta(description="Only where expired keys were in it; they stay refused for good."),
     ] = UNSET
+    vendor_keys_deleted: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="Only where own vendor keys were for it alone: how many, deleted with it."
+        ),
+    ] = UNSET
 
 
 class AddedMembers(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +104,9 @@ def create(connection: Connection, call: Call) -> Answer:
     body: CreateTeam = call.body
     made = teams.create(connection, body, change=call.change, issuing=call.node.issuing)
     workspace = made.workspace
+    policies.require_known_model(
+        connection, workspace.default_text_model, param="default_text_model"
+    )
     shown = CreatedWorkspace(data=record(workspace))
     answer = shown
     if made.lead_key is not None:
@@ -133,6 +142,7 @@ def get(connection: Connection, call: Call) -> Answer:
 def patch(connection: Connection, call: Call) -> Answer:
     """Change a workspace."""
     body: PatchWorkspace = call.body
+    before = workspaces.get(connection, call.organization_id, call.path["workspace"])
     changed = workspaces.patch(
         connection,
         call.organization_id,
@@ -141,6 +151,10 @@ def patch(connection: Connection, call: Call) -> Answer:
         actor=call.caller,
         now_us=call.now_us,
     )
+    if changed.default_text_model != before.default_text_model:
+        policies.require_known_model(
+            connection, changed.default_text_model, param="default_text_model"
+        )
     return one(record(changed), subject=("workspace", changed.id), details=named(body))
 
 
@@ -155,11 +169,16 @@ def delete(connection: Connection, call: Call) -> Answer:
     return deleted(
         "workspace",
         workspace.id,
-        body=DeletedWorkspace(id=workspace.id, keys_ended=ended or UNSET),
+        body=DeletedWorkspace(
+            id=workspace.id,
+            keys_ended=ended or UNSET,
+            vendor_keys_deleted=gone.vendor_keys or UNSET,
+        ),
         details={
             "name": workspace.name,
             "slug": workspace.slug,
             "keys_ended": [key.id for key in gone.ended],
+            "vendor_keys_deleted": gone.vendor_keys,
         },
     )
 

@@ -15,6 +15,7 @@ from gwd.budgets.admission import (
     applicable,
     check_hard,
     crossed,
+    hard_refusals,
     standing_crossing,
 )
 from gwd.budgets.record import (
@@ -64,6 +65,7 @@ __all__ = [
     "delete_of_workspace",
     "get",
     "get_of_workspace",
+    "hard_refusals",
     "key_record",
     "list_budgets",
     "patch",

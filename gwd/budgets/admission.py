@@ -43,13 +43,23 @@ def check_hard(
     Of several the organization's comes before the workspace's before the key's, and the broadest interval first.
     """
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
-    reached = [
-        budget
-        for budget in _applicable(connection, organization_id, workspace_id, family_id)
-        if budget.kind == "hard" and spent(connection, budget, at_us=at_us) >= budget.limit_nano
-    ]
+    reached = _reached(connection, organization_id, workspace_id, family_id, at_us)
     if reached:
         raise _exceeded(min(reached, key=_precedence), at_us)
+
+
+def hard_refusals(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str | None,
+    family_id: str,
+    *,
+    now_us: int,
+) -> list[BudgetExceeded]:
+    """The refusal of every hard budget that is reached; the first is the one that `check_hard` raises."""
+    at_us = ledger_time_us(connection, organization_id, now_us=now_us)
+    reached = _reached(connection, organization_id, workspace_id, family_id, at_us)
+    return [_exceeded(budget, at_us) for budget in sorted(reached, key=_precedence)]
 
 
 def crossed(
@@ -102,6 +112,20 @@ def applicable(
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
     found = _applicable(connection, organization_id, workspace_id, family_id)
     return [status_at(connection, budget, at_us) for budget in sorted(found, key=_precedence)]
+
+
+def _reached(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str | None,
+    family_id: str,
+    at_us: int,
+) -> list[Budget]:
+    return [
+        budget
+        for budget in _applicable(connection, organization_id, workspace_id, family_id)
+        if budget.kind == "hard" and spent(connection, budget, at_us=at_us) >= budget.limit_nano
+    ]
 
 
 @cached("budgets")

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from gwd.catalog.price_body import Pricing, PricingTier
 from gwd.core.inputs import MomentInput, NumberInput
+from gwd.core.vendor_format import Auth
 
 SLUG: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 MODEL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -59,7 +60,8 @@ Name = Annotated[str, Meta(description="What people call it.", extra_json_schema
 BaseUrl = Annotated[
     str,
     Meta(
-        description="The address of the vendor's API; https, or http to this machine and private networks."
+        description="The address of the vendor's API; https, or http to this machine and private networks. A query is"
+        " kept with every call, such as `?api-version=2024-10-21`; it never holds a credential."
     ),
 ]
 Adapter = Annotated[
@@ -67,6 +69,13 @@ Adapter = Annotated[
     Meta(
         description="The format that the vendor speaks, such as `openai_chat`; one that is not known is refused"
         " with the names of those that are."
+    ),
+]
+AuthInput = Annotated[
+    Auth,
+    Meta(
+        description="How it takes its key: `bearer` is `authorization: Bearer KEY`; `api-key`, `x-api-key` and"
+        " `x-goog-api-key` are headers of that name; `none` sends no key and needs none. Absent is the adapter's way."
     ),
 ]
 Disabled = Annotated[bool, Meta(description="Whether it is left out until it is enabled again.")]

@@ -19,6 +19,7 @@ from gwd.catalog.fields import (
     Accept,
     Adapter,
     Aliases,
+    AuthInput,
     BaseUrl,
     CompletionTokens,
     ContextLength,
@@ -55,11 +56,15 @@ from gwd.catalog.fields import (
 from gwd.catalog.price_body import Pricing
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
-from gwd.core.secret_patterns import looks_like_a_credential
+from gwd.core.secret_patterns import holds_a_credential, looks_like_a_credential
 from gwd.core.target import Flags
 from gwd.core.web_address import WebAddressError, read_web_address, written_out
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+_NEEDED_FIELDS: Final = frozenset(
+    ("model", "messages", "input", "stream", "max_tokens", "max_completion_tokens")
+)
 _FRAMING_HEADERS: Final = frozenset(
     (
         *("host", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer"),
@@ -82,6 +87,7 @@ class ProviderInput(_Input, frozen=True):
     name: Name
     adapter: Adapter
     base_url: BaseUrl
+    auth: AuthInput | UnsetType = UNSET
     headers: Headers = {}
     flags: FlagsInput = {}
     disabled: Disabled = False
@@ -91,7 +97,9 @@ class ProviderPatch(_Input, frozen=True):
     """Changes of a provider: absent is unchanged, null clears."""
 
     name: Name | UnsetType = UNSET
+    adapter: Adapter | UnsetType = UNSET
     base_url: BaseUrl | UnsetType = UNSET
+    auth: AuthInput | UnsetType = UNSET
     headers: Headers | UnsetType | None = UNSET
     flags: FlagsInput | UnsetType | None = UNSET
     disabled: Disabled | UnsetType = UNSET
@@ -258,7 +266,20 @@ def check_flags(value: dict[str, Any]) -> dict[str, Any]:
             f"`flags`: first_event_s must be above 0 and at most {MAX_FIRST_EVENT_S} seconds",
             param="flags",
         )
+    needed = next((name for name in flags.refused_fields if not _may_be_refused(name)), None)
+    if needed is not None:
+        raise InvalidValue(
+            f"`flags`: refused_fields cannot hold {needed!r}; it takes names of optional fields such as `user`,"
+            " and `messages.name`. What a model takes of the others its supported_parameters say",
+            param="flags",
+        )
     return {name: msgspec.to_builtins(getattr(flags, name)) for name in value}
+
+
+def _may_be_refused(name: str) -> bool:
+    return name == "messages.name" or (
+        _FIELD_NAME.fullmatch(name) is not None and name not in _NEEDED_FIELDS
+    )
 
 
 def check_headers(value: dict[str, str]) -> dict[str, str]:
@@ -286,16 +307,20 @@ def check_headers(value: dict[str, str]) -> dict[str, str]:
 
 
 def check_base_url(value: str, *, allow_http: bool) -> str:
-    """https anywhere; plain http to loopback and private addresses, or anywhere if the node's settings allow it."""
+    """https anywhere; plain http to loopback and private addresses, or anywhere if the node's settings allow it.
+
+    A query is kept; what looks like a credential in it belongs where credentials are sealed.
+    """
     try:
         address = read_web_address(value)
     except WebAddressError as error:
         raise InvalidValue(
             f"`base_url` {error}; an address looks like https://api.openai.com/v1", param="base_url"
         ) from None
-    if address.query:
+    if holds_a_credential(address.query):
         raise InvalidValue(
-            "`base_url` must be an address such as https://api.openai.com/v1, without a query",
+            "`base_url` has what looks like a credential in its query; add it with POST /catalog/credentials, which"
+            " seals it, and say with the provider's `auth` which header carries it",
             param="base_url",
         )
     if address.scheme == "http" and not (allow_http or _is_near(address.host)):
@@ -303,7 +328,7 @@ def check_base_url(value: str, *, allow_http: bool) -> str:
             "`base_url` must use https; plain http is for local addresses, or set [upstream] allow_http = true",
             param="base_url",
         )
-    return value.rstrip("/")
+    return value if address.query else value.rstrip("?").rstrip("/")
 
 
 def moment(value: str | None, field: str) -> int | None:

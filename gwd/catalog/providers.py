@@ -1,8 +1,10 @@
 """Providers: named upstream services with an adapter and a base URL."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from gwd.catalog import inputs
@@ -12,22 +14,34 @@ from gwd.catalog.snapshot import raise_revision
 from gwd.catalog.tables import EndpointTable, ProviderTable
 from gwd.core.clock import iso
 from gwd.core.errors import AlreadyExists, Conflict, InvalidValue, NotFound
+from gwd.core.vendor_format import VendorFormat
+from gwd.core.web_address import origin_of
 from gwd.store import Connection
+
+
+class Origins(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a provider is: the origin of its own base URL, None if that cannot be read, and all, its endpoints' too."""
+
+    own: str | None
+    all: tuple[str, ...]
+    takes_keys: bool
 
 
 def create(
     connection: Connection,
     body: ProviderInput,
     *,
-    formats: Collection[str],
+    formats: Mapping[str, VendorFormat],
     allow_http: bool,
     now_us: int,
 ) -> ProviderRecord:
     """Raises AlreadyExists for a taken slug, InvalidValue naming the field otherwise.
 
-    `formats` are the names of the vendor formats that this node speaks.
+    `formats` are the vendor formats that this node speaks, by their names. Without `auth` the key travels the format's
+    own way.
     """
     slug = inputs.check_slug(body.slug)
+    adapter = inputs.check_adapter(body.adapter, formats)
     if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)):
         raise AlreadyExists(
             f"provider `{slug}` exists; patch it, or choose another slug", param="slug"
@@ -36,8 +50,9 @@ def create(
         ProviderTable.insert(
             slug=slug,
             name=inputs.check_name(body.name),
-            adapter=inputs.check_adapter(body.adapter, formats),
+            adapter=adapter,
             base_url=inputs.check_base_url(body.base_url, allow_http=allow_http),
+            auth=formats[adapter].auth if body.auth is UNSET else body.auth,
             headers=inputs.check_headers(body.headers),
             flags=inputs.check_flags(body.flags),
             disabled=body.disabled,
@@ -55,8 +70,30 @@ def get(connection: Connection, slug: str) -> ProviderRecord:
 
 def require(connection: Connection, slug: str) -> None:
     """Raises InvalidValue for a body that names a provider which does not exist."""
-    if connection.first(ProviderTable.select().where(ProviderTable.slug == slug)) is None:
-        raise InvalidValue(f"`provider`: no provider `{slug}`; create it first", param="provider")
+    known = [row.slug for row in connection.run(ProviderTable.select(ProviderTable.slug))]
+    if slug not in known:
+        near = get_close_matches(slug, known, n=1)
+        remedy = f"did you mean `{near[0]}`?" if near else "create it first"
+        raise InvalidValue(f"`provider`: no provider `{slug}`; {remedy}", param="provider")
+
+
+def origins(connection: Connection) -> dict[str, Origins]:
+    """Where each provider is: what its credentials may be made for."""
+    own = connection.rows("SELECT slug, base_url, auth FROM provider")
+    of_endpoints = connection.rows(
+        "SELECT DISTINCT provider, base_url FROM endpoint WHERE base_url IS NOT NULL"
+    )
+    found: dict[str, dict[str | None, None]] = {}
+    for slug, base_url, *_ in (*own, *of_endpoints):
+        found.setdefault(slug, {})[origin_of(base_url)] = None
+    return {
+        slug: Origins(
+            own=origin_of(base_url),
+            all=tuple(each for each in found[slug] if each),
+            takes_keys=auth != "none",
+        )
+        for slug, base_url, auth in own
+    }
 
 
 def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[ProviderRecord], int]:
@@ -66,14 +103,27 @@ def list_(connection: Connection, *, limit: int, offset: int) -> tuple[list[Prov
 
 
 def patch(
-    connection: Connection, slug: str, body: ProviderPatch, *, allow_http: bool, now_us: int
+    connection: Connection,
+    slug: str,
+    body: ProviderPatch,
+    *,
+    formats: Mapping[str, VendorFormat],
+    allow_http: bool,
+    now_us: int,
 ) -> ProviderRecord:
-    _row(connection, slug)
+    """A provider that took its key the way of its format takes it the way of another one that it is given."""
+    row = _row(connection, slug)
     changes: dict[str, Any] = {"updated_at": now_us}
     if body.name is not UNSET:
         changes["name"] = inputs.check_name(body.name)
     if body.base_url is not UNSET:
         changes["base_url"] = inputs.check_base_url(body.base_url, allow_http=allow_http)
+    if body.adapter is not UNSET:
+        changes["adapter"] = inputs.check_adapter(body.adapter, formats)
+        if row.adapter in formats and row.auth == formats[row.adapter].auth:
+            changes["auth"] = formats[body.adapter].auth
+    if body.auth is not UNSET:
+        changes["auth"] = body.auth
     if body.headers is not UNSET:
         changes["headers"] = inputs.check_headers(body.headers or {})
     if body.flags is not UNSET:
@@ -110,6 +160,7 @@ def _record(row: Any) -> ProviderRecord:
         name=row.name,
         adapter=row.adapter,
         base_url=row.base_url,
+        auth=row.auth,
         headers=row.headers,
         flags=row.flags,
         disabled=row.disabled,

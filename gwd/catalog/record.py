@@ -11,6 +11,7 @@ from gwd.catalog.price_body import PriceBody, Pricing, PricingTier
 from gwd.catalog.prices import PriceVersion, in_force
 from gwd.core.clock import iso
 from gwd.core.fields import Id, Moment, Slug, Tokens
+from gwd.core.vendor_format import Auth
 
 ModelSlug = Annotated[Slug, Meta(description="The model's id, vendor/model.")]
 Created = Annotated[Moment, Meta(description="When it was created.")]
@@ -27,6 +28,12 @@ class ProviderRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="The name that is shown.")]
     adapter: Annotated[str, Meta(description="The vendor format that it speaks.")]
     base_url: Annotated[str, Meta(description="Its address, as the vendor's own SDK takes it.")]
+    auth: Annotated[
+        Auth,
+        Meta(
+            description="How it takes its key: as `authorization: Bearer`, in the header of that name, or not at all."
+        ),
+    ]
     headers: Annotated[
         dict[str, str],
         Meta(

@@ -5,19 +5,21 @@ from typing import Any
 
 import msgspec
 
-from gwd.catalog import lifecycle, prices
+from gwd.catalog import lifecycle, names, prices
 from gwd.catalog.fields import Modality
 from gwd.catalog.lifecycle import FamilyMember, Lifecycle
 from gwd.catalog.tables import AliasTable, EndpointTable, ModelTable, ProviderTable
 from gwd.core.cost import Price
 from gwd.core.target import Flags
-from gwd.core.vendor_format import VendorFormat
+from gwd.core.vendor_format import Auth, VendorFormat
+from gwd.core.web_address import origin_of
 from gwd.store import Connection, cached
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A model served by a provider, with every default already filled in.
 
+    `origin` is scheme, host and port of its `base_url`: only credentials that were made for it may go there.
     `dated_prices` is oldest first; an entry whose price is None was incomplete.
     """
 
@@ -28,6 +30,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     format: VendorFormat
     base_url: str
+    origin: str | None
+    auth: Auth
     headers: dict[str, str]
     upstream_model: str
     context_length: int
@@ -37,6 +41,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     is_live: bool
     dated_prices: tuple[tuple[int, Price | None], ...]
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """By what lists of providers may call it, in lower case."""
+        return self.tag, self.provider, self.provider_name.lower()
 
     def price_at(self, now_us: int) -> Price | None:
         """The version in force, or None without a complete one: then the endpoint is not eligible."""
@@ -93,12 +102,18 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be called, at one revision."""
+    """Everything that can be called, at one revision.
+
+    `keyless` are the providers that take no key, and when each was changed last. `provider_names` are the slugs and
+    names of providers and the tags of endpoints, in lower case, also of those that are not live.
+    """
 
     revision: int
     models: dict[str, Model]
     aliases: dict[str, str]
     families: dict[str, tuple[FamilyMember, ...]]
+    keyless: dict[str, int]
+    provider_names: frozenset[str]
 
     def resolve(self, name: str, now_us: int) -> Model | None:
         """The model of a slug, an alias or a `~vendor/family-latest`; retired ones included."""
@@ -170,6 +185,8 @@ def load(connection: Connection, formats: Mapping[str, VendorFormat]) -> Catalog
         models=models,
         aliases={row.name: row.model for row in connection.run(AliasTable.select())},
         families={alias: tuple(members) for alias, members in families.items()},
+        keyless={row.slug: row.updated_at for row in providers.values() if row.auth == "none"},
+        provider_names=frozenset(names.providers(connection)),
     )
 
 
@@ -210,6 +227,7 @@ def _endpoint(
         dated.get((row.model, row.id), []), dated.get((row.model, None), [])
     )
     is_embedding = model.output_modalities == ["embeddings"]
+    base_url = row.base_url or provider.base_url
     return Endpoint(
         id=row.id,
         model=row.model,
@@ -217,7 +235,9 @@ def _endpoint(
         provider_name=provider.name,
         tag=row.tag,
         format=formats.get(provider.adapter) or VendorFormat(name=provider.adapter),
-        base_url=row.base_url or provider.base_url,
+        base_url=base_url,
+        origin=origin_of(base_url),
+        auth=provider.auth,
         headers=provider.headers,
         upstream_model=row.upstream_model,
         context_length=row.context_length or model.context_length,

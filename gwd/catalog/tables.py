@@ -10,6 +10,7 @@ class ProviderTable(Table):
     name = peewee.TextField()
     adapter = peewee.TextField()
     base_url = peewee.TextField()
+    auth = peewee.TextField()
     headers = JsonField()
     flags = JsonField()
     disabled = peewee.BooleanField()

@@ -27,6 +27,7 @@ def target_of(
         tag=endpoint.tag,
         format=endpoint.format,
         base_url=endpoint.base_url,
+        auth=endpoint.auth,
         headers=endpoint.headers,
         upstream_model=endpoint.upstream_model,
         context_length=endpoint.context_length,

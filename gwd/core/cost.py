@@ -46,6 +46,8 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `total_nano` is what the balance is charged. For a request on the platform's key it is the sum of the
     eight classes, and 0 when insured; on the owner's own key only `platform_fee_nano` is charged and the
     token classes show the official price for information.
+    `cache_discount_nano`, which is no class, is what the prompt would cost more if the vendor had no cache: below zero
+    where more was written to it than read, None where it had no part or the request is insured.
     """
 
     prompt_nano: int = 0
@@ -57,6 +59,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     web_search_nano: int = 0
     platform_fee_nano: int = 0
     total_nano: int = 0
+    cache_discount_nano: int | None = None
     insured: bool = False
     byok: bool = False
 

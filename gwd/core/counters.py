@@ -62,6 +62,7 @@ class Counters:
         "first_token",
         "heads_refused",
         "hosted_tools_dropped",
+        "overhead",
         "prompts_above_bound",
         "refusals",
         "requests",
@@ -81,6 +82,7 @@ class Counters:
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
+        self.overhead = Histogram(DURATIONS_S)
         self.connections = 0
         self.unpriced_extras = 0
         self.usage_estimated = 0

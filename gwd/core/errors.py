@@ -282,7 +282,7 @@ class ModelRetired(NotFound):
 
 
 class NoEligibleEndpoints(NotFound):
-    """The model exists, and every endpoint was left out; `metadata.excluded_by` says why."""
+    """The model exists, and every endpoint was left out; `metadata.excluded_by` says why, `chosen_by` who chose so."""
 
     code = "no_eligible_endpoints"
     remedy = "Drop the demand that excludes them, or add an endpoint that meets it."
@@ -505,6 +505,9 @@ FaultDetail = Literal[
     "by_words",
     "redirect",
     "certificate",
+    "address",
+    "other_format",
+    "our_limit",
 ]
 
 _RETRYABLE: Final = frozenset(
@@ -528,8 +531,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     anything that looks like a credential removed, `retry_after_s` its hint, for `quota_exhausted` as long as was said.
     `detail` refines the reason: what a bad_request names or is worth trying again without or with, `elsewhere` where
     another endpoint may take it; `this_request` for a throttle that holds for one request alone; `by_words` for a
-    refused key of which only a sentence tells; `redirect` and `certificate` where the address or the trust in it has to
-    be corrected, and the message says which.
+    refused key of which only a sentence tells; `redirect`, `certificate`, `address` and `other_format` where the
+    provider's address, the trust in it or its adapter has to be corrected, and the message says which; `our_limit`
+    where the gateway has as many calls there as it allows itself.
     """
 
     reason: FaultReason

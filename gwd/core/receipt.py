@@ -22,7 +22,7 @@ class AppliedFactor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fallback(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that failed, or a name of the request's models that the catalog does not know."""
+    """An attempt that failed, or a name of the request's models that leads to none now."""
 
     vendor: Annotated[str, Meta(description="Whose model it is.")]
     provider: Annotated[
@@ -31,6 +31,10 @@ class Fallback(msgspec.Struct, frozen=True, kw_only=True):
     model: Annotated[
         str | UnsetType,
         Meta(description="The name that was passed over; only where nothing was called."),
+    ] = UNSET
+    byok: Annotated[
+        bool | UnsetType,
+        Meta(description="True where an own vendor key was used; only there."),
     ] = UNSET
     outcome: Annotated[
         Literal["retryable_error", "fatal_error"],
@@ -137,8 +141,15 @@ class ReceiptPipeline(msgspec.Struct, frozen=True, kw_only=True):
     """What was done to the request on its way."""
 
     forwarded_from: Annotated[
-        str, Meta(description="The retired model that was asked for; its successor served.")
-    ]
+        str | UnsetType,
+        Meta(description="The retired model that was asked for; its successor served."),
+    ] = UNSET
+    sticky: Annotated[
+        Literal[True] | UnsetType,
+        Meta(
+            description="The endpoint came first because it served the conversation last: the prompt is in its cache."
+        ),
+    ] = UNSET
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

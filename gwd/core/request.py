@@ -4,7 +4,7 @@ Unknown fields a client sent travel in `extras`; they are sent on only to an ups
 `Request.family`. The caller's cache marks live on the parts, so no translation forgets them.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
@@ -194,6 +194,24 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate", omit_d
             return ()
         return tuple(tool for tool in self.tools if not tool.deferred)
 
+    @property
+    def cache_marks(self) -> set[CacheTtl | None]:
+        """How long the client's marks want the prompt kept; None is in it too, for what bears no mark."""
+        marks: set[CacheTtl | None] = {tool.cache for tool in self.tools}
+        for message in self.messages:
+            for part in message.parts:
+                match part:
+                    case TextPart() | ImagePart() | FilePart() | ToolCallPart():
+                        marks.add(part.cache)
+                    case ToolResultPart():
+                        marks.add(part.cache)
+                        marks.update([inner.cache for inner in part.parts])
+                    case ReasoningPart() | RefusalPart():
+                        pass
+                    case _:
+                        assert_never(part)
+        return marks
+
 
 class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed", omit_defaults=True):
     """Texts or token lists to embed, in the client's order."""
@@ -213,6 +231,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     sort: Literal["price", "throughput", "latency"] | None = None
     partition: Literal["model", "none"] = "model"
     require_parameters: bool = False
+    data_collection: Literal["allow", "deny"] = "allow"
 
 
 class Tags(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -227,7 +246,8 @@ class Tags(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One client request, whatever dialect it came in.
 
-    `models` holds the primary model first, then the fallbacks, each as the client wrote it (suffix included).
+    `models` holds the primary model first, then the fallbacks, each as the client wrote it (suffix included); it is
+    empty where the client named none, until the model of its workspace stands there.
     `sent_parameters` are the words of `supported_parameters` that the client's body really used.
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
     `hosted_tools` are the tools that the client wants its vendor to run, where they stand apart from its own, and

@@ -2,6 +2,7 @@
 
 import re
 from typing import Final
+from urllib.parse import parse_qsl
 
 # Prefixes of vendors, values behind the words bearer and key. Within a sentence nothing else is safe to hide.
 _WITHIN_TEXT: Final = re.compile(
@@ -16,12 +17,13 @@ _WHOLE_VALUE: Final = re.compile(
     r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?"
 )
 _SECRET_NAME: Final = re.compile(
-    r"(?i)(?:^|[-_])(?:auth|authorization|authentication|cookie|credentials?|jwt|passw(?:or)?d|secret|signature|token"
+    r"(?i)(?:^|[-_])(?:auth|authorization|authentication|cookie|credentials?|jwt|passw(?:or)?d|secret|sig|signature|token"
     r"|(?:access|api|auth|client|license|private|secret|subscription)?key)s?(?:[-_]|$)"
 )
 _ID_NAME: Final = re.compile(
     r"(?i)(?:^|[-_])(?:id|account|deployment|org|organization|project|tenant|workspace)(?:[-_]|$)"
 )
+_BETWEEN_WORDS: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 # No word and no version is as long as this with capitals, small letters and digits mixed.
 _RANDOM: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9+/_=-]{24,}|[0-9a-f]{32,}")
 
@@ -29,6 +31,15 @@ _RANDOM: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9+/_=-]{
 def hide_credentials(text: str) -> str:
     """A sentence without anything that looks like a credential."""
     return _WITHIN_TEXT.sub("***", text)
+
+
+def holds_a_credential(query: str) -> bool:
+    """Whether a URL's query has a field that looks like a credential, by its name in any spelling or by its value."""
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        spelled = _BETWEEN_WORDS.sub("_", name)
+        if looks_like_a_credential(spelled, value) or looks_like_a_credential("", name):
+            return True
+    return False
 
 
 def looks_like_a_credential(name: str, value: str) -> bool:

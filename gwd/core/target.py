@@ -1,13 +1,13 @@
 """Where a request may go: an endpoint of the catalog with the credential chosen for it, and one upstream call."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from gwd.core.cost import Price
 from gwd.core.extras import Sold
 from gwd.core.request import Effort
-from gwd.core.vendor_format import VendorFormat
+from gwd.core.vendor_format import Auth, VendorFormat
 
 Replay = Literal["none", "open_loop", "tool_turns"]
 
@@ -36,8 +36,13 @@ class Flags(
     reasoning_field            the field it travels in; unset: reasoning_content
     reasoning_excluded         reports reasoning tokens outside completion_tokens
     usage_unreliable           bill the smaller of reported and estimated prompt tokens
+    refused_fields             fields of a request that an OpenAI-format server answers an error to, left out for it;
+                               `messages.name` is that of a message
+    short_call_ids             takes ids of tool calls of exactly nine letters and digits only
     cache_breakpoints          OpenAI-format model that takes explicit prompt-cache breakpoints
+    auto_cache                 Anthropic-format server that caches only what is marked: requests without marks get some
     no_json_with_tools         cannot combine a JSON answer format with function declarations
+    trains_on_inputs           its provider may train on what it is sent; left out where a data policy says `deny`
     first_event_s              how long to wait for the first event, where the default is too short
     """
 
@@ -59,19 +64,35 @@ class Flags(
     reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_details"] | None = None
     reasoning_excluded: bool = False
     usage_unreliable: bool = False
+    refused_fields: tuple[str, ...] = ()
+    short_call_ids: bool = False
     cache_breakpoints: bool = False
+    auto_cache: bool = False
     no_json_with_tools: bool = False
+    trains_on_inputs: bool = False
     first_event_s: float | None = None
 
 
+KEYLESS: Final = "keyless:"
+"""How the id of what stands for the key of a provider that takes none begins."""
+
+
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """A vendor key ready for use; `repr` never shows the secret. `fee_bps` is set on the owner's own keys (BYOK)."""
+    """A vendor key ready for use; `repr` never shows the secret. `fee_bps` is set on the owner's own keys (BYOK).
+
+    Without a secret it stands for the key of a provider that takes none: it has no record.
+    """
 
     id: str
     secret: str
     byok: bool = False
     is_required: bool = False
     fee_bps: int = 0
+
+    @property
+    def record_id(self) -> str | None:
+        """The id of its record."""
+        return self.id if self.secret else None
 
     def __repr__(self) -> str:
         return f"Credential(id={self.id!r}, byok={self.byok})"
@@ -80,7 +101,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """An endpoint with the credential chosen for this request: all that build, dispatch and settle need to know.
 
-    `sold` is what it is sent of the request's priced extras.
+    `auth` is how its provider takes the credential; `sold` is what it is sent of the request's priced extras.
     """
 
     endpoint_id: str
@@ -91,6 +112,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     format: VendorFormat
     base_url: str
+    auth: Auth
     headers: dict[str, str]
     upstream_model: str
     context_length: int
@@ -109,13 +131,24 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return self.format.name
 
 
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider with the credential chosen for a call that is about no model of its own."""
+
+    format: VendorFormat
+    base_url: str
+    auth: Auth
+    headers: dict[str, str]
+    credential: Credential
+
+
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP call to a vendor. `headers` hold the credential; `repr` never shows them.
 
     `dropped` names the request's parameters that this upstream cannot take and that were left out. `output_cap` is the
-    limit on the answer that the body holds; None if it holds none.
+    limit on the answer that the body holds; None if it holds none. A GET has an empty body.
     """
 
+    method: Literal["GET", "POST"] = "POST"
     url: str
     headers: dict[str, str]
     body: bytes

@@ -7,12 +7,16 @@ import msgspec
 from gwd.core.request import Family
 
 MediaKind = Literal["image", "file"]
+ModelList = Literal["openai", "anthropic", "gemini"]
+Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "none"]
 
 
 class VendorFormat(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one format; the defaults are those of one about which nothing is peculiar.
 
     name              what providers of the catalog call it
+    auth              how its vendors take a credential, where a provider of the catalog does not say
+    model_list        whose way of listing models its vendors follow
     family            the dialects' family that is the same format: fields we do not know go through; None: none is
     no_field_for      words of `supported_parameters` for which it has no field, whatever the catalog says
     least_output      the smallest cap on output that it takes; a client's lower one is raised to it
@@ -24,6 +28,8 @@ class VendorFormat(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    auth: Auth = "bearer"
+    model_list: ModelList = "openai"
     family: Family | None = None
     no_field_for: frozenset[str] = frozenset()
     least_output: int = 0

@@ -33,6 +33,12 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     query: str
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, always all three: two addresses of one origin have the same."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
 
 def read_web_address(text: str) -> WebAddress:
     """Raises WebAddressError unless `text` is an http or https address that every parser reads alike."""
@@ -64,6 +70,14 @@ def read_web_address(text: str) -> WebAddress:
         path=parts.path,
         query=parts.query,
     )
+
+
+def origin_of(text: str) -> str | None:
+    """The origin of an address that was stored; None for one that earlier versions took and that is none."""
+    try:
+        return read_web_address(text).origin
+    except WebAddressError:
+        return None
 
 
 def written_out(host: str) -> Address | None:

@@ -32,6 +32,10 @@ class CredentialRecord(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Meta(description="Where the daemon reads the key; null for one that is stored, encrypted."),
     ]
+    base_url: Annotated[
+        str | None,
+        Meta(description="The address it was given for; null for the provider's."),
+    ]
     sort_order: Annotated[
         int, Meta(description="Of several keys of a provider the lowest number is tried first.")
     ]
@@ -63,13 +67,19 @@ def record(row: Any) -> CredentialRecord:
         name=row.name,
         label=row.label,
         key_ref=row.key_ref,
+        base_url=row.base_url,
         sort_order=row.sort_order,
         expires_at=iso_or_none(row.expires_at),
         disabled=row.disabled,
-        last_error=None
-        if row.last_error_at is None
-        else CredentialError(at=iso(row.last_error_at), reason=row.last_error_reason),
+        last_error=last_error(row),
         created_at=iso(row.created_at),
         updated_at=iso(row.updated_at),
         problem=None,
     )
+
+
+def last_error(row: Any) -> CredentialError | None:
+    """What the vendor said when it turned the key away last."""
+    if row.last_error_at is None:
+        return None
+    return CredentialError(at=iso(row.last_error_at), reason=row.last_error_reason)

@@ -1,25 +1,33 @@
 """Vendor keys: create, list, get, patch, delete, and the opened form that the pipeline calls vendors with."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gwd.catalog import inputs, providers
+from gwd.catalog.providers import Origins
 from gwd.catalog.snapshot import raise_revision
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue, MissingParameter, NotFound
 from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput
-from gwd.core.target import Credential
-from gwd.credentials import references
+from gwd.core.name_patterns import NamePatterns, patterns_of
+from gwd.core.patches import named
+from gwd.core.target import KEYLESS, Credential
+from gwd.core.web_address import MAX_LENGTH
+from gwd.credentials import key_form, references
+from gwd.credentials.places import Place, moved, place_of
 from gwd.credentials.record import CredentialRecord, record
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
-from gwd.store import Connection, maintains_cache
+from gwd.store import Connection
 
-MAX_SECRET = 4_096
+MAX_SECRET: Final = 4_096
+MAX_ORDER: Final = 1_000_000
+OWNERS_SEE: Final = 3  # characters at the beginning of a key
+SHORTEST_SHOWN: Final = 12
 
 
 Key = Annotated[
@@ -43,8 +51,23 @@ Name = Annotated[
         extra_json_schema={"minLength": 1, "maxLength": inputs.MAX_NAME},
     ),
 ]
+BaseUrl = Annotated[
+    str,
+    Meta(
+        description="The address that the key is for, where the provider has several: at the origin of its own base_url"
+        " or of one of its endpoints'. Null is the provider's. It changes only together with the key.",
+        extra_json_schema={"format": "uri", "maxLength": MAX_LENGTH},
+    ),
+]
 Expiry = Annotated[MomentInput, Meta(description="From when on it is not used. Null is never.")]
-Order = Annotated[int, Meta(description="Keys of a provider are tried from low to high.")]
+Order = Annotated[
+    int,
+    Meta(
+        ge=-MAX_ORDER,
+        le=MAX_ORDER,
+        description="Keys of a provider are tried from low to high.",
+    ),
+]
 Disabled = Annotated[bool, Meta(description="Whether it is left out until it is enabled again.")]
 
 
@@ -57,6 +80,7 @@ class CredentialInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     name: Annotated[Name | None, Meta(description="What people call it. Null is the provider.")] = (
         None
     )
+    base_url: BaseUrl | None = None
     expires_at: Expiry | None = None
     sort_order: Order = 0
     disabled: Disabled = False
@@ -68,17 +92,22 @@ class CredentialPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     key: Key | UnsetType = UNSET
     key_ref: KeyRef | UnsetType = UNSET
     name: Name | UnsetType = UNSET
+    base_url: BaseUrl | UnsetType | None = UNSET
     expires_at: Expiry | UnsetType | None = UNSET
     sort_order: Order | UnsetType = UNSET
     disabled: Disabled | UnsetType = UNSET
 
 
 class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential ready for use. `secret` None: `problem` says why it cannot be used."""
+    """A credential ready for use. `secret` None: `problem` says why it cannot be used; an empty one: see `keyless`.
+
+    It goes to `origin` only: to endpoints whose own origin is the same. What stands for no key goes anywhere.
+    """
 
     id: str
     organization_id: str | None
     provider: str
+    origin: str | None
     secret: str | None
     problem: str | None
     sort_order: int
@@ -86,7 +115,7 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
     is_fallback: bool
     is_required: bool
     workspace_id: str | None
-    allowed_models: tuple[str, ...] | None
+    allowed_models: NamePatterns | None
     allowed_api_key_hashes: tuple[str, ...] | None
     allowed_user_ids: tuple[str, ...] | None
     updated_at_us: int
@@ -97,6 +126,15 @@ class VendorKey(msgspec.Struct, frozen=True, kw_only=True):
         return self.secret is not None and (
             self.expires_at_us is None or self.expires_at_us > now_us
         )
+
+    def goes_to(self, origin: str | None) -> bool:
+        """Whether it may be sent to an endpoint of this origin: what it was made for, and for no key all are."""
+        return self.secret == "" or (self.origin is not None and self.origin == origin)
+
+    @property
+    def record_id(self) -> str | None:
+        """The id of its record; None where it stands for the key of a provider that takes none."""
+        return None if self.secret == "" else self.id
 
     @property
     def credential(self) -> Credential:
@@ -112,9 +150,9 @@ def create(
     connection: Connection, vault: Vault, body: CredentialInput, *, now_us: int
 ) -> CredentialRecord:
     """A platform credential. Raises InvalidValue naming the field; the provider must exist."""
-    providers.require(connection, body.provider)
     row_id = mint("pk_")
-    stored = _stored(vault, row_id, body.provider, body.key, body.key_ref)
+    place = place_of(connection, body.provider, body.base_url)
+    stored = stored_secret(vault, row_id, None, place, body.key, body.key_ref)
     connection.run(
         CredentialTable.insert(
             id=row_id,
@@ -159,10 +197,7 @@ def patch(
         "last_error_at": None,
         "last_error_reason": None,
     }
-    if body.key is not UNSET or body.key_ref is not UNSET:
-        key = None if body.key is UNSET else body.key
-        key_ref = None if body.key_ref is UNSET else body.key_ref
-        changes |= _stored(vault, row.id, row.provider, key, key_ref)
+    changes |= replaced_secret(connection, vault, row, named(body))
     if body.name is not UNSET:
         changes["name"] = inputs.check_name(body.name)
     if body.expires_at is not UNSET:
@@ -182,30 +217,66 @@ def delete(connection: Connection, credential_id: str) -> None:
     raise_revision(connection)
 
 
-@maintains_cache
-def note_trouble(connection: Connection, news: Mapping[str, tuple[str | None, int]]) -> None:
-    """Why and when vendors turned credentials away; no reason where they serve again. Nothing that a cache must see.
-
-    What its vendor said before a credential was changed no longer counts.
-    """
-    for credential_id, (reason, at_us) in news.items():
-        connection.execute(
-            "UPDATE credential SET last_error_at = ?, last_error_reason = ? WHERE id = ? AND updated_at <= ?",
-            (None if reason is None else at_us, reason, credential_id, at_us),
-        )
-
-
 def platform_keys(
     connection: Connection, vault: Vault, environment: Mapping[str, str]
 ) -> list[VendorKey]:
-    """Every enabled platform credential, opened; one that cannot be opened says why instead."""
+    """Every enabled platform credential, opened; one that cannot be used says why instead."""
     query = CredentialTable.select().where(
         CredentialTable.organization_id.is_null() & (CredentialTable.disabled == False)  # noqa: E712
     )
-    return [
-        _opened(row, vault, environment)
-        for row in connection.run(query.order_by(CredentialTable.created_at))
-    ]
+    rows = list(connection.run(query.order_by(CredentialTable.created_at)))
+    return _all_opened(connection, vault, environment, rows)
+
+
+def own_keys(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], organization_id: str
+) -> list[VendorKey]:
+    """The enabled keys of an organization (BYOK), opened as the platform's are, in the order they are tried in."""
+    query = CredentialTable.select().where(
+        (CredentialTable.organization_id == organization_id) & (CredentialTable.disabled == False)  # noqa: E712
+    )
+    order = (CredentialTable.sort_order, CredentialTable.created_at, CredentialTable.id)
+    return _all_opened(connection, vault, environment, list(connection.run(query.order_by(*order))))
+
+
+def own_key(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], row: Any
+) -> VendorKey:
+    """One key of an organization, opened; enabled or not."""
+    return _all_opened(connection, vault, environment, [row])[0]
+
+
+def problems(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], ids: Collection[str]
+) -> dict[str, str]:
+    """Why those of the credentials that cannot be used cannot, as it is at this moment."""
+    rows = list(connection.run(CredentialTable.select().where(CredentialTable.id.in_(list(ids)))))
+    opened = _all_opened(connection, vault, environment, rows)
+    return {key.id: key.problem for key in opened if key.problem is not None}
+
+
+def keyless(provider: str, changed_us: int) -> VendorKey:
+    """What stands for the key of a provider that takes none, so that it is planned, called and rests like any other.
+
+    A change of the provider gives it a new chance, as a change of a key does.
+    """
+    return VendorKey(
+        id=f"{KEYLESS}{provider}",
+        organization_id=None,
+        provider=provider,
+        origin=None,
+        secret="",
+        problem=None,
+        sort_order=0,
+        expires_at_us=None,
+        is_fallback=False,
+        is_required=False,
+        workspace_id=None,
+        allowed_models=None,
+        allowed_api_key_hashes=None,
+        allowed_user_ids=None,
+        updated_at_us=changed_us,
+    )
 
 
 def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
@@ -222,19 +293,31 @@ def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | No
     )
 
 
-def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey:
-    secret, problem = None, None
-    if row.key_ref is not None:
+def _all_opened(
+    connection: Connection, vault: Vault, environment: Mapping[str, str], rows: list[Any]
+) -> list[VendorKey]:
+    there = providers.origins(connection) if rows else {}
+    return [_opened(row, vault, environment, there.get(row.provider)) for row in rows]
+
+
+def _opened(
+    row: Any, vault: Vault, environment: Mapping[str, str], there: Origins | None
+) -> VendorKey:
+    secret = None
+    problem = moved(row.origin, row.provider, there, _remedy(row))
+    if there is not None and not there.takes_keys and row.organization_id is not None:
+        problem = (
+            f"`{row.provider}` takes no key, so that there is nothing to use it for; delete it"
+        )
+    if problem is None and row.key_ref is not None:
         secret, problem = referenced(row.key_ref, environment)
-    else:
-        try:
-            secret = vault.open(row.sealed, _binding(row.organization_id, row.id, row.provider))
-        except CannotOpenError as error:
-            problem = str(error)
+    elif problem is None:
+        secret, problem = _unsealed(row, vault)
     return VendorKey(
         id=row.id,
         organization_id=row.organization_id,
         provider=row.provider,
+        origin=row.origin,
         secret=secret,
         problem=problem,
         sort_order=row.sort_order,
@@ -242,7 +325,7 @@ def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey
         is_fallback=row.is_fallback,
         is_required=row.is_required,
         workspace_id=row.workspace_id,
-        allowed_models=_tuple(row.allowed_models),
+        allowed_models=None if row.allowed_models is None else patterns_of(row.allowed_models),
         allowed_api_key_hashes=_tuple(row.allowed_api_key_hashes),
         allowed_user_ids=_tuple(row.allowed_user_ids),
         updated_at_us=row.updated_at,
@@ -250,28 +333,79 @@ def _opened(row: Any, vault: Vault, environment: Mapping[str, str]) -> VendorKey
     )
 
 
-def _stored(
-    vault: Vault, row_id: str, provider: str, key: str | None, key_ref: str | None
+def _unsealed(row: Any, vault: Vault) -> tuple[str | None, str | None]:
+    """The secret of a row, or why it does not open. Earlier versions bound a secret to its provider's slug."""
+    try:
+        return vault.open(row.sealed, _binding(row.organization_id, row.id, row.origin)), None
+    except CannotOpenError as error:
+        problem = f"{error}; set it again: {_remedy(row)}"
+    try:
+        return vault.open(row.sealed, _binding(row.organization_id, row.id, row.provider)), None
+    except CannotOpenError:
+        return None, problem
+
+
+def _remedy(row: Any) -> str:
+    if row.organization_id is None:
+        return f"gwctl provider secret {row.provider}"
+    return f"gwctl byok rotate {row.id}"
+
+
+def stored_secret(
+    vault: Vault,
+    row_id: str,
+    organization_id: str | None,
+    place: Place,
+    key: str | None,
+    key_ref: str | None,
 ) -> dict[str, Any]:
+    """The columns of a secret and of where it goes: one is never written without the other."""
     if (key is None) == (key_ref is None):
         raise MissingParameter("exactly one of `key` and `key_ref` is required", param="key")
+    columns: dict[str, Any] = {"base_url": place.base_url, "origin": place.origin}
     if key_ref is not None:
-        return {"sealed": None, "key_ref": references.check(key_ref), "label": key_ref}
+        reference = references.check(key_ref)
+        return {**columns, "sealed": None, "key_ref": reference, "label": reference}
     assert key is not None
     key = key.strip()
-    if not key or len(key) > MAX_SECRET or not key.isascii() or not key.isprintable():
-        raise InvalidValue("`key` must be printable ASCII without line breaks", param="key")
-    label = f"…{key[-4:]}" if len(key) >= 12 else "…"
+    if not key or len(key) > MAX_SECRET or " " in key or not (key.isascii() and key.isprintable()):
+        raise InvalidValue(
+            f"`key` must be 1 to {MAX_SECRET} printable ASCII characters without spaces and line breaks",
+            param="key",
+        )
+    key_form.check(key, place.origin)
     return {
-        "sealed": vault.seal(key, _binding(None, row_id, provider)),
+        **columns,
+        "sealed": vault.seal(key, _binding(organization_id, row_id, place.origin)),
         "key_ref": None,
-        "label": label,
+        "label": _label(key, shown=0 if organization_id is None else OWNERS_SEE),
     }
 
 
-def _binding(organization_id: str | None, row_id: str, provider: str) -> Binding:
+def replaced_secret(
+    connection: Connection, vault: Vault, row: Any, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The columns of a new secret, of the `key`, `key_ref` and `base_url` that a PATCH gives; none without a secret."""
+    if "key" not in given and "key_ref" not in given:
+        if given.get("base_url", row.base_url) != row.base_url:
+            raise MissingParameter(
+                "`base_url` says where the key goes, and a stored key goes nowhere else: send `key` with it",
+                param="key",
+            )
+        return {}
+    place = place_of(connection, row.provider, given.get("base_url", row.base_url))
+    secret = given.get("key"), given.get("key_ref")
+    return stored_secret(vault, row.id, row.organization_id, place, *secret)
+
+
+def _label(key: str, *, shown: int) -> str:
+    """Enough of a key to tell it from another: its last four characters, and for its owner the first `shown`."""
+    return f"{key[:shown]}…{key[-4:]}" if len(key) >= SHORTEST_SHOWN else "…"
+
+
+def _binding(organization_id: str | None, row_id: str, origin: str) -> Binding:
     return Binding(
-        purpose="vendor key", organization_id=organization_id or "", row_id=row_id, origin=provider
+        purpose="vendor key", organization_id=organization_id or "", row_id=row_id, origin=origin
     )
 
 

@@ -14,6 +14,7 @@ class CredentialTable(Table):
     sealed = peewee.TextField(null=True)
     key_ref = peewee.TextField(null=True)
     base_url = peewee.TextField(null=True)
+    origin = peewee.TextField(null=True)
     sort_order = peewee.BigIntegerField()
     expires_at = peewee.BigIntegerField(null=True)
     disabled = peewee.BooleanField()

@@ -10,7 +10,7 @@ from gwd.demo.answer import answer
 from gwd.demo.behaviour import BEFORE_HEADERS, Behaviour, BehaviourError, directive_in
 from gwd.demo.calls import Call
 from gwd.demo.delivery import Head, send_stream, send_whole
-from gwd.demo.formats import UNREADABLE, Check, Format, FormatName, Reply
+from gwd.demo.formats import UNREADABLE, Check, Format, FormatName, Reply, check_caller
 from gwd.demo.frames import Frame, to_bytes
 from gwd.demo.prompt_cache import PromptCache
 from gwd.demo.refusals import RefusedError
@@ -88,7 +88,7 @@ class Exchange:
 
     def _reply(self, behaviour: Behaviour) -> Reply:
         """The answer, or RefusedError, in the order in which a vendor looks at a request."""
-        self._form.check_caller(self.call.headers, self._vendor.keys)
+        check_caller(self._form, self.call.headers, self._vendor.keys)
         body = self._body
         if body is None:
             raise RefusedError(

@@ -80,3 +80,17 @@ class Format(Protocol):
     def headers(self, request_id: str) -> dict[str, str]:
         """Headers of every answer."""
         ...
+
+
+_CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
+
+
+def check_caller(form: Format, headers: Mapping[str, str], keys: frozenset[str] | None) -> None:
+    """The format's own look at the credential; without any `keys` none may be sent, in whatever header.
+
+    Raises RefusedError.
+    """
+    if keys is None or keys:
+        form.check_caller(headers, keys)
+    elif not _CREDENTIALS.isdisjoint(headers):
+        raise RefusedError("This server takes no credential.", status=401)

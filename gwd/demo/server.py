@@ -19,7 +19,7 @@ from gwd.demo.chat import ChatFormat
 from gwd.demo.delivery import CutOffError
 from gwd.demo.embeddings import EmbeddingsFormat
 from gwd.demo.exchange import Exchange, Vendor
-from gwd.demo.formats import Check, Format, FormatName
+from gwd.demo.formats import Check, Format, FormatName, check_caller
 from gwd.demo.gemini import GeminiFormat
 from gwd.demo.gemini_embeddings import GeminiEmbeddingsFormat
 from gwd.demo.messages import MessagesFormat
@@ -49,7 +49,7 @@ class SimulatedVendor:
     """A vendor on a free loopback port, as an async context manager inside the running loop.
 
     models: what it serves, ModelTraits or bare names of plain chat models; None takes the default set.
-    keys: the credentials it accepts; None accepts any.
+    keys: the credentials it accepts; None accepts any, none at all (an empty list) refuses whatever is sent as one.
     tokens_per_second: how fast it speaks; 0 is at once.
     cache_minimum: the smallest prompt, in tokens, that is cached.
     script: behaviours that tests queue; `vendor.script` is the same object.
@@ -245,7 +245,7 @@ class SimulatedVendor:
         await self.calls.add(call)
         form: Format = MessagesFormat() if "anthropic-version" in request.headers else ChatFormat()
         try:
-            form.check_caller(call.headers, self._keys)
+            check_caller(form, call.headers, self._keys)
             if name is None:
                 body = list_models(self.models, anthropic=isinstance(form, MessagesFormat))
             elif name in self.models:

@@ -1,16 +1,18 @@
 """The gateway's own request fields and headers, read the same way in every dialect."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from gwd.core.errors import InvalidValue, MissingParameter
-from gwd.core.request import Preferences, Tags
+from gwd.core.request import Embed, Preferences, Request, Tags
 
 MAX_MODELS: Final = 4
 MAX_TAG: Final = 256
+
+AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
 class SortWire(msgspec.Struct, frozen=True):
@@ -34,7 +36,11 @@ class ProviderWire(msgspec.Struct, frozen=True):
     """The `provider` object; unknown fields are ignored."""
 
     order: Annotated[
-        Names | None, Meta(description="Providers to try first, in this order, by slug or tag.")
+        Names | None,
+        Meta(
+            description="Providers to try first, in this order, by slug, name or an endpoint's tag. Here and below a"
+            " name that the catalog does not have is refused."
+        ),
     ] = None
     only: Annotated[Names | None, Meta(description="The only providers that may serve.")] = None
     ignore: Annotated[Names | None, Meta(description="Providers that may not serve.")] = None
@@ -51,6 +57,10 @@ class ProviderWire(msgspec.Struct, frozen=True):
             description="True leaves out endpoints that do not take every parameter of the request."
         ),
     ] = None
+    data_collection: Annotated[
+        Literal["allow", "deny"] | None,
+        Meta(description="`deny` leaves out endpoints that are flagged as training on inputs."),
+    ] = None
 
 
 class UsageWire(msgspec.Struct, frozen=True):
@@ -60,12 +70,17 @@ class UsageWire(msgspec.Struct, frozen=True):
 
 
 ModelName = Annotated[
-    str, Meta(description="The model: its id, such as openai/gpt-5, or an alias.")
+    str,
+    Meta(
+        description="The model: its id, such as openai/gpt-5, or an alias. Without one, and without `models`, that of"
+        " the key's workspace."
+    ),
 ]
 ModelNames = Annotated[
     list[str],
     Meta(
-        description="Models in the order in which they are tried, four in all; the first that can serve does."
+        description="Models in the order in which they are tried, four in all; the first that can serve does. A name"
+        " that is no model's is refused."
     ),
 ]
 Streamed = Annotated[bool, Meta(description="True answers as a stream of events.")]
@@ -83,12 +98,8 @@ User = Annotated[
 
 
 def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...]:
-    """The primary model and the fallbacks without duplicates. Raises MissingParameter if there is none."""
+    """The primary model and the fallbacks without duplicates; empty if none is named."""
     named = list(dict.fromkeys([*([model] if model else []), *(models or ())]))
-    if not named:
-        raise MissingParameter(
-            "`model` is required: name a model such as openai/gpt-5", param="model"
-        )
     if len(named) > MAX_MODELS:
         raise InvalidValue(f"`models`: at most {MAX_MODELS} models in all", param="models")
     if any(len(name) > MAX_TAG for name in named):
@@ -96,6 +107,17 @@ def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...
     if not all(named):
         raise InvalidValue("`models` must not hold empty names", param="models")
     return tuple(named)
+
+
+def with_model(request: AnyRequest, default: str | None) -> AnyRequest:
+    """The request, with the default model where it names none and wants text. Raises MissingParameter without one."""
+    if request.models:
+        return request
+    if default is None or isinstance(request.body, Embed):
+        raise MissingParameter(
+            "`model` is required: name a model such as openai/gpt-5", param="model"
+        )
+    return msgspec.structs.replace(request, models=(default,))
 
 
 def preferences_of(provider: ProviderWire | None) -> Preferences:
@@ -110,6 +132,7 @@ def preferences_of(provider: ProviderWire | None) -> Preferences:
         sort=sort.by,
         partition=sort.partition,
         require_parameters=provider.require_parameters is True,
+        data_collection=provider.data_collection or "allow",
     )
 
 

@@ -135,12 +135,12 @@ class _Rewriting:
         return old.get("exclusiveMaximum") is True
 
     def exclusive_minimum(self, new: Schema, value: Any, old: Schema) -> bool:
-        if value is True and old.get("minimum") is not None:
+        if value is True and _is_number(old.get("minimum")):
             new["exclusiveMinimum"] = old["minimum"]
         return isinstance(value, bool)
 
     def exclusive_maximum(self, new: Schema, value: Any, old: Schema) -> bool:
-        if value is True and old.get("maximum") is not None:
+        if value is True and _is_number(old.get("maximum")):
             new["exclusiveMaximum"] = old["maximum"]
         return isinstance(value, bool)
 
@@ -337,6 +337,12 @@ def _nullable(schema: Schema) -> Schema:
 
 
 _Special = Callable[[_Rewriting, Schema, Any, Schema], bool]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 _SPECIAL: Final[dict[str, _Special]] = {
     "nullable": _Rewriting.drop,
     "$recursiveAnchor": _Rewriting.drop,

@@ -1,4 +1,4 @@
-"""keys: API keys of both kinds: their secrets, state, spend limits, rate windows and allowed models.
+"""keys: API keys of both kinds: their secrets, state, spend limits, rate windows and policies.
 
 Owns: the table `api_key`, what a key looks like, whether one may be used now, the rate windows in memory.
 Does not own: what was spent (spend), what is held (ledger), who may do what (orgs.rights), budgets.

@@ -5,6 +5,7 @@ a key that was disabled, has expired, or reached its limit stops at the very nex
 """
 
 import hmac
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import msgspec
@@ -20,9 +21,11 @@ from gwd.core.errors import (
 )
 from gwd.core.money import usd_json, usd_text
 from gwd.core.periods import Window, period_end_us
+from gwd.keys.policy import KeyPolicy
 from gwd.keys.secret import unknown_key
 from gwd.ledger import held_by_family
-from gwd.orgs import members
+from gwd.orgs import members, workspaces
+from gwd.orgs.policy import DataPolicy, Sort, policy_of
 from gwd.orgs.rights import rank
 from gwd.orgs.settings import default_rate_limit, settings
 from gwd.spend import total_nano
@@ -52,6 +55,10 @@ class _Live(NamedTuple):
     in_flight_cap: int | None
     rate_limit_per_minute: int | None
     allowed_models: str | None
+    allowed_providers: str | None
+    ignored_providers: str
+    default_provider_sort: Sort | None
+    data_policy: DataPolicy
     alert_thresholds: str
     expires_at: int | None
     workspace_deleted: int
@@ -90,17 +97,17 @@ class KeyState(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     in_flight_cap: int | None
     rate_limit_per_minute: int | None
-    allowed_models: list[str] | None
     alert_thresholds: list[int]
     expires_at_us: int | None
     workspace_deleted: bool
 
 
 class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What authentication needs: who calls, in what state, and whether the organization may act at all."""
+    """What authentication needs: who calls, in what state, what it may use, and whether the organization may act."""
 
     caller: Caller
     state: KeyState
+    policy: KeyPolicy
     organization_suspended: bool
 
 
@@ -134,6 +141,7 @@ def find_by_digest(
             disabled=key.disabled or removed,
         ),
         state=key,
+        policy=_policy(connection, live),
         organization_suspended=organization.suspended,
     )
 
@@ -207,6 +215,26 @@ def state(connection: Connection, key_id: str) -> KeyState | None:
     """The live key with this id, whatever organization it is of; for callers that hold the id from us."""
     row = connection.row(_BY_ID, (key_id,))
     return None if row is None else _state(_Live._make(row))
+
+
+def policy(connection: Connection, key_id: str) -> KeyPolicy | None:
+    """What the live key with this id says of its requests."""
+    row = connection.row(_BY_ID, (key_id,))
+    return None if row is None else _policy(connection, _Live._make(row))
+
+
+def families_of(
+    connection: Connection, organization_id: str, hashes: Collection[str]
+) -> dict[str, str]:
+    """The family of each of these keys of an organization, by its hash; one that was deleted has still its own."""
+    if not hashes:
+        return {}
+    marks = ", ".join("?" * len(hashes))
+    rows = connection.rows(
+        f"SELECT hash, family_id FROM api_key WHERE organization_id = ? AND hash IN ({marks})",  # noqa: S608
+        (organization_id, *hashes),
+    )
+    return dict(rows)
 
 
 def name_of(connection: Connection, key_id: str) -> str | None:
@@ -285,6 +313,24 @@ def _limit_metadata(
     }
 
 
+def _policy(connection: Connection, row: _Live) -> KeyPolicy:
+    defaults = workspaces.defaults_of(connection, row.workspace_id)
+    allowed_models, allowed_providers = row.allowed_models, row.allowed_providers
+    return KeyPolicy(
+        restricts=policy_of(
+            "key",
+            allowed_models=None if allowed_models is None else _names.decode(allowed_models),
+            allowed_providers=None
+            if allowed_providers is None
+            else _names.decode(allowed_providers),
+            ignored_providers=_names.decode(row.ignored_providers),
+            data_policy=row.data_policy,
+        ),
+        sort=row.default_provider_sort or defaults.provider_sort,
+        text_model=defaults.text_model,
+    )
+
+
 def _state(row: _Live) -> KeyState:
     return KeyState(
         id=row.id,
@@ -303,7 +349,6 @@ def _state(row: _Live) -> KeyState:
         strict=bool(row.strict),
         in_flight_cap=row.in_flight_cap,
         rate_limit_per_minute=row.rate_limit_per_minute,
-        allowed_models=None if row.allowed_models is None else _names.decode(row.allowed_models),
         alert_thresholds=_numbers.decode(row.alert_thresholds),
         expires_at_us=row.expires_at,
         workspace_deleted=bool(row.workspace_deleted),

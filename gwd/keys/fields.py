@@ -13,14 +13,13 @@ from gwd.core.inputs import MomentInput, NameInput, PercentInput, TextInput, Usd
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.core.patches import FIXED, patch_of
 from gwd.core.periods import Reset
-from gwd.keys import models
 from gwd.orgs import checks
+from gwd.orgs.policy import DataPolicy, NameList, Sort, checked_models
 
 DEFAULT_THRESHOLDS: Final = [50, 80, 90, 100]
 MAX_THRESHOLDS: Final = 10
 MAX_IN_FLIGHT_CAP: Final = 10_000
 
-ModelList = Annotated[list[str], Meta(max_length=checks.LIST_LENGTH)]
 ThresholdList = Annotated[list[PercentInput], Meta(max_length=MAX_THRESHOLDS)]
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT_CAP)]
 PerMinute = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
@@ -94,9 +93,39 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ),
     ] = None
     allowed_models: Annotated[
-        ModelList | None,
-        Meta(description="Models, aliases and `vendor/*` that the key may use; null for all."),
+        NameList | None,
+        Meta(
+            description="Models that the key may use: ids, aliases, or patterns such as openai/* or */gpt-5*; null for"
+            " all."
+        ),
     ] = None
+    allowed_providers: Annotated[
+        NameList | None,
+        Meta(
+            description="Providers its requests may go to, by slug, name or an endpoint's tag, as far as the"
+            " organization allows them; null for all."
+        ),
+    ] = None
+    ignored_providers: Annotated[
+        NameList,
+        Meta(
+            description="Providers its requests never go to, beside those that the organization ignores."
+        ),
+    ] = []
+    default_provider_sort: Annotated[
+        Sort | None,
+        Meta(
+            description="By what its requests prefer providers unless they say so; null for the workspace's or the"
+            " organization's."
+        ),
+    ] = None
+    data_policy: Annotated[
+        DataPolicy,
+        Meta(
+            description="`deny` leaves out endpoints that are flagged as training on inputs; `allow` is as strict as"
+            " the organization."
+        ),
+    ] = "allow"
     alert_thresholds: Annotated[
         ThresholdList | None,
         Meta(
@@ -152,7 +181,11 @@ def columns(named: dict[str, Any], *, rate_limit_ceiling: int, now_us: int) -> d
             case "limit":
                 checked["limit_nano"] = _limit_nano(value)
             case "allowed_models":
-                checked["allowed_models"] = models.checked(value)
+                checked[name] = checked_models(value)
+            case "allowed_providers":
+                checked[name] = checks.allow_list(value, param=name)
+            case "ignored_providers":
+                checked[name] = checks.names(value, param=name)
             case "alert_thresholds":
                 checked["alert_thresholds"] = _thresholds(value)
             case "expires_at":

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from gwd.core.caller import KeyKind, Role
 from gwd.core.periods import Reset
+from gwd.orgs.policy import DataPolicy, Sort
 
 OWN: Final = Meta(extra={"rotation": "own"})
 """What a successor has of its own when a key is rotated; all other fields it inherits."""
@@ -35,6 +36,10 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     in_flight_cap: int | None
     rate_limit_per_minute: int | None
     allowed_models: list[str] | None
+    allowed_providers: list[str] | None
+    ignored_providers: list[str]
+    default_provider_sort: Sort | None
+    data_policy: DataPolicy
     alert_thresholds: list[int]
     expires_at: int | None
     rotated_to: Annotated[str | None, OWN]

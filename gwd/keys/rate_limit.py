@@ -51,6 +51,16 @@ class RateLimiter:
         ring.add(second, 1)
         return Admitted(limit, limit - ring.total, _whole_s(ring.oldest() + SLOTS - now_s))
 
+    def look(self, bucket: str, limit: int, now_s: float) -> Refused | None:
+        """The refusal that a request would meet now; nothing is counted."""
+        ring = self._rings.get(bucket)
+        if ring is None:
+            return None
+        ring.advance(int(now_s))
+        if ring.total < limit:
+            return None
+        return Refused(limit, _whole_s(ring.room_at(limit) - now_s))
+
     def seed(self, admissions: Iterable[tuple[str, int, int]], now_s: float) -> None:
         """Take over what an earlier process admitted: (bucket, age in whole seconds, how many), in any order.
 
@@ -77,6 +87,11 @@ class RateLimiter:
 def count_tokens_bucket(family_id: str) -> str:
     """The window of free token counting, apart from that of inference."""
     return "count_tokens:" + family_id
+
+
+def explain_bucket(family_id: str) -> str:
+    """The window of explanations and estimates, which are free as well."""
+    return "explain:" + family_id
 
 
 def unusable_bucket(key_id: str) -> str:

@@ -12,6 +12,7 @@ from gwd.core.fields import Count, Id, Moment, Usd, WholePercent
 from gwd.core.money import usd_json
 from gwd.core.periods import WINDOWS, Reset, Window, period_end_us
 from gwd.keys.key import Key
+from gwd.orgs.policy import DataPolicy, Sort
 from gwd.spend import totals
 from gwd.store import Connection
 
@@ -116,7 +117,35 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     allowed_models: Annotated[
         list[str] | None,
-        Meta(description="Models, aliases and `vendor/*` that the key may use; null for all."),
+        Meta(
+            description="Models that the key may use: ids, aliases, and patterns in which `*` stands for any"
+            " characters; null for all."
+        ),
+    ]
+    allowed_providers: Annotated[
+        list[str] | None,
+        Meta(
+            description="Providers its requests may go to, as far as the organization allows them; null for all."
+        ),
+    ]
+    ignored_providers: Annotated[
+        list[str],
+        Meta(
+            description="Providers its requests never go to, beside those that the organization ignores."
+        ),
+    ]
+    default_provider_sort: Annotated[
+        Sort | None,
+        Meta(
+            description="By what its requests prefer providers unless they say so; null for the workspace's or the"
+            " organization's."
+        ),
+    ]
+    data_policy: Annotated[
+        DataPolicy,
+        Meta(
+            description="`deny` leaves out endpoints that are flagged as training on inputs (`trains_on_inputs`)."
+        ),
     ]
     alert_thresholds: Annotated[
         list[WholePercent],

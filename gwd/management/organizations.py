@@ -4,6 +4,7 @@ import msgspec
 
 from gwd import ledger
 from gwd.core.errors import Conflict
+from gwd.credentials import own
 from gwd.keys import cascades
 from gwd.keys.service import IssuedKey, Issuing, ManagementKey, issue_management_key
 from gwd.management.change import Change
@@ -38,10 +39,14 @@ def create(
 
 
 class DissolvedOrganization(msgspec.Struct, frozen=True, kw_only=True):
-    """An organization that is gone: how many working keys ended with it, and the credit that is left in its books."""
+    """An organization that is gone: how many working keys ended with it, and the credit that is left in its books.
+
+    Its own vendor keys, so many, are deleted.
+    """
 
     organization: Organization
     keys_ended: int
+    vendor_keys: int
     balance_nano: int
 
 
@@ -54,5 +59,11 @@ def delete(
         raise Conflict("The operator's own organization cannot be deleted.")
     held = cascades.count_usable(connection, organization_id, now_us=change.now_us)
     organization = organizations.delete(connection, organization_id, now_us=change.now_us)
+    vendor_keys = own.delete_all(connection, organization_id)
     left_nano = ledger.balance(connection, organization_id, now_us=change.now_us).owned_nano
-    return DissolvedOrganization(organization=organization, keys_ended=held, balance_nano=left_nano)
+    return DissolvedOrganization(
+        organization=organization,
+        keys_ended=held,
+        vendor_keys=vendor_keys,
+        balance_nano=left_nano,
+    )

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from gwd.core.errors import NotFound
+from gwd.credentials import own
 from gwd.keys import cascades
 from gwd.keys import service as keys
 from gwd.keys.key import Key
@@ -65,10 +66,14 @@ def create(
 
 
 class DeletedTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """A workspace that is gone; `ended` are its keys that no longer worked and now never will."""
+    """A workspace that is gone; `ended` are its keys that no longer worked and now never will.
+
+    `vendor_keys` is how many own vendor keys were for it alone; they are deleted.
+    """
 
     workspace: Workspace
     ended: list[Key]
+    vendor_keys: int
 
 
 def delete(connection: Connection, ref: str, *, change: Change) -> DeletedTeam:
@@ -80,7 +85,8 @@ def delete(connection: Connection, ref: str, *, change: Change) -> DeletedTeam:
     cascades.require_none_above(change.actor, held, whose="This workspace")
     live = keys.count_live(connection, organization_id, workspace_id=workspace.id, now_us=now_us)
     workspaces.delete(connection, organization_id, workspace.id, live_keys=live, now_us=now_us)
-    return DeletedTeam(workspace=workspace, ended=held)
+    vendor_keys = own.delete_all(connection, organization_id, workspace.id)
+    return DeletedTeam(workspace=workspace, ended=held, vendor_keys=vendor_keys)
 
 
 class RemovedFromTeam(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from gwd.core.fields import Count, Usd
 from gwd.core.inputs import NumberInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
 from gwd.orgs import checks
+from gwd.orgs.policy import DataPolicy, NameList, Policy, Sort, checked_models, policy_of
 from gwd.orgs.rights import require
 from gwd.store import Connection, cached
 
@@ -20,8 +21,6 @@ DEFAULT_FEE_BPS: Final = 500
 MAX_RETENTION_DAYS: Final = 3_650
 _HUNDREDTH: Final = Decimal("0.01")
 
-Sort = Literal["price", "throughput", "latency"]
-NameList = Annotated[list[str], Meta(max_length=checks.LIST_LENGTH)]
 Days = Annotated[int, Meta(ge=1, le=MAX_RETENTION_DAYS)]
 EmailPercent = Annotated[int, Meta(ge=0, le=100, extra_json_schema={"x-kind": "percent"})]
 
@@ -34,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     allowed_providers: list[str] | None = None
     ignored_providers: list[str] = []
     default_provider_sort: Sort | None = None
+    data_policy: DataPolicy = "allow"
     routing_strategy: Literal["expiry_first"] = "expiry_first"
     default_rate_limit_per_minute: int | None = None
     byok_fee_bps: int = DEFAULT_FEE_BPS
@@ -64,7 +64,10 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     allowed_models: Annotated[
         list[str] | None,
-        Meta(description="Models, aliases and `vendor/*` that its keys may use; null for all."),
+        Meta(
+            description="Models that its keys may use: ids, aliases, and patterns in which `*` stands for any"
+            " characters; null for all."
+        ),
     ]
     allowed_providers: Annotated[
         list[str] | None, Meta(description="Providers its requests may go to; null for all.")
@@ -73,8 +76,14 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
     default_provider_sort: Annotated[
         Sort | None,
         Meta(
-            description="By what requests prefer providers unless they say so themselves; null for a balance of weight"
-            " and price."
+            description="By what requests prefer providers unless they, their key or its workspace say so; null for a"
+            " balance of weight and price."
+        ),
+    ]
+    data_policy: Annotated[
+        DataPolicy,
+        Meta(
+            description="`deny` leaves out endpoints that are flagged as training on inputs (`trains_on_inputs`)."
         ),
     ]
     routing_strategy: Annotated[
@@ -127,21 +136,32 @@ class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     allowed_models: Annotated[
         NameList | UnsetType | None,
         Meta(
-            description="The models that may be used: ids, aliases, or vendor/*. Null is all of them."
+            description="The models that may be used: ids, aliases, or patterns such as openai/* or */gpt-5*. Null is"
+            " all of them."
         ),
     ] = UNSET
     allowed_providers: Annotated[
         NameList | UnsetType | None,
-        Meta(description="The providers that may serve, by slug. Null is all of them."),
+        Meta(
+            description="The providers that may serve, by slug, name or an endpoint's tag. Null is all of them."
+        ),
     ] = UNSET
     ignored_providers: Annotated[
-        NameList | UnsetType, Meta(description="Providers that never serve, by slug.")
+        NameList | UnsetType,
+        Meta(description="Providers that never serve, by slug, name or an endpoint's tag."),
     ] = UNSET
     default_provider_sort: Annotated[
         Sort | UnsetType | None,
         Meta(
-            description="By what endpoints are tried in order, where a request names nothing. Null balances by price"
-            " and health."
+            description="By what endpoints are tried in order, where neither a request nor its key or workspace names"
+            " anything. Null balances by price and health."
+        ),
+    ] = UNSET
+    data_policy: Annotated[
+        DataPolicy | UnsetType,
+        Meta(
+            description="`deny` leaves out endpoints that are flagged as training on inputs; keys and requests can only"
+            " be stricter."
         ),
     ] = UNSET
     routing_strategy: Annotated[
@@ -276,10 +296,26 @@ def patch_settings(
     return settings(connection, organization_id)
 
 
+def policy(held: Settings) -> Policy | None:
+    """What the organization lets requests use; None where that is everything."""
+    return policy_of(
+        "organization",
+        allowed_models=held.allowed_models,
+        allowed_providers=held.allowed_providers,
+        ignored_providers=held.ignored_providers,
+        data_policy=held.data_policy,
+    )
+
+
 def default_rate_limit(held: Settings, rate_limit_ceiling: int) -> int:
     """Requests a minute for keys without a lower limit of their own; the node's ceiling always holds."""
     limit = held.default_rate_limit_per_minute
     return rate_limit_ceiling if limit is None else min(limit, rate_limit_ceiling)
+
+
+def fee_percent(held: Settings) -> Raw:
+    """What of the list price is charged for requests through own provider keys, as a JSON number."""
+    return Raw(_percent_text(held.byok_fee_bps).encode())
 
 
 def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsRecord:
@@ -289,7 +325,7 @@ def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsReco
     return SettingsRecord(
         **shown,
         default_rate_limit_per_minute=default_rate_limit(held, rate_limit_ceiling),
-        byok_fee_percent=msgspec.Raw(_percent_text(held.byok_fee_bps).encode()),
+        byok_fee_percent=fee_percent(held),
         low_balance_threshold=usd_or_none(held.low_balance_threshold_nano),
     )
 
@@ -305,9 +341,12 @@ def _changed(changes: PatchSettings, rate_limit_ceiling: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
         name: value for name in _PLAIN if (value := getattr(changes, name)) is not UNSET
     }
-    for name in ("allowed_models", "allowed_providers"):
-        if name in fields:
-            fields[name] = checks.allow_list(fields[name], param=name)
+    if "allowed_models" in fields:
+        fields["allowed_models"] = checked_models(fields["allowed_models"])
+    if "allowed_providers" in fields:
+        fields["allowed_providers"] = checks.allow_list(
+            fields["allowed_providers"], param="allowed_providers"
+        )
     if "ignored_providers" in fields:
         fields["ignored_providers"] = checks.names(
             fields["ignored_providers"], param="ignored_providers"

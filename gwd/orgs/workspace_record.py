@@ -8,7 +8,7 @@ from msgspec import Meta
 from gwd.core.clock import iso
 from gwd.core.fields import Id, Moment, Slug
 from gwd.orgs.members import MemberRole
-from gwd.orgs.settings import Sort
+from gwd.orgs.policy import Sort
 from gwd.orgs.workspaces import Workspace, WorkspaceMember
 
 
@@ -31,13 +31,15 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
     default_provider_sort: Annotated[
         Sort | None,
         Meta(
-            description="Kept for clients that read it: requests follow the organization's setting. Null for none."
+            description="By what requests of its keys prefer providers unless they or the key say so; null for the"
+            " organization's."
         ),
     ]
     default_text_model: Annotated[
         str | None,
         Meta(
-            description="Kept for clients that read it: every request names its model. Null for none."
+            description="The model of requests that name none, embeddings excepted; null where such requests are"
+            " refused."
         ),
     ]
     default_image_model: Annotated[None, Meta(description="Always null.")] = None

@@ -1,6 +1,6 @@
 """Workspaces: rooms inside an organization for keys, budgets and people; by id or slug."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -13,8 +13,9 @@ from gwd.core.patches import named
 from gwd.orgs import checks
 from gwd.orgs.members import MemberRole
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
+from gwd.orgs.policy import Sort
 from gwd.orgs.rights import require
-from gwd.orgs.settings import Sort, bump_revision
+from gwd.orgs.settings import bump_revision
 from gwd.orgs.tables import MemberRow, WorkspaceMemberRow, WorkspaceRow
 from gwd.store import Connection
 
@@ -42,10 +43,17 @@ Description = Annotated[TextInput, Meta(description="What it is for.")]
 ProviderSort = Annotated[
     Sort,
     Meta(
-        description="By what endpoints are tried in order, where a request names nothing. Null is the organization's."
+        description="By what endpoints are tried in order, where neither a request nor its key names anything. Null is"
+        " the organization's."
     ),
 ]
-TextModel = Annotated[TextInput, Meta(description="The model that its people usually take.")]
+TextModel = Annotated[
+    TextInput,
+    Meta(
+        description="The model that serves requests of its keys which name none, embeddings excepted. Null: such"
+        " requests are refused."
+    ),
+]
 WithByok = Annotated[
     bool,
     Meta(
@@ -206,6 +214,22 @@ def delete(
     )
     bump_revision(connection, organization_id, now_us=now_us)
     return workspace
+
+
+class Defaults(NamedTuple):
+    """What a workspace says for requests that say nothing."""
+
+    provider_sort: Sort | None
+    text_model: str | None
+
+
+def defaults_of(connection: Connection, workspace_id: str | None) -> Defaults:
+    """The defaults of a key's workspace. Plain SQL: authentication asks."""
+    row = connection.row(
+        "SELECT default_provider_sort, default_text_model FROM workspace WHERE id = ?",
+        (workspace_id,),
+    )
+    return Defaults(None, None) if row is None else Defaults._make(row)
 
 
 def name_of(connection: Connection, workspace_id: str) -> str | None:

@@ -18,6 +18,7 @@ from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
 from gwd.dialects.base import Dialect
+from gwd.keys.policy import KeyPolicy
 from gwd.ledger.quarantine import internal_error, refusal
 from gwd.pipeline.admit.admission import Admitted, Refused, Stale, admit
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
@@ -27,8 +28,11 @@ from gwd.pipeline.dispatch.dispatch import Dispatch, Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import Outcome
 from gwd.pipeline.dispatch.turn_signatures import remember, with_kept_signatures
+from gwd.pipeline.plan.plan_input import NOBODY, Asker
 from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
+from gwd.pipeline.plan.stickiness import conversation_of
+from gwd.pipeline.settle.bill import Bill
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
 from gwd.pipeline.settle.progress import Meter
@@ -68,10 +72,11 @@ def start(
     request: Request,
     dialect: Dialect,
     identity: GenerationIdentity,
-    allowed_models: tuple[str, ...] | None,
+    key_policy: KeyPolicy,
+    asker: Asker = NOBODY,
 ) -> "Generation":
     """Begin a generation; its task runs to its end whatever becomes of the caller."""
-    generation = Generation(line, request, dialect, identity, allowed_models)
+    generation = Generation(line, request, dialect, identity, key_policy, asker)
     line.live[identity.generation_id] = generation
     generation.task = line.spawn(generation.run())
     return generation
@@ -86,7 +91,8 @@ class Generation:
         request: Request,
         dialect: Dialect,
         identity: GenerationIdentity,
-        allowed_models: tuple[str, ...] | None,
+        key_policy: KeyPolicy,
+        asker: Asker,
     ) -> None:
         self.task: asyncio.Task[None] | None = None
         self.identity = identity
@@ -96,7 +102,8 @@ class Generation:
         }
         self._line = line
         self._request = request
-        self._allowed_models = allowed_models
+        self._key_policy = key_policy
+        self._asker = asker
         self._client = ClientSide(
             request, dialect, identity, clock=line.clock, offload=line.offload
         )
@@ -104,6 +111,12 @@ class Generation:
         self._outcome = Outcome(started_s=line.clock.monotonic_s())
         self._targets: tuple[Planned, ...] = ()
         self._hold_nano = 0
+        self._conversation = conversation_of(
+            request,
+            organization_id=identity.organization_id,
+            workspace_id=identity.workspace_id,
+            family_id=identity.family_id,
+        )
         self._signatures: list[Signatures] = []
         self._dispatch: Dispatch | None = None
         self._dispatching = False
@@ -115,6 +128,11 @@ class Generation:
     def age_s(self) -> float:
         """How long ago it began, whatever the wall clock has done since."""
         return self._line.clock.monotonic_s() - self._outcome.started_s
+
+    @property
+    def waited_s(self) -> float:
+        """How long its vendors were waited for, until its answer began."""
+        return 0.0 if self._dispatch is None else self._dispatch.waited_s
 
     @property
     def is_settling(self) -> bool:
@@ -192,7 +210,12 @@ class Generation:
     async def _admit(self, demand: Demand) -> tuple[Admitted | Refused, Plan | Refusal]:
         line, identity = self._line, self.identity
         for _ in range(2):
-            plan_input = await line.state.plan_input(identity.organization_id, self._allowed_models)
+            plan_input = await line.state.plan_input(
+                identity.organization_id,
+                self._key_policy,
+                self._asker,
+                self._conversation,
+            )
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
                 admit,
@@ -225,6 +248,16 @@ class Generation:
         if self._signatures and finished is not None and finished.reason == "tool_calls":
             organization_id = self.identity.organization_id
             remember(line.store, self._signatures, self._client.events, organization_id, line.clock)
+
+    def _stick(self, bill: Bill) -> None:
+        """Where the next request of this conversation finds its prompt in the vendor's cache."""
+        served = self._outcome.serving
+        if served is None or self._conversation is None or bill.status != "succeeded":
+            return
+        usage = bill.usage
+        if self._request.tags.session_id is not None or usage.cache_read or usage.cache_write:
+            now_s = self._line.clock.monotonic_s()
+            self._line.state.stickiness.note(self._conversation, served.target, now_s)
 
     async def _make_attempts(self, planned: Plan) -> None:
         """Dispatch, and what became of it. From here on nothing but this result says how the generation ended."""
@@ -286,6 +319,7 @@ class Generation:
         count_bill(
             self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
         )
+        self._stick(final_record.bill)
         await self._client.close(self._outcome, final_record, body, primary=self._targets[0])
         self._remember()
         if not in_time:

@@ -85,6 +85,11 @@ def cost(
     )
     if insured:
         return parts
+    if usage.cache_read or usage.cache_write:
+        uncached_nano = nano(usage.input_total * rates.prompt_pico)
+        prompt_nano = nano(usage.input * rates.prompt_pico)
+        discount = uncached_nano - prompt_nano - parts.cache_read_nano - parts.cache_write_nano
+        parts = msgspec.structs.replace(parts, cache_discount_nano=discount)
     if byok_fee_bps is None:
         return msgspec.structs.replace(parts, total_nano=parts.list_price_nano)
     fee = fee_nano(parts.list_price_nano, byok_fee_bps)

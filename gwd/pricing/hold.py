@@ -4,27 +4,14 @@ A demand is measured once per request; a hold is computed from it for each targe
 any usage that stays within its bounds, whichever classes and tier the tokens end up in.
 """
 
-from collections.abc import Iterable
-from typing import Final, assert_never
+from typing import Final
 
 import msgspec
 
 from gwd.core.cost import Price
 from gwd.core.extras import fills_prompt
 from gwd.core.money import fee_nano
-from gwd.core.request import (
-    CacheTtl,
-    FilePart,
-    Generate,
-    ImagePart,
-    Part,
-    ReasoningPart,
-    RefusalPart,
-    Request,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from gwd.core.request import Generate, Request
 from gwd.core.target import Target
 from gwd.pricing.bound import bound_prompt
 from gwd.pricing.cost import Multiple, Rates, multiple_of, reachable_rates
@@ -61,11 +48,15 @@ class Demand(msgspec.Struct, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """Credit to hold for one target, with the bounds it was computed from."""
+    """Credit to hold for one target, with the bounds it was computed from.
+
+    `list_price_nano` is the bound of the official price: the amount itself, but on an own key, where that is the fee.
+    """
 
     prompt_tokens: int
     output_tokens: int
     amount_nano: int
+    list_price_nano: int
 
 
 def measure(request: Request) -> Demand:
@@ -80,7 +71,7 @@ def measure(request: Request) -> Demand:
         prompt_bound=bound_prompt(request),
         images=count_images(request),
         generates=generates,
-        writes_1h=isinstance(body, Generate) and "1h" in _cache_marks(body),
+        writes_1h=isinstance(body, Generate) and "1h" in body.cache_marks,
         output_cap=body.max_output_tokens if isinstance(body, Generate) else None,
     )
     if request.body_bytes > LARGE_BYTES:
@@ -135,7 +126,7 @@ def hold(
     if fills_prompt(sold):
         prompt = max(prompt, target.context_length)
     output = bound_output(demand, target, default_output_bound=default_output_bound)
-    amount = hold_nano(
+    list_price = amount = hold_nano(
         target.price,
         prompt_tokens=prompt,
         output_tokens=output,
@@ -146,7 +137,12 @@ def hold(
     )
     if target.credential.byok:
         amount = fee_nano(amount, target.credential.fee_bps)
-    return Hold(prompt_tokens=prompt, output_tokens=output, amount_nano=amount)
+    return Hold(
+        prompt_tokens=prompt,
+        output_tokens=output,
+        amount_nano=amount,
+        list_price_nano=list_price,
+    )
 
 
 def hold_nano(
@@ -178,24 +174,3 @@ def _dearest_prompt(rates: Rates, *, writes_1h: bool) -> int:
     """Some vendors cache without being asked, so a five-minute write always counts."""
     usual = max(rates.prompt_pico, rates.cache_read_pico, rates.cache_write_5m_pico)
     return max(usual, rates.cache_write_1h_pico) if writes_1h else usual
-
-
-def _cache_marks(body: Generate) -> set[CacheTtl | None]:
-    marks = {tool.cache for tool in body.tools}
-    for message in body.messages:
-        marks.update(_marks(message.parts))
-    return marks
-
-
-def _marks(parts: Iterable[Part]) -> Iterable[CacheTtl | None]:
-    for part in parts:
-        match part:
-            case TextPart() | ImagePart() | FilePart() | ToolCallPart():
-                yield part.cache
-            case ToolResultPart():
-                yield part.cache
-                yield from _marks(part.parts)
-            case ReasoningPart() | RefusalPart():
-                pass
-            case _:
-                assert_never(part)

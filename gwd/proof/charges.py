@@ -63,6 +63,11 @@ def check_charges(connection: Connection, organization_id: str) -> Iterator[Diff
                 yield _wrong(
                     "I10", row, f"costs {nano} for {name} by its usage and price, not {stored_nano}"
                 )
+        saved_nano = row.cache_discount_nano  # records of earlier versions have none
+        if saved_nano is not None and saved_nano != found.cache_discount_nano:
+            yield _wrong(
+                "I10", row, f"saved {found.cache_discount_nano} by the cache, not {saved_nano}"
+            )
         if (row.insured, row.byok) != (found.insured, found.byok):
             yield _wrong("I10", row, "is insured, or on its owner's key, against its own record")
 

@@ -114,6 +114,13 @@ class Upstream(Struct, frozen=True, kw_only=True):
             description="Certificate authorities (PEM) to trust for upstreams beside the system's; empty: those alone."
         ),
     ] = ""
+    max_in_flight_per_origin: Annotated[
+        Positive,
+        Meta(
+            description="Calls to one vendor's address at once, of 4000 in all; further ones wait up to 2 s, then go"
+            " to the next endpoint."
+        ),
+    ] = 1_000
 
 
 class Webhooks(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from gwd.core.target import UpstreamCall
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 MAX_IN_FLIGHT: Final = 4_000
+MAX_PER_ORIGIN: Final = 1_000
 KEEPALIVE_S: Final = 30
 TRUST: Final = "if it is the right one, name the file with it (PEM) as [upstream] ca_file"
 

@@ -1,11 +1,12 @@
 """The upstream client of the request path: HTTP/1.1 over pooled connections, straight from socket to decoder.
 
-It does one thing: POST a body, give back status, headers and the body in the pieces the network delivers. Redirects are
-answers like any other, compression is never asked for, interim answers are skipped, trailers are dropped. A head that
-is none (a status out of 100-599, no status, another protocol) is the vendor's error and ends the call at once; so does
-framing without end that carries nothing, since whatever waits here waits until a deadline at most. A call is
-never sent twice, with one exception: a connection that had rested and breaks the moment it is used again, without a
-byte of an answer, was closed by the vendor for being idle, and the call goes out once more on a fresh one.
+It does one thing: POST a body, or GET without one, and give back status, headers and the body in the pieces the network
+delivers. Redirects are answers like any other, compression is never asked for, interim answers are skipped, trailers
+are dropped. A head that is none (a status out of 100-599, no status, another protocol) is the vendor's error and ends
+the call at once; so does framing without end that carries nothing, since whatever waits here waits until a deadline at
+most. A call is never sent twice, with one exception: a connection that had rested and breaks the moment it is used
+again, without a byte of an answer, was closed by the vendor for being idle, and the call goes out once more on a fresh
+one.
 """
 
 import asyncio
@@ -24,12 +25,14 @@ from gwd.upstream.base import (
     KEEPALIVE_S,
     MAX_BODY_BYTES,
     MAX_IN_FLIGHT,
+    MAX_PER_ORIGIN,
     Timeouts,
     UpstreamFault,
     UpstreamReply,
     tls_context,
     untrusted,
 )
+from gwd.upstream.origins import Origin, Origins
 from gwd.upstream.proxy import LOGIN_WANTED, Proxy
 
 MAX_HEAD_BYTES: Final = 16 * 1024
@@ -49,23 +52,33 @@ class _Place(msgspec.Struct, frozen=True):
     host: str
     port: int
     is_tls: bool
+    origin: Origin
     authority: str
     """As CONNECT names it."""
 
     head: bytes
+    """What stands behind the method, as far as it is the same for every call."""
 
 
 class HttpClient:
     """One pool for the node. Open it inside the running loop. An empty `proxy` or `ca_file` is none."""
 
-    def __init__(self, timeouts: Timeouts, *, proxy: str = "", ca_file: str = "") -> None:
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        *,
+        proxy: str = "",
+        ca_file: str = "",
+        max_per_origin: int = MAX_PER_ORIGIN,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connect_s = timeouts.connect_s
         self._tls = tls_context(ca_file)
         self._proxy = Proxy(proxy, self._tls) if proxy else None
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._origins = Origins(max_per_origin)
         self._places: dict[str, _Place] = {}
-        self._idle: dict[tuple[str, int, bool], list[_Connection]] = {}
+        self._idle: dict[Origin, list[_Connection]] = {}
         self._sweeper = self._loop.call_later(_SWEEP_S, self._sweep)
 
     async def send(self, call: UpstreamCall, timeout_s: float) -> UpstreamReply:
@@ -73,7 +86,13 @@ class HttpClient:
         place = self._place(call.url)
         message = _message(place, call)
         deadline_s = self._loop.time() + timeout_s
-        await self._wait_for_a_place(timeout_s)
+        if not self._origins.take(place.origin):
+            await self._origins.wait(place.origin, timeout_s)
+        try:
+            await self._wait_for_a_place(deadline_s - self._loop.time())
+        except BaseException:
+            self._origins.free(place.origin)
+            raise
         try:
             connection = self._kept(place)
             if connection is not None:
@@ -92,7 +111,7 @@ class HttpClient:
             await reply.head(deadline_s - self._loop.time())
             return reply if self._proxy is None else self._vendors(reply, place)
         except BaseException:
-            self._in_flight.release()
+            self._leave(place.origin)
             raise
 
     async def _wait_for_a_place(self, timeout_s: float) -> None:
@@ -107,6 +126,11 @@ class HttpClient:
                 "timeout", f"{MAX_IN_FLIGHT} calls to vendors are under way, and none ended in time"
             ) from None
 
+    def _leave(self, origin: Origin) -> None:
+        """A call is over; somebody else may be under way in its place."""
+        self._in_flight.release()
+        self._origins.free(origin)
+
     async def close(self) -> None:
         self._sweeper.cancel()
         for connections in self._idle.values():
@@ -116,7 +140,7 @@ class HttpClient:
 
     def ended(self, connection: "_Connection", *, reusable: bool) -> None:
         """A reply is done with its connection."""
-        self._in_flight.release()
+        self._leave(connection.origin)
         idle = self._idle.setdefault(connection.origin, [])
         if reusable and len(idle) < MAX_IDLE_PER_ORIGIN:
             connection.idle_since_s = self._loop.time()
@@ -131,7 +155,7 @@ class HttpClient:
             self._idle[connection.origin].remove(connection)
 
     def _kept(self, place: _Place) -> "_Connection | None":
-        idle = self._idle.get((place.host, place.port, place.is_tls))
+        idle = self._idle.get(place.origin)
         while idle:
             connection = idle.pop()  # the one used last: the others may reach their idle timeout
             if not connection.is_closing:
@@ -139,7 +163,7 @@ class HttpClient:
         return None
 
     async def _connect(self, place: _Place, timeout_s: float) -> "_Connection":
-        connection = _Connection(self, (place.host, place.port, place.is_tls))
+        connection = _Connection(self, place.origin)
         try:
             async with asyncio.timeout(min(self._connect_s, max(0.0, timeout_s))):
                 if self._proxy is None:
@@ -208,7 +232,7 @@ class HttpClient:
 class _Connection(asyncio.Protocol):
     """One socket to one origin; at most one call at a time. It is also the parser's listener."""
 
-    def __init__(self, client: HttpClient, origin: tuple[str, int, bool]) -> None:
+    def __init__(self, client: HttpClient, origin: Origin) -> None:
         self.client = client
         self.origin = origin
         self.idle_since_s = 0.0
@@ -510,15 +534,16 @@ class _Reply:
 
 def _message(place: _Place, call: UpstreamCall) -> bytes:
     """Head and body in one piece. Raises UpstreamFault for a header that no request can carry."""
-    lines = [place.head]
+    lines = [call.method.encode("ascii"), place.head]
     for name, value in call.headers.items():
         if not (value.isascii() and value.isprintable()):
             raise UpstreamFault(
                 "network", f"the header {name} cannot be sent: it is not plain text"
             )
         lines.append(f"{name}: {value}\r\n".encode("ascii"))
-    lines.append(b"content-length: %d\r\n\r\n" % len(call.body))
-    lines.append(call.body)
+    if call.method != "GET":
+        lines.append(b"content-length: %d\r\n" % len(call.body))
+    lines += (b"\r\n", call.body)
     return b"".join(lines)
 
 
@@ -540,8 +565,9 @@ def _place_of(url: str, proxy: Proxy | None) -> _Place:
     login = b""
     if proxy is not None and not is_tls:
         target, login = f"http://{shown}{target}", proxy.authorization
-    head = f"POST {target} HTTP/1.1\r\nhost: {shown}\r\naccept-encoding: identity\r\n"
-    return _Place(host, port, is_tls, f"{bare}:{port}", head.encode("ascii") + login)
+    head = f" {target} HTTP/1.1\r\nhost: {shown}\r\naccept-encoding: identity\r\n"
+    origin = host, port, is_tls
+    return _Place(host, port, is_tls, origin, f"{bare}:{port}", head.encode("ascii") + login)
 
 
 def _broke() -> UpstreamFault:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gwd.core.clock import Clock, SystemClock
 from gwd.core.connection_trouble import is_redirect, redirect_trouble
-from gwd.core.errors import Fault
+from gwd.core.errors import Fault, FaultReason
 from gwd.core.secret_patterns import hide_credentials
 from gwd.vendors import retry_after
 from gwd.vendors.error_body import ErrorBody, read
@@ -28,6 +28,7 @@ MAX_MESSAGE: Final = 1_000
 MAX_READ: Final = 4_000
 """Of a vendor's text no more is looked at: the rules for its words take a time that grows with its square."""
 MAX_HINT_S: Final = 300.0
+_WHERE: Final = "the provider's base_url has to name where it serves"
 
 
 def scrub(text: str) -> str:
@@ -41,9 +42,13 @@ def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """Why an HTTP answer of another status than 200 failed, in whatever shape it says so."""
     if is_redirect(status):
         reported = redirect_trouble(status, headers.get("location"))
-        message = f"the vendor {reported}, which is not followed; the provider's base_url has to name where it serves"
+        message = f"the vendor {reported}, which is not followed; {_WHERE}"
         return Fault(reason="upstream_error", message=message, status=status, detail="redirect")
     error = read(body)
+    if status in (404, 405) and not error.readable and not error.message:
+        message = f"the vendor has nothing at this address (status {status}); {_WHERE}"
+        reason: FaultReason = "model_access_denied" if status == 404 else "upstream_error"
+        return Fault(reason=reason, message=message, status=status, detail="address")
     without = f"the vendor answered with status {status} and without an error message"
     return fault_of_error(error, status, headers, without_message=without)
 

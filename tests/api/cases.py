@@ -344,6 +344,87 @@ async def ready_provider(office: Office, person: Person) -> str:
     return slug
 
 
+# own vendor keys
+
+
+async def new_own_key(office: Office, person: Person) -> Sent:
+    return Sent(body={"provider": await provider(office, person), "key": "sk-demo-0000-0000"})
+
+
+async def _own_key(office: Office, slug: str, **fields: Any) -> str:
+    wanted = {"provider": slug, "key": "sk-demo-0000-0000", **fields}
+    made = await office.ok("owner", "POST", "/byok", wanted)
+    return str(made["data"]["id"])
+
+
+async def own_key(office: Office, person: Person) -> str:
+    """A vendor key of the whole organization's."""
+    return await _own_key(office, await provider(office, person))
+
+
+async def own_key_within(office: Office, person: Person) -> str:
+    """One of the lead's workspace."""
+    slug = await provider(office, person)
+    return await _own_key(office, slug, workspace_id=office.workspace_id)
+
+
+async def ready_own_key(office: Office, person: Person) -> str:
+    """One whose provider has an endpoint."""
+    return await _own_key(office, await ready_provider(office, person))
+
+
+async def ready_own_key_within(office: Office, person: Person) -> str:
+    slug = await ready_provider(office, person)
+    return await _own_key(office, slug, workspace_id=office.workspace_id)
+
+
+def of_own_key(**fields: Any) -> Case:
+    return Case(
+        build=keyed(own_key, "byok", **fields),
+        within=keyed(own_key_within, "byok", **fields),
+        outside=403,
+        scoped=True,
+    )
+
+
+async def question(office: Office, person: Person) -> Sent:
+    return Sent(body={"model": await model(office, person)})
+
+
+# alerts
+
+
+NOBODY_LISTENS = "http://127.0.0.1:9/hook"
+
+
+async def new_destination(office: Office, person: Person) -> Sent:
+    return Sent(body={"type": "webhook", "name": office.unique(), "url": NOBODY_LISTENS})
+
+
+async def destination(office: Office, person: Person) -> str:
+    wanted = {"type": "webhook", "name": office.unique(), "url": NOBODY_LISTENS}
+    made = await office.ok("owner", "POST", "/notifications/destinations", wanted)
+    return str(made["data"]["id"])
+
+
+async def _tried(office: Office, person: Person, name: str) -> str:
+    """Of a test delivery that nobody took."""
+    place = f"/notifications/destinations/{await destination(office, person)}/test"
+    return str((await office.ok("owner", "POST", place, {}))["data"][name])
+
+
+async def delivery(office: Office, person: Person) -> str:
+    return await _tried(office, person, "id")
+
+
+async def event(office: Office, person: Person) -> str:
+    return await _tried(office, person, "event_id")
+
+
+def of_destination(**fields: Any) -> Case:
+    return Case(build=keyed(destination, "destination", **fields), scoped=True)
+
+
 ANY = Case(build=nothing)
 
 CASES: dict[str, Case] = {
@@ -429,6 +510,32 @@ CASES: dict[str, Case] = {
     "POST /credits/refunds": Case(build=refund),
     "POST /credits/adjustments": Case(build=body(amount=1, reason="a test")),
     "GET /notifications/events": ANY,
+    "GET /notifications/events/<event>": Case(build=keyed(event, "event"), scoped=True),
+    "GET /notifications/alerts": ANY,
+    "PATCH /notifications/alerts": Case(build=body(category="key_limit", thresholds=[80])),
+    "GET /notifications/destinations": ANY,
+    "POST /notifications/destinations": Case(build=new_destination),
+    "GET /notifications/destinations/<destination>": of_destination(),
+    "PATCH /notifications/destinations/<destination>": of_destination(name="night"),
+    "DELETE /notifications/destinations/<destination>": of_destination(),
+    "POST /notifications/destinations/<destination>/enable": of_destination(),
+    "POST /notifications/destinations/<destination>/disable": of_destination(),
+    "POST /notifications/destinations/<destination>/test": of_destination(),
+    "POST /notifications/destinations/<destination>/rotate-secret": of_destination(),
+    "GET /notifications/destinations/<destination>/deliveries": of_destination(),
+    "POST /notifications/destinations/<destination>/redeliver": Case(
+        build=keyed(destination, "destination", **{"from": "2026-01-01T00:00:00Z"}), scoped=True
+    ),
+    "GET /notifications/deliveries": ANY,
+    "GET /notifications/deliveries/<delivery>": Case(
+        build=keyed(delivery, "delivery"), scoped=True
+    ),
+    "POST /notifications/deliveries/<delivery>/redeliver": Case(
+        build=keyed(delivery, "delivery"), scoped=True
+    ),
+    "GET /catalog/lifecycle": ANY,
+    "POST /route/explain": Case(build=question),
+    "POST /estimate": Case(build=question),
     "POST /ledger/verify": ANY,
     "GET /ledger/head": ANY,
     "GET /credits/auto-topup": ANY,
@@ -441,6 +548,7 @@ CASES: dict[str, Case] = {
     "PATCH /catalog/providers/<slug>": Case(build=keyed(provider, "slug", name="Other")),
     "DELETE /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),
     "POST /catalog/providers/<slug>/test": Case(build=keyed(ready_provider, "slug")),
+    "GET /catalog/providers/<slug>/models": Case(build=keyed(ready_provider, "slug")),
     "GET /catalog/models": ANY,
     "POST /catalog/models": Case(build=new_model),
     "GET /catalog/models/<model:path>": Case(build=keyed(model, "model")),
@@ -451,6 +559,7 @@ CASES: dict[str, Case] = {
     "GET /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
     "PATCH /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint", weight=2)),
     "DELETE /catalog/endpoints/<endpoint>": Case(build=keyed(endpoint, "endpoint")),
+    "GET /catalog/endpoints/<endpoint>/health": Case(build=keyed(endpoint, "endpoint")),
     "POST /catalog/endpoints/<endpoint>/drain": Case(build=keyed(endpoint, "endpoint")),
     "GET /catalog/credentials": ANY,
     "POST /catalog/credentials": Case(build=new_credential),
@@ -459,6 +568,17 @@ CASES: dict[str, Case] = {
         build=keyed(credential, "credential", disabled=True)
     ),
     "DELETE /catalog/credentials/<credential>": Case(build=keyed(credential, "credential")),
+    "GET /byok": ANY,
+    "POST /byok": Case(build=new_own_key),
+    "GET /byok/<byok>": of_own_key(),
+    "PATCH /byok/<byok>": of_own_key(disabled=True),
+    "DELETE /byok/<byok>": of_own_key(),
+    "POST /byok/<byok>/test": Case(
+        build=keyed(ready_own_key, "byok"),
+        within=keyed(ready_own_key_within, "byok"),
+        outside=403,
+        scoped=True,
+    ),
     "GET /operator/status": ANY,
     "GET /operator/doctor": ANY,
     "GET /operator/clock": ANY,

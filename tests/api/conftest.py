@@ -12,7 +12,21 @@ from tests.support.node import Gateway, open_gateway, with_catalog
 
 @pytest_asyncio.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    """A running node with people of every role and an empty catalog."""
+    """A running node with people of every role and an empty catalog, whose webhooks may go to this machine."""
+    near = {
+        "GWD_WEBHOOKS_ALLOW_NETWORKS": '["127.0.0.0/8"]',
+        "GWD_WEBHOOKS_ALLOW_HTTP": "true",
+    }
+    async with (
+        open_gateway(tmp_path, begin=people, environment=near) as made,
+        working(made) as office,
+    ):
+        yield office
+
+
+@pytest_asyncio.fixture
+async def guarded_office(tmp_path: Path) -> AsyncIterator[Office]:
+    """The same with a node that calls public addresses only."""
     async with open_gateway(tmp_path, begin=people) as made, working(made) as office:
         yield office
 

@@ -53,6 +53,9 @@ async def catalog(office: Office) -> Answered:
     await office.ok("operator", "DELETE", f"/catalog/credentials/{made.json()['data']['id']}")
     headers = {"headers": {"x-team": "blue"}}
     await office.ok("operator", "PATCH", "/catalog/providers/openai-chat", headers)
+    asked = {"model": "demo/chat"}
+    for path in ("/route/explain", "/estimate"):
+        yield f"POST {path}", await office.call("operator", "POST", path, asked)
     for noun in ("providers", "models", "endpoints"):
         reply = await office.call("member", "GET", f"/catalog/{noun}", params={"limit": 100})
         yield f"GET /catalog/{noun}", reply
@@ -97,11 +100,19 @@ async def requests(office: Office) -> Answered:
         await gateway.chat("hello", user="tenant-7"),
         await gateway.chat("hello", service_tier="priority", stream=True),
         await gateway.chat("hello", model="demo/claude"),
+        await gateway.chat("hello", session_id="s-1"),
+        await gateway.chat("hello again", session_id="s-1"),
     ]
     gateway.vendor.script.next(Behaviour(status=500), model=A)
     served.append(await gateway.chat("hello", provider=ORDER))
+    own = await gateway.manage(
+        "POST", "/byok", {"provider": "openai-chat", "key": "sk-own-77aa0011"}
+    )
+    gateway.vendor.script.next(Behaviour(status=500), model=A)
+    served.append(await gateway.chat("hello", provider=ORDER))
+    await gateway.manage("DELETE", f"/byok/{own['data']['id']}")
     gateway.vendor.script.next(Behaviour(status=401), model=A)
-    asked = {"models": ["no/such", "demo/chat"], "provider": {"only": ["openai-chat"]}}
+    asked = {"models": ["demo/chat:odd", "demo/chat"], "provider": {"only": ["openai-chat"]}}
     served.append(await gateway.chat("hello", model=None, **asked))
     await _retire(gateway)
     served.append(await gateway.chat("hello", model="demo/chat-b"))

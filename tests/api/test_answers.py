@@ -46,7 +46,7 @@ async def keys(office: Office) -> Answered:
         "limit_reset": "weekly",
         "in_flight_cap": 3,
         "rate_limit_per_minute": 5,
-        "allowed_models": ["demo/*"],
+        "allowed_models": ["demo/*", "nobody/*"],
         "external_user": "tenant 7",
         "expires_at": "2999-01-01T00:00:00+01:00",
     }
@@ -54,6 +54,14 @@ async def keys(office: Office) -> Answered:
     for _ in range(2):
         yield "POST /keys", await new({"name": "full", **limits}, headers=once)
     yield "POST /keys", await new({"name": "full", "if_absent": True})
+    early = {"allowed_models": ["nobody/*"]}
+    path = f"/keys/{(await new({'name': 'early'})).json()['data']['id']}"
+    yield "PATCH /keys/<key>", await office.call("owner", "PATCH", path, early)
+    for organization in ("organization", f"organizations/{office.organization_id}"):
+        path = f"/{organization}/settings"
+        route = "PATCH " + path.replace(office.organization_id, "<organization>")
+        yield route, await office.call("operator", "PATCH", path, early)
+        await office.call("operator", "PATCH", path, {"allowed_models": None})
     yield "POST /keys", await new({"name": "console", "type": "management"})
     chain = [(await new({"name": "first"})).json()["data"]["id"]]
     for _ in range(2):
@@ -114,6 +122,10 @@ async def people(office: Office) -> Answered:
             "UPDATE api_key SET expires_at = created_at + 1 WHERE workspace_id = ?", (workspace,)
         )
     )
+    await office.gateway.add_provider("lab", "openai_chat", office.gateway.vendor.openai_url)
+    own = {"provider": "lab", "key": "sk-own-77aa0011"}
+    await office.ok("owner", "POST", "/byok", {**own, "workspace_id": workspace})
+    await office.ok("stranger", "POST", "/byok", own)
     reply = await office.call("owner", "DELETE", f"/workspaces/{workspace}")
     yield "DELETE /workspaces/<workspace>", reply
     there = office.stranger_organization_id

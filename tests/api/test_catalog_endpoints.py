@@ -53,6 +53,7 @@ async def test_a_disabled_endpoint_gets_no_request(gateway: Gateway) -> None:
 async def test_flags_are_kept_as_they_are_meant(gateway: Gateway) -> None:
     """Also a number with decimals: the catalog is read from what was stored, and serves on."""
     flags = {"first_event_s": 30.5, "rejects_sampling": False, "supported_efforts": ["low"]}
+    flags |= {"refused_fields": ["user", "messages.name"], "short_call_ids": True}
     made = await gateway.manage("POST", "/catalog/endpoints", {**NEW, "flags": flags})
     assert made["data"]["flags"] == flags
     assert (await gateway.chat(provider={"only": ["openai-chat/mini"]})).status_code == 200
@@ -116,6 +117,10 @@ async def test_an_endpoint_has_the_models_price_until_its_own_begins_and_after_i
         ({"provider": "nobody"}, "provider"),
         ({"upstream_model": ""}, "upstream_model"),
         ({"flags": {"fast": True}}, "flags"),
+        ({"flags": {"refused_fields": "user"}}, "flags"),
+        ({"flags": {"refused_fields": ["model"]}}, "flags"),
+        ({"flags": {"refused_fields": ["max_tokens"]}}, "flags"),
+        ({"flags": {"refused_fields": ["messages.role"]}}, "flags"),
         ({"weight": 0}, "weight"),
     ],
 )

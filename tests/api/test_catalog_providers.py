@@ -30,8 +30,16 @@ async def test_a_provider_is_created_read_changed_and_deleted(gateway: Gateway) 
     ("fields", "param"),
     [
         ({"adapter": "telegraph"}, "adapter"),
+        ({"auth": "basic"}, "auth"),
+        ({"auth": None}, "auth"),
         ({"base_url": "ftp://127.0.0.1/v1"}, "base_url"),
         ({"base_url": "http://1.2.3.4/v1"}, "base_url"),
+        ({"base_url": "http://127.0.0.1:9/v1#part"}, "base_url"),
+        ({"base_url": "http://127.0.0.1:9/v1?a=b#part"}, "base_url"),
+        ({"base_url": "http://127.0.0.1:9/v1?key=x"}, "base_url"),
+        ({"base_url": "http://127.0.0.1:9/v1?a=b&api_key=x"}, "base_url"),
+        ({"base_url": "http://127.0.0.1:9/v1?note=sk-proj-abcdef123456"}, "base_url"),
+        ({"base_url": "http://127.0.0.1:9/v1?a b"}, "base_url"),
         ({"base_url": "http://user:pass@127.0.0.1/v1"}, "base_url"),
         ({"base_url": "http://:pass@127.0.0.1/v1"}, "base_url"),
         ({"base_url": "https://[/"}, "base_url"),
@@ -69,6 +77,33 @@ async def test_a_header_that_is_a_credential_says_where_credentials_belong(
     assert "/catalog/credentials" in refused["error"]["message"]
 
 
+async def test_a_query_stays_and_a_credential_in_it_says_where_it_belongs(
+    gateway: Gateway,
+) -> None:
+    asked = "https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
+    made = await gateway.manage("POST", "/catalog/providers", {**NEW, "base_url": asked})
+    assert made["data"]["base_url"] == asked
+    path = "/catalog/providers/other"
+    for given, kept in (
+        ("https://h/v1?", "https://h/v1"),
+        ("https://h/v1/?", "https://h/v1"),
+        ("https://h/v1/?path=/a/", "https://h/v1/?path=/a/"),
+    ):
+        changed = await gateway.manage("PATCH", path, {"base_url": given})
+        assert changed["data"]["base_url"] == kept
+    with_key = {"base_url": "https://h/v1?code=1&subscription-key=secretsecret"}
+    refused = await gateway.manage("PATCH", path, with_key, status=400)
+    assert "/catalog/credentials" in refused["error"]["message"]
+    assert "`auth`" in refused["error"]["message"]
+    assert "secretsecret" not in str(refused)
+    await gateway.add_model("demo/other", pricing={"prompt": "0", "completion": "0"})
+    endpoint = {"model": "demo/other", "provider": "other", "upstream_model": "m", **with_key}
+    refused = await gateway.manage("POST", "/catalog/endpoints", endpoint, status=400)
+    assert refused["error"]["param"] == "base_url"
+    made = await gateway.manage("POST", "/catalog/endpoints", {**endpoint, "base_url": asked})
+    assert made["data"]["base_url"] == asked
+
+
 async def test_what_a_header_holds_is_shown_to_the_operator_alone(gateway: Gateway) -> None:
     headers = {"x-tenant": "tenant-7f3a9b"}
     await gateway.manage("POST", "/catalog/providers", {**NEW, "headers": headers})
@@ -83,6 +118,57 @@ async def test_what_a_header_holds_is_shown_to_the_operator_alone(gateway: Gatew
         found = data if isinstance(data, dict) else next(p for p in data if p["slug"] == "other")
         assert found["headers"] == {"x-tenant": "***"}
     assert (await gateway.manage("GET", "/catalog/providers/other"))["data"]["headers"] == headers
+
+
+@pytest.mark.parametrize(
+    ("adapter", "own"),
+    [
+        ("openai_chat", "bearer"),
+        ("openai_responses", "bearer"),
+        ("openai_embeddings", "bearer"),
+        ("anthropic_messages", "x-api-key"),
+        ("gemini", "x-goog-api-key"),
+    ],
+)
+async def test_a_provider_takes_its_key_as_its_adapter_does_unless_it_says_otherwise(
+    gateway: Gateway, adapter: str, own: str
+) -> None:
+    path = "/catalog/providers/other"
+    made = await gateway.manage("POST", "/catalog/providers", {**NEW, "adapter": adapter})
+    assert made["data"]["auth"] == own
+    for auth in ("bearer", "api-key", "x-api-key", "x-goog-api-key", "none"):
+        await gateway.manage("PATCH", path, {"auth": auth})
+        assert (await gateway.manage("GET", path))["data"]["auth"] == auth
+    await gateway.manage("DELETE", path)
+    body = {**NEW, "adapter": adapter, "auth": "api-key"}
+    assert (await gateway.manage("POST", "/catalog/providers", body))["data"]["auth"] == "api-key"
+
+
+async def test_the_adapter_of_a_provider_that_serves_can_be_corrected(gateway: Gateway) -> None:
+    """People choose the wrong one first; what served a moment ago is asked in the other format from then on."""
+    wrong = {**NEW, "adapter": "openai_chat", "base_url": gateway.vendor.url}
+    path = "/catalog/providers/other"
+    await gateway.manage("POST", "/catalog/providers", wrong)
+    key = {"provider": "other", "key": "sk-demo-0000"}
+    await gateway.manage("POST", "/catalog/credentials", key)
+    prices = {"prompt": "0.000003", "completion": "0.000015"}
+    await gateway.add_model("demo/other", pricing=prices)
+    await gateway.add_endpoint("demo/other", "other", "claude-demo")
+    for adapter, auth, asked in (
+        ("openai_chat", "bearer", "/v1/chat/completions"),
+        ("anthropic_messages", "x-api-key", "/v1/messages"),
+        ("openai_responses", "bearer", "/v1/responses"),
+    ):
+        changed = (await gateway.manage("PATCH", path, {"adapter": adapter}))["data"]
+        assert (changed["adapter"], changed["auth"]) == (adapter, auth)
+        assert (await gateway.chat(model="demo/other")).status_code == 200
+        assert gateway.vendor.calls.last.path == asked
+    # An `auth` of its own stays what it is.
+    await gateway.manage("PATCH", path, {"auth": "api-key"})
+    changed = (await gateway.manage("PATCH", path, {"adapter": "gemini"}))["data"]
+    assert (changed["adapter"], changed["auth"]) == ("gemini", "api-key")
+    refused = await gateway.manage("PATCH", path, {"adapter": "telegraph"}, status=400)
+    assert refused["error"]["param"] == "adapter"
 
 
 async def test_a_slug_is_taken_once(gateway: Gateway) -> None:

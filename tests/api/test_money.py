@@ -182,13 +182,13 @@ async def test_topup_is_off_until_it_is_whole(office: Office) -> None:
     ],
 )
 async def test_topup_that_cannot_be_names_its_field(
-    office: Office, changes: dict[str, Any], param: str
+    guarded_office: Office, changes: dict[str, Any], param: str
 ) -> None:
-    await office.ok("billing", "PATCH", TOPUP, HOOK)
-    before = await office.ok("billing", "GET", TOPUP)
-    reply = await office.call("billing", "PATCH", TOPUP, changes)
+    await guarded_office.ok("billing", "PATCH", TOPUP, HOOK)
+    before = await guarded_office.ok("billing", "GET", TOPUP)
+    reply = await guarded_office.call("billing", "PATCH", TOPUP, changes)
     assert (reply.status_code, reply.json()["error"]["param"]) == (400, param), reply.text
-    assert await office.ok("billing", "GET", TOPUP) == before
+    assert await guarded_office.ok("billing", "GET", TOPUP) == before
 
 
 async def test_the_books_are_verified_by_whoever_may(office: Office) -> None:

@@ -65,6 +65,9 @@ async def test_a_count_of_tokens_is_as_its_type_says(gateway: Gateway) -> None:
     assert differences(reply.content, CountedTokens) == []
 
 
+ONLY = {"only": ["openai-chat"]}
+
+
 async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) -> None:
     """The inference line writes it by hand."""
     await add_backup(gateway)
@@ -76,12 +79,18 @@ async def test_a_receipt_is_what_its_type_says_in_its_order(gateway: Gateway) ->
     wrong: list[str] = []
     seen: Seen = set()
     for fields in (
+        {"session_id": "s-1"},
+        {"session_id": "s-1"},
         {"model": "demo/claude"},
         {"service_tier": "priority"},
-        {"model": None, "models": ["no/such", "demo/chat"]},
+        {"model": None, "models": ["demo/chat:odd", "demo/chat"]},
         {"provider": ORDER},
         {"model": "demo/chat-b"},
+        {"provider": ONLY},
     ):
+        if fields.get("provider") == ONLY:
+            own = {"provider": "openai-chat", "key": "sk-own-77aa0011"}
+            await gateway.manage("POST", "/byok", own)
         if "provider" in fields:
             gateway.vendor.script.next(Behaviour(status=500), model=A)
         reply = await gateway.chat("hello", **fields)

@@ -10,6 +10,8 @@ from gwd.api.query import PLACES
 from gwd.api.routes import ROUTES
 from tests.api.office import Office
 
+DELIVERIES = "/notifications/destinations/<destination>/deliveries"
+HOOK = {"type": "webhook", "name": "ops", "url": "http://127.0.0.1:9/hook"}
 WALKS = [route.path for route in ROUTES if set(PLACES) <= set(route.query)]
 
 
@@ -30,6 +32,13 @@ async def fill(office: Office, path: str) -> None:
             found = {"id": reply.headers["x-gw-generation-id"]}
             while not (await office.call("owner", "GET", "/generation", params=found)).is_success:
                 pass
+        case _ if path in ("/notifications/deliveries", DELIVERIES):
+            place = "/notifications/destinations"
+            rows = (await office.ok("owner", "GET", place))["data"]
+            if not rows:
+                await office.ok("owner", "POST", place, HOOK)
+                rows = (await office.ok("owner", "GET", place))["data"]
+            await office.ok("owner", "POST", f"{place}/{rows[0]['id']}/test", {})
         case "/notifications/events":
             await office.gateway.store.write(_raise, office.organization_id, office.unique())
         case _:
@@ -49,7 +58,16 @@ def _raise(connection: Any, organization_id: str, name: str) -> None:
     alerts.raise_(connection, organization_id, alert, now_us=1_790_000_000_000_000)
 
 
+async def place_of(office: Office, path: str) -> str:
+    """The path with the id of the destination, where it has one."""
+    if path != DELIVERIES:
+        return path
+    rows = (await office.ok("operator", "GET", "/notifications/destinations"))["data"]
+    return path.replace("<destination>", rows[0]["id"])
+
+
 async def page(office: Office, path: str, **query: Any) -> Any:
+    path = await place_of(office, path)
     return await office.ok("operator", "GET", path, params=query)
 
 
@@ -108,10 +126,11 @@ async def test_a_place_that_is_none_of_the_list_is_refused_by_name(
         ({"after": own, "before": own}, "after"),
         ({"after": own, "offset": 0}, "after"),
     ):
-        reply = await office.call("operator", "GET", path, params=query)
+        reply = await office.call("operator", "GET", await place_of(office, path), params=query)
         if (reply.status_code, reply.json().get("error", {}).get("param")) != (400, param):
             wrong.append((query, reply.status_code, reply.text))
     assert wrong == []
-    if path != "/credits/ledger":  # its places are numbers of each organization's own
+    # Places of the ledger are numbers of each organization's own; a destination is only one's own.
+    if path not in ("/credits/ledger", DELIVERIES):
         reply = await office.call("stranger", "GET", path, params={"after": own})
         assert reply.status_code == 400

@@ -32,8 +32,8 @@ class Daemon:
 
 
 @contextmanager
-def serving(folder: Path, **settings: str) -> Iterator[Daemon]:
-    """A fresh node, served by a process of its own; `settings` are those of its environment."""
+def serving(folder: Path, **environment: str) -> Iterator[Daemon]:
+    """A fresh node, served by a process of its own, to which more of its environment can be given."""
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("GWCTL_", "GWD_"))}
     words = ["--dir", str(folder / "node"), "--org", "Acme", "--email", "ada@example.com"]
     made = warm.run("gwd", ["init", *words, "--credit", "100", "--json"], kept)
@@ -42,7 +42,7 @@ def serving(folder: Path, **settings: str) -> Iterator[Daemon]:
     port, log = free_port(), folder / "log"
     words = ["serve", "--config", node["config"], "--port", str(port)]
     process = warm.WarmProcess(
-        "gwd", words, {**kept, "ACME_KEY": "sk-acme", **settings}, out=log, err=log
+        "gwd", words, {**kept, "ACME_KEY": "sk-acme", **environment}, out=log, err=log
     )
     try:
         _wait(f"http://127.0.0.1:{port}/readyz", process)

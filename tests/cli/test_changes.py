@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.gateway import FakeGateway, error
+from tests.cli.gateway import FakeGateway
 from tests.cli.test_nouns import MODEL
 
 
@@ -133,78 +133,10 @@ def test_what_is_no_amount_or_model_is_refused(run: Run, node: FakeGateway, line
     assert node.writes() == []
 
 
-def _endpoint(tag: str) -> dict[str, Any]:
-    pricing = {"prompt": "1", "completion": "1"}
-    return {"tag": tag, "status": 0, "context_length": 32000, "pricing": pricing}
-
-
-def _explained(
-    run: Run, gateway: FakeGateway, *rows: dict[str, Any]
-) -> tuple[list[list[str]], str]:
-    endpoints = [_endpoint(tag) for tag in "abc"]
-    gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
-    gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
-    if rows:
-        gateway.on("GET", "/operator/status", {"data": {"endpoints": list(rows)}})
-    code, out, err = run("route", "explain", "acme/fast")
-    assert code == 0
-    return [line.split("\t") for line in out.splitlines()], err
-
-
-def test_route_explain_leaves_out_what_has_no_credential(run: Run, gateway: FakeGateway) -> None:
-    def row(tag: str, status: str, reason: str | None = None) -> dict[str, Any]:
-        return {"model": "acme/fast", "tag": tag, "status": status, "reason": reason}
-
-    rows, err = _explained(
-        run,
-        gateway,
-        row("a", "no_credential", "OPENAI_API_KEY is not set"),
-        row("b", "cooling_down", "rate_limited"),
-        {**row("c", "no_price"), "model": "acme/other"},
-    )
-    assert "3 endpoints, 2 eligible" in err
-    assert {cells[1]: cells[4] for cells in rows} == {
-        "a": "no_credential",
-        "b": "cooling_down",
-        "c": "healthy",
-    }
-    assert rows[-1][-1] == "left out: OPENAI_API_KEY is not set"
-
-
-def test_route_explain_sorts_by_measured_speed_and_puts_last_what_rests(
-    run: Run, gateway: FakeGateway
-) -> None:
-    def row(tag: str, status: str, speed: float | None, *tried: bool) -> dict[str, Any]:
-        rests = [{"tried": each} for each in tried]
-        return {
-            "model": "acme/fast",
-            "tag": tag,
-            "status": status,
-            "reason": "overloaded",
-            "rests": rests,
-            "p50_tokens_per_second": speed,
-        }
-
-    endpoints = [_endpoint(tag) for tag in "abcde"]
-    gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
-    gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
-    rows = [
-        row("a", "cooling_down", 900.0, True),
-        row("b", "healthy", 20.5),
-        row("c", "healthy", 80.0, True),
-        row("d", "healthy", None),
-        row("e", "cooling_down", 900.0, False, False),
-    ]
-    gateway.on("GET", "/operator/status", {"data": {"endpoints": rows}})
-    code, out, _ = run("route", "explain", "acme/fast:nitro")
-    assert code == 0
-    assert [line.split("\t")[1] for line in out.splitlines()] == ["c", "b", "d", "a", "e"]
-    assert out.splitlines()[-1].endswith("left out: closed after overloaded")
-
-
 def test_status_says_what_rests_why_and_how_long(run: Run, gateway: FakeGateway) -> None:
     def rest(reason: str, until: str | None, *, tried: bool) -> dict[str, Any]:
-        return {"reason": reason, "until": until, "tried": tried, "message": "too busy"}
+        why = {"reason": reason, "message": "too busy", "credential_id": "pk_1"}
+        return {**why, "until": until, "tried": tried}
 
     endpoints = [
         {
@@ -236,15 +168,6 @@ def test_status_says_what_rests_why_and_how_long(run: Run, gateway: FakeGateway)
     assert (
         "a/b y: one credential rests until its key is changed, not tried (auth_invalid: too busy)"
     ) in out
-
-
-def test_route_explain_of_a_smaller_role_says_what_it_cannot_see(
-    run: Run, gateway: FakeGateway
-) -> None:
-    gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
-    _, err = _explained(run, gateway)
-    assert "3 endpoints, 3 eligible" in err
-    assert "an operator's key" in err
 
 
 def test_update_never_leads_to_delete(run: Run, gateway: FakeGateway) -> None:

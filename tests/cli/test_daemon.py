@@ -236,6 +236,9 @@ def test_the_operator_sees_the_node(daemon: Daemon) -> None:
     assert {"key.create", "key.rotate", "budget.create", "node.reload"} <= set(actions)
     daemon("org", "settings", "low_balance_threshold=5.5")
     assert daemon("org", "settings", "--jq", ".low_balance_threshold") == "5.5\n"
+    daemon("org", "settings", "allowed_models=*/x*,later/*", "ignored_providers=none")
+    assert daemon("org", "settings", "--jq", '.allowed_models | join(" ")') == "*/x* later/*\n"
+    daemon("org", "settings", "allowed_models=none")
     topup = "credit topup --enable --threshold 20 --amount 100 --hook-url https://p.example/h"
     assert daemon(*topup.split(), "-q").startswith("whsec_")
 

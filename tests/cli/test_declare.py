@@ -88,6 +88,7 @@ def node(gateway: FakeGateway) -> FakeGateway:
     gateway.collection("/catalog/endpoints", prefix="ep_")
     gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
     gateway.collection("/keys", prefix="key_")
+    gateway.collection("/byok", prefix="pk_")
     gateway.collection("/budgets", prefix="bud_")
     gateway.collection("/notifications/destinations", prefix="dst_")
     return gateway
@@ -259,10 +260,13 @@ def test_a_field_the_api_cannot_change_is_refused_before_anything_is_done(
 ) -> None:
     run("apply", "-f", str(file))
     before = len(node.writes())
-    file.write_text(FILE.replace("openai_chat", "gemini"))
+    block = FILE[FILE.index("[[providers]]") : FILE.index("[[credentials]]")]
+    moved = 'provider = "other"\ntag = "acme"\nupstream_model'
+    text = FILE.replace('provider = "acme"\nupstream_model', moved)
+    file.write_text(text + block.replace('slug = "acme"', 'slug = "other"'))
     code, _, err = run("apply", "-f", str(file))
     assert code == 2
-    assert "adapter of provider acme cannot change" in err
+    assert "provider of endpoint acme/new acme cannot change" in err
     assert len(node.writes()) == before
 
 
@@ -352,8 +356,63 @@ def test_a_preset_is_a_provider_with_its_flags_and_nothing_else(
     assert {path for _, path in node.writes()} == {"/catalog/providers", "/catalog/credentials"}
 
 
+@pytest.mark.parametrize(
+    ("slug", "address"),
+    [
+        ("ollama", "http://127.0.0.1:11434/v1"),
+        ("vllm", "http://127.0.0.1:8000/v1"),
+        ("llamacpp", "http://127.0.0.1:8080/v1"),
+    ],
+)
+def test_a_server_on_this_machine_needs_no_key_and_no_address(
+    run: Run, node: FakeGateway, slug: str, address: str
+) -> None:
+    assert run("provider", "add", slug).code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert (made["base_url"], made["auth"]) == (address, "none")
+    assert node.writes() == [("POST", "/catalog/providers")]
+    code, _, err = run("provider", "add", f"{slug}-embeddings", "--key-ref", "env:K")
+    assert (code, len(node.writes())) == (2, 1)
+    assert "takes no key unless it was started with one" in err
+    words = "--auth bearer --key-ref env:K --base-url http://10.0.0.7:9000/v1"
+    assert run("provider", "add", f"{slug}-embeddings", *words.split()).code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert made["adapter"] == "openai_embeddings"
+    assert (made["base_url"], made["auth"]) == ("http://10.0.0.7:9000/v1", "bearer")
+    assert node.sent("POST", "/catalog/credentials").body["key_ref"] == "env:K"
+
+
+def test_azure_asks_for_the_address_that_is_ones_own(run: Run, node: FakeGateway) -> None:
+    code, _, err = run("provider", "add", "azure", "--key-ref", "env:K")
+    assert (code, node.writes()) == (2, [])
+    assert "--base-url 'https://RESOURCE.openai.azure.com/openai/v1'" in err
+    assert "api-version=" in err
+    words = "--key-ref env:K --base-url https://acme.openai.azure.com/openai/v1"
+    assert run("provider", "add", "azure", *words.split()).code == 0
+    assert node.sent("POST", "/catalog/providers").body["auth"] == "api-key"
+    assert run("provider", "add", "azure").code == 0  # what is there has its address
+
+
+def test_headers_and_flags_are_given_beside_those_of_a_preset(run: Run, node: FakeGateway) -> None:
+    words = (
+        "--header x-team=7 --flag takes_image_urls=none --flag usage_unreliable=true --name Mine"
+    )
+    assert run("provider", "add", "ollama", *words.split()).code == 0
+    made = node.sent("POST", "/catalog/providers").body
+    assert (made["headers"], made["name"]) == ({"x-team": "7"}, "Mine")
+    assert made["flags"] == {
+        "reasoning_field": "reasoning",
+        "first_event_s": 300,
+        "usage_unreliable": True,
+    }
+    code, _, err = run("provider", "add", "openai", "--name", "Mine", "--key-ref", "env:K")
+    assert code == 2
+    assert "--name is of one provider, and openai makes openai, openai-chat" in err
+
+
 def test_every_shipped_vendor_is_complete() -> None:
-    assert {"openai", "anthropic", "google"} <= set(shipped.vendors())
+    named = "ollama vllm llamacpp azure openrouter groq deepseek mistral xai together fireworks"
+    assert {"openai", "anthropic", "google", *named.split()} <= set(shipped.vendors())
     for slug in ("openai", "anthropic", "google"):
         tables = shipped.vendor(slug)
         assert tables is not None
@@ -433,6 +492,13 @@ def test_a_filter_that_does_not_fit_loses_no_secret(run: Run, node: FakeGateway)
             "[[budgets]] number 1: scope team:x is not known",
         ),
         ('[[keys]]\nname = "a"\nworkspace = "nosuch"', 3, "[[keys]] number 1: no workspace"),
+        ('[[keys]]\nname = "a"\nallowed_models = ["x/*", "a/b"]', 3, "no model is called a/b"),
+        ('[[keys]]\nname = "a"\nignored_providers = ["who"]', 3, "no provider is called who"),
+        (
+            '[[workspaces]]\nslug = "web"\nname = "Web"\ndefault_text_model = "a/b:nitro"',
+            3,
+            "[[workspaces]] number 1: no model is called a/b",
+        ),
     ],
 )
 def test_what_cannot_be_applied_is_named_with_its_place(
@@ -445,6 +511,23 @@ def test_what_cannot_be_applied_is_named_with_its_place(
     assert f"{path}: " in found.err
     assert named in found.err
     assert node.writes() == []
+
+
+def test_a_keys_lists_name_what_the_file_or_the_gateway_has(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    lists = (
+        'allowed_models = ["acme/new", "~acme/quick-latest", "there/*"]\n'
+        'allowed_providers = ["ACME", "acme/eu", "other"]\n'
+    )
+    text = file.read_text().replace('name = "ci"\n', 'name = "ci"\n' + lists)
+    text = text.replace('id = "acme/new"\n', 'id = "acme/new"\nfamily = "quick"\n')
+    file.write_text(
+        text.replace('upstream_model = "new-1"', 'upstream_model = "n"\ntag = "acme/eu"')
+    )
+    node.collection("/catalog/providers", {"slug": "other", "name": "Other"})
+    assert run("apply", "-f", str(file)).code == 0
+    assert node.sent("POST", "/keys").body["allowed_providers"] == ["ACME", "acme/eu", "other"]
 
 
 def test_a_budget_may_name_an_id(run: Run, node: FakeGateway) -> None:
@@ -478,6 +561,23 @@ def test_adding_a_provider_again_leaves_its_key_and_address(run: Run, node: Fake
     assert node.collections["/catalog/credentials"].rows[0]["key_ref"] == "env:GOOD"
 
 
+def test_a_provider_without_a_key_is_added_without_asking_for_one(
+    run: Run, node: FakeGateway
+) -> None:
+    words = ["provider", "add", "local", "--adapter", "openai_chat", "--auth", "none"]
+    url = ["--base-url", "http://127.0.0.1:1/v1"]
+    refused = run(*words, *url, "--key-ref", "env:K")
+    assert (refused.code, node.writes()) == (2, [])
+    assert "--auth none and a key exclude each other" in refused.err
+    for _ in range(2):  # the second time nothing is left to be made
+        assert run(*words, *url).code == 0
+        assert node.writes() == [("POST", "/catalog/providers")]
+    assert node.sent("POST", "/catalog/providers").body["auth"] == "none"
+    told = run(*words[:-2], *url, "--key-ref", "env:K")
+    assert "the key is not kept; gwctl provider update local --auth bearer" in told.err
+    assert node.writes() == [("POST", "/catalog/providers")]
+
+
 def test_a_vendors_second_provider_gets_the_key_it_lacks(run: Run, node: FakeGateway) -> None:
     node.collections["/catalog/credentials"].rows.append({"id": "c", "provider": "openai"})
     assert run("provider", "add", "openai", "--key-ref", "env:K").code == 0
@@ -497,8 +597,137 @@ def test_a_named_key_is_looked_for_at_its_own_provider(run: Run, node: FakeGatew
     assert node.sent("POST", "/catalog/credentials").body["provider"] == "b"
 
 
-def test_the_example_is_a_file_that_can_be_applied(run: Run, node: FakeGateway) -> None:
+OUR_KEY = "sk-ours-4f9c2d71e8ab5533"
+
+
+def test_the_example_is_a_file_that_can_be_applied(
+    run: Run, node: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = str(ROOT / "examples" / "gw.toml")
+    monkeypatch.setenv("WEB_ACME_KEY", OUR_KEY)
     assert run("apply", "-f", path).code == 0
+    node.collections["/byok"].rows[0]["label"] = "sk-…5533"
     assert [row["limit"] for row in node.collections["/keys"].rows] == [50, 0]
     assert run("diff", "-f", path).code == 0
+
+
+OWN = """
+[[byok]]
+provider = "acme"
+name = "ours"
+secret = "env:OUR_ACME_KEY"
+workspace = "web"
+allowed_models = ["acme/*"]
+is_required = true
+"""
+
+
+def test_own_keys_are_read_by_gwctl_and_compared_by_their_label(
+    run: Run, node: FakeGateway, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway never reads a tenant's reference: gwctl does, and sends the key when the label tells another one."""
+    node.collections["/catalog/providers"].rows.append({"slug": "acme", "name": "Acme"})
+    path = home / "gw.toml"
+    path.write_text(OWN)
+    code, _, err = run("apply", "-f", str(path))
+    assert code == 2
+    assert "number 1: the secret from the environment's OUR_ACME_KEY is empty" in err
+    assert node.writes() == []
+
+    monkeypatch.setenv("OUR_ACME_KEY", OUR_KEY)
+    dry = run("apply", "-f", str(path), "--dry-run")
+    assert (dry.code, node.writes()) == (8, [])
+    assert run("apply", "-f", str(path)).code == 0
+    assert node.sent("POST", "/byok").body == {
+        "provider": "acme",
+        "name": "ours",
+        "key": OUR_KEY,
+        "workspace_id": "ws_1",
+        "allowed_models": ["acme/*"],
+        "is_required": True,
+    }
+    (row,) = node.collections["/byok"].rows
+    row |= {"label": "sk-…5533"}
+    row.pop("key", None)
+    before = len(node.writes())
+    assert run("diff", "-f", str(path)).code == 0
+    monkeypatch.delenv("OUR_ACME_KEY")
+    kept = run("apply", "-f", str(path))
+    assert kept.code == 0
+    assert "acme/ours keeps its key" in kept.err
+    assert len(node.writes()) == before
+
+    exported = run("export", "--only", "byok").out
+    assert "its key is stored in the gateway" in exported
+    assert 'workspace = "web"' in exported
+    assert "label" not in tomllib.loads(exported)["byok"][0]
+    path.write_text(exported)
+    assert run("diff", "-f", str(path), "--prune").code == 0
+
+    monkeypatch.setenv("OUR_ACME_KEY", "sk-next-97d1c0ffee120044")
+    path.write_text(OWN.replace('"web"', '"default"').replace("is_required = true", 'clear = ["workspace"]')
+                    .replace('workspace = "default"\n', ""))  # fmt: skip
+    found = run("diff", "-f", str(path))
+    assert found.code == 8
+    assert "secret sk-…5533 -> sk-…0044" in found.out
+    assert run("apply", "-f", str(path)).code == 0
+    patch = node.sent("PATCH", f"/byok/{row['id']}").body
+    assert patch == {"key": "sk-next-97d1c0ffee120044", "workspace_id": None}
+    for text in (dry, found, kept):
+        assert OUR_KEY not in text.out + text.err
+        assert "97d1c0ffee" not in text.out + text.err
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('provider = "x"\nsecret = "sk-plain"', "by reference only"),
+        ('provider = "x"\nkey = "sk-plain"', "by reference only"),
+        ('provider = "x"\nsecret = "env:A"\nkey_ref = "env:A"', "exclude each other"),
+        ('provider = "x"', "is new and has no secret"),
+        ('name = "x"', "provider is missing"),
+        ('provider = "x"\nlabel = "x"', "there is no field label"),
+        ('provider = "x"\nsecret = "file:/no/such/file"', "/no/such/file"),
+    ],
+)
+def test_what_is_wrong_of_an_own_key_is_said_before_anything_is_done(
+    run: Run, node: FakeGateway, home: Path, text: str, named: str
+) -> None:
+    node.collections["/catalog/providers"].rows.append({"slug": "x", "name": "X"})
+    path = home / "gw.toml"
+    path.write_text(f"[[byok]]\n{text}\n")
+    code, _, err = run("apply", "-f", str(path))
+    assert code != 0
+    assert named in err
+    assert "sk-plain" not in err
+    assert node.writes() == []
+
+
+def test_a_key_for_an_endpoints_own_address_comes_after_the_endpoint(
+    run: Run, node: FakeGateway, home: Path
+) -> None:
+    path = home / "gw.toml"
+    path.write_text(
+        '[[providers]]\nslug = "a"\nname = "A"\nadapter = "openai_chat"\nbase_url = "https://a.example/v1"\n'
+        '[[credentials]]\nprovider = "a"\nname = "eu"\nsecret = "env:EU"\nbase_url = "https://eu.a.example/v1"\n'
+        '[[credentials]]\nprovider = "a"\nname = "us"\nsecret = "env:US"\n'
+        '[[endpoints]]\nmodel = "a/m"\nprovider = "a"\nupstream_model = "m"\nbase_url = "https://eu.a.example/v1"\n'
+    )
+    node.collections["/catalog/models"].rows.append({"id": "a/m", "name": "M"})
+    assert run("apply", "-f", str(path)).code == 0
+    made = [(r.path, r.body.get("name")) for r in node.requests if r.method == "POST"]
+    places = [path for path, _ in made]
+    assert places == [
+        "/catalog/providers",
+        "/catalog/credentials",
+        "/catalog/endpoints",
+        "/catalog/credentials",
+    ]
+    assert made[-1][1] == "eu"
+    row = next(r for r in node.collections["/catalog/credentials"].rows if r["name"] == "eu")
+    row["base_url"] = "https://old.a.example/v1"
+    assert run("apply", "-f", str(path)).code == 0
+    assert node.sent("PATCH", f"/catalog/credentials/{row['id']}").body == {
+        "base_url": "https://eu.a.example/v1",
+        "key_ref": "env:EU",
+    }

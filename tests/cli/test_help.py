@@ -14,7 +14,7 @@ from gwctl.app import app
 from gwctl.errors import CommandError
 from gwctl.session import Session, split_flags
 from tests.cli.conftest import ROOT, Run
-from tests.cli.gateway import KEY
+from tests.cli.gateway import KEY, FakeGateway
 
 GROUP: Any = get_group(app)
 
@@ -31,9 +31,9 @@ def commands(group: Any = GROUP, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 COMMANDS = dict(commands())
 TREE = """
 status login chat apply doctor logout whoami version completion embed launch diff export help
-route explain
+route explain estimate
 key list show create update rotate disable enable delete
-org list show create update settings
+org list show create update suspend resume settings
 workspace list show create update settings delete
 member list invite role remove invitations revoke accept
 credit balance grant purchase refund topup
@@ -41,8 +41,8 @@ ledger list show verify head
 budget list show set forecast delete
 usage summary export
 model list show add update alias deprecate retire undo-retire
-provider list add show update test secret disable delete
-endpoint list show add update enable disable drain health
+provider list add show update test models secret disable delete
+endpoint list show add weights update enable disable drain health
 activity list show tail export
 alert list
 server check reload
@@ -170,6 +170,17 @@ def test_completion_answers_with_what_may_follow(run: Run, monkeypatch: Any) -> 
     assert "rotate" in run().out.split()
     monkeypatch.setenv("GWCTL_COMPLETE", "key rotate")
     assert "--overlap" in run().out.split()
+
+
+def test_completion_names_providers_where_an_option_takes_one(
+    run: Run, gateway: FakeGateway, monkeypatch: Any
+) -> None:
+    gateway.collection("/catalog/providers", {"slug": "openai"}, {"slug": "azure"})
+    for words in ("key update ci --provider", "key create ci --sort price --ignore-provider"):
+        monkeypatch.setenv("GWCTL_COMPLETE", words)
+        assert run().out.split() == ["openai", "azure"]
+    monkeypatch.setenv("GWCTL_URL", "http://127.0.0.1:9/v1")
+    assert run().out.split() == []
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

@@ -146,6 +146,12 @@ def test_a_receipt_without_fallbacks_has_no_failed_line() -> None:
     assert any("asked for acme/fast:floor" in line for line in lines)
 
 
+def test_a_receipt_says_that_the_conversation_stayed() -> None:
+    assert not any(line.startswith("sticky") for line in receipt_lines(RECEIPT))
+    lines = receipt_lines({**RECEIPT, "pipeline": {"sticky": True}})
+    assert "sticky      it served this conversation last" in lines
+
+
 def test_claude_gets_the_address_it_appends_to_and_codex_the_whole_one() -> None:
     environment = claude("http://gw:8080/api/v1", "gwi_x", "acme/fast")
     assert environment == {

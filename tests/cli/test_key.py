@@ -268,3 +268,26 @@ def test_if_absent_is_content_with_two_live_keys(run: Run, gateway: FakeGateway)
     assert (code, out) == (0, "")
     assert "gwctl key rotate key_1" in err
     assert len(gateway.collections["/keys"].rows) == 2
+
+
+def test_a_keys_policy_is_set_and_cleared(run: Run, gateway: FakeGateway) -> None:
+    gateway.collection("/keys", prefix="key_")
+    words = ["--provider", "openai,azure", "--ignore-provider", "acme", "--data-policy", "deny"]
+    assert run("key", "create", "ci", "--sort", "price", *words).code == 0
+    assert gateway.sent("POST", "/keys").body == {
+        "name": "ci",
+        "allowed_providers": ["openai", "azure"],
+        "ignored_providers": ["acme"],
+        "default_provider_sort": "price",
+        "data_policy": "deny",
+    }
+    words = ["--provider", "none", "--ignore-provider", "none", "--sort", "none"]
+    assert run("key", "update", "ci", *words, "--data-policy", "allow").code == 0
+    assert gateway.sent("PATCH", "/keys/key_1").body == {
+        "allowed_providers": None,
+        "ignored_providers": [],
+        "default_provider_sort": None,
+        "data_policy": "allow",
+    }
+    refused = run("key", "update", "ci", "--data-policy", "maybe")
+    assert (refused.code, "allow, deny" in refused.err) == (2, True)

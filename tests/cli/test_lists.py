@@ -1,5 +1,6 @@
 """Every list at every width: what matters is whole, what does not fit is left out whole and counted."""
 
+import json
 import pkgutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from gwctl import text
 from gwctl.layout import cells, drawn, fitted
 from gwctl.records import Resource
 from gwctl.tables import Column, cell
+from tests.cli.conftest import Run
 from tests.cli.gateway import FakeGateway
 from tests.cli.test_terminal import Terminal, terminal
 
@@ -144,3 +146,22 @@ def test_a_list_on_a_terminal_says_what_it_left_out(
     _, wide = terminal("ledger", "list", "--wide", NO_COLOR="1", COLUMNS=str(columns))
     assert row["id"] in wide
     assert "left out" not in wide
+
+
+def test_the_models_of_a_provider_are_shown_beside_the_catalogs(
+    run: Run, gateway: FakeGateway
+) -> None:
+    rows = [
+        {"id": f"m{number}", "name": f"M{number}", "context_length": 8192, "in_catalog": []}
+        for number in range(40)
+    ]
+    rows[0]["in_catalog"] = [{"id": "ep_1", "model": "acme/fast", "tag": "acme"}]
+    answered = {"data": rows, "total_count": 40, "truncated": True}
+    gateway.on("GET", "/catalog/providers/acme/models", answered)
+    code, out, err = run("provider", "models", "acme")
+    assert (code, len(out.splitlines())) == (0, 30)
+    assert out.splitlines()[0].split("\t")[:2] == ["m0", "8192"]
+    assert "acme/fast" in out.splitlines()[0]
+    assert "30 of 40 shown" in err
+    assert "lists more than 40 models" in err
+    assert len(json.loads(run("provider", "models", "acme", "--all", "--json").out)) == 40

@@ -111,5 +111,17 @@ async def test_without_an_inference_key_yes_makes_one_for_an_hour(cli: Cli) -> N
 
 async def test_route_explain_knows_the_live_endpoints(cli: Cli) -> None:
     out, err = await cli("route", "explain", "demo/chat", "--tools", "--max-tokens", "100")
-    assert out.startswith("1\t")
+    assert out.startswith("1\topenai-chat\t")
     assert "1 endpoint, 1 eligible" in err
+    assert "hold for this request: $0.0" in err
+    whole = await cli.json("route", "explain", "demo/embed")
+    assert (whole["dialect"], whole["serves"]) == ("embeddings", "openai-embeddings")
+    mine = await cli("route", "explain", "demo/chat", "--jq", ".serves", GWCTL_KEY="")
+    assert mine[0] == "openai-chat\n"
+    out, _ = await cli("route", "estimate", "demo/chat", "--max-tokens", "100")
+    assert [line.split("\t")[:2] for line in out.splitlines()] == [
+        ["first", "openai-chat"],
+        ["dearest", "openai-chat"],
+    ]
+    _, err = await cli("route", "explain", "demo/chatt", code=3)
+    assert "demo/chat" in err

@@ -3,11 +3,15 @@
 import csv
 import io
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gwctl.jsontext import loads
+from gwctl.output import Output
 from gwctl.text import bar, sparkline
 from gwctl.usage_fold import fold
 from tests.cli.conftest import Run
@@ -222,7 +226,47 @@ def test_usage_adds_up_the_activity_without_refusals(run: Run, gateway: FakeGate
         "tokens_prompt": 20,
         "tokens_completion": 4,
         "cost": Decimal("0.3"),
+        "cached_tokens": 0,
+        "cache_discount": 0,
+        "cache_hit_rate": 0,
     }
+
+
+def test_usage_by_session_says_what_came_from_the_cache(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def used(session_id: str | None, prompt: int, cached: int, saved: object) -> dict[str, Any]:
+        return {
+            **USED,
+            "id": f"gen-{prompt}",
+            "created_at": "2026-11-01T01:00:00Z",
+            "session_id": session_id,
+            "tokens_prompt": prompt,
+            "total_cost": 1,
+            "native_tokens_cached": cached,
+            "cache_discount": saved,
+        }
+
+    gateway.collection(
+        "/generations",
+        used("s-1", 10_000, 0, -0.0025),
+        used("s-1", 20_000, 9_999, 0.0275),
+        used("s-2", 3, 3, None),
+        used(None, 0, 0, None),
+    )
+    rows = loads(run("usage", "summary", "--by", "session", "--json").out)
+    assert {row["session_id"]: row["cache_hit_rate"] for row in rows} == {
+        "s-1": Decimal("0.3333"),
+        "s-2": 1,
+        None: None,
+    }
+    [first] = [row for row in rows if row["session_id"] == "s-1"]
+    assert (first["cached_tokens"], first["cache_discount"]) == (9_999, Decimal("0.025"))
+    monkeypatch.setattr(Output, "table", True)
+    shown = run("usage", "summary", "--by", "session")
+    assert re.search(r"s-1 .* 33 %", shown.out)
+    assert re.search(r"s-2 .* 100 %", shown.out)
+    assert "$0.025 saved by prompt caches" in shown.err
 
 
 def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
@@ -232,7 +276,7 @@ def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
         {**USED, "id": "gen-2", "created_at": "2026-11-03T00:00:00Z", "total_cost": 4},
     )
     words = ["usage", "summary", "--plot", "--from", "2026-11-01", "--to", "2026-11-03T12:00:00Z"]
-    assert run(*words).out == "a/b\t2\t20\t4\t5\t1,0,4\n"
+    assert run(*words).out == "a/b\t2\t20\t4\t5\t0\t1,0,4\n"
 
 
 def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) -> None:
@@ -240,8 +284,11 @@ def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) 
     gateway.collection("/generations", {**one, "key_name": "=1+1"})
     table = list(csv.reader(io.StringIO(run("usage", "export", "--csv").out)))
     assert table == [
-        ["date", "model", "api_key", "requests", "tokens_prompt", "tokens_completion", "cost"],
-        ["2026-11-01", "a/b", "'=1+1", "1", "10", "2", "0.1"],
+        [
+            *("date", "model", "api_key", "requests", "tokens_prompt", "tokens_completion", "cost"),
+            *("cached_tokens", "cache_hit_rate", "cache_discount"),
+        ],
+        ["2026-11-01", "a/b", "'=1+1", "1", "10", "2", "0.1", "0", "0", "0"],
     ]
 
 

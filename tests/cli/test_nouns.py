@@ -295,35 +295,6 @@ def test_a_missing_endpoint_is_explained_by_the_versions_and_by_nothing_else(
     assert f"gwctl is {own_version()}, the gateway 0.0.1" in found["0.0.1"]
 
 
-def test_route_explain_says_who_is_left_out_and_why(run: Run, gateway: FakeGateway) -> None:
-    def endpoint(tag: str, prompt: str, *parameters: str) -> dict[str, Any]:
-        pricing = {"prompt": prompt, "completion": "0.00001"}
-        return {
-            "tag": tag,
-            "pricing": pricing,
-            "context_length": 32000,
-            "supported_parameters": list(parameters),
-            "status": 0,
-        }
-
-    endpoints = [
-        endpoint("dear", "0.000002", "tools"),
-        endpoint("cheap", "0.000001", "tools"),
-        endpoint("plain", "0.0000005"),
-    ]
-    gateway.on("GET", "/models/acme/fast", {"data": {"id": "acme/fast"}})
-    gateway.on("GET", "/models/acme/fast/endpoints", {"data": {"endpoints": endpoints}})
-    gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
-    code, out, err = run("route", "explain", "acme/fast:floor", "--tools", "--max-tokens", "2000")
-    assert code == 0
-    rows = [line.split("\t") for line in out.splitlines()]
-    assert [(row[0], row[1]) for row in rows] == [("1", "cheap"), ("2", "dear"), ("-", "plain")]
-    assert "no `tools`" in rows[2][-1]
-    assert "3 endpoints, 2 eligible" in err
-    assert "$0.0213" in err
-    assert run("route", "explain", "acme/fast:free").code == 2
-
-
 def test_status_falls_back_to_what_a_member_may_see(run: Run, gateway: FakeGateway) -> None:
     gateway.on("GET", "/operator/status", error(403, "insufficient_role", "Operators only."))
     gateway.on("GET", "/healthz", Answer(raw=b"ok"))
@@ -354,3 +325,87 @@ def test_a_key_of_a_provider_comes_from_stdin_a_file_or_a_reference(
         code, out, _ = run(*words, *shape, stdin="sk-secret-1234567890\n")
         assert code == 8
         assert "sk-secret" not in out
+
+
+def test_own_vendor_keys_come_from_stdin_a_file_or_the_operators_reference(
+    run: Run, gateway: FakeGateway, home: Path
+) -> None:
+    gateway.collection("/byok", prefix="pk_")
+    gateway.collection("/keys", {"id": "key_1", "name": "ci", "hash": "a" * 64})
+    gateway.collection("/organization/members", {"id": "usr_1", "email": "ada@example.com"})
+    assert run("byok", "add", "openai").code == 2
+    assert gateway.writes() == []
+    words = ("byok", "add", "openai", "--secret-stdin")
+    for shape in ((), ("--json",)):
+        dry = run(*words, "--dry-run", *shape, stdin="sk-secret-1234567890\n")
+        assert dry.code == 8
+        assert "sk-secret" not in dry.out + dry.err
+    assert run(*words, stdin="sk-1234567890ab\n").code == 0
+    assert gateway.sent("POST", "/byok").body == {"provider": "openai", "key": "sk-1234567890ab"}
+    limited = (
+        "--name",
+        "batch",
+        "--key",
+        "ci",
+        "--user",
+        "ada@example.com",
+        "--model",
+        "openai/*",
+        "--fallback",
+    )
+    assert run("byok", "add", "openai", "--key-ref", "env:X", *limited).code == 0
+    assert gateway.sent("POST", "/byok").body == {
+        "provider": "openai",
+        "key_ref": "env:X",
+        "name": "batch",
+        "allowed_api_key_hashes": ["a" * 64],
+        "allowed_user_ids": ["usr_1"],
+        "allowed_models": ["openai/*"],
+        "is_fallback": True,
+    }
+    assert run("byok", "add", "openai", "--key-ref", "sk-1").code == 2
+    row = gateway.collections["/byok"].rows[1]
+    (home / "new").write_text("sk-new-0123456789\n")
+    assert run("byok", "rotate", "batch", "--secret-file", str(home / "new")).code == 0
+    path = f"/byok/{row['id']}"
+    assert gateway.sent("PATCH", path).body == {"key": "sk-new-0123456789"}
+    assert run("byok", "update", "batch", "--key", "none", "--workspace", "none").code == 0
+    for word, value in (("disable", True), ("enable", False)):
+        row["disabled"] = not value
+        assert run("byok", word, "batch").code == 0
+        assert gateway.sent("PATCH", path).body == {"disabled": value}
+    gateway.on(
+        "POST", f"{path}/test", {"data": {"ok": True, "model": "openai/gpt-5", "latency_ms": 9}}
+    )
+    assert "batch answers: openai/gpt-5 9 ms" in run("byok", "test", "batch").out
+    row["problem"] = "made for somewhere else"
+    listed = run("byok", "list").out
+    assert "unusable" in listed
+    assert run("byok", "delete", "batch", "--yes").code == 0
+
+
+def test_endpoint_health_of_a_model_and_of_one_endpoint(run: Run, gateway: FakeGateway) -> None:
+    def row(model: str, tag: str) -> dict[str, Any]:
+        return {"id": f"ep_{tag}", "model": model, "tag": tag, "status": "healthy"}
+
+    rows = [row("acme/fast", "a"), row("acme/fast", "b"), row("acme/slow", "c")]
+    gateway.on("GET", "/operator/status", {"data": {"endpoints": rows}})
+    assert len(run("endpoint", "health").out.splitlines()) == 3
+    assert len(run("endpoint", "health", "acme/fast").out.splitlines()) == 2
+    fault = {"at": "2026-11-29T00:00:00Z", "reason": "overloaded", "message": "too busy"}
+    stands = {**rows[2], "circuit": "half_open", "in_flight": 3, "last_errors": [fault]}
+    gateway.on("GET", "/catalog/endpoints/ep_c/health", {"data": stands})
+    live = [{**each, "status": "live"} for each in rows]
+    gateway.on("GET", "/catalog/endpoints", {"data": live})
+    for reference in ("c", "ep_c"):
+        out = run("endpoint", "health", reference).out
+        assert "half_open" in out
+        assert "too busy" in out
+    gateway.on("GET", "/catalog/endpoints/ep_c", {"data": live[2]})
+    _, out, err = run("endpoint", "show", "ep_c")
+    assert "acme/slow" in out
+    assert "its circuit is half open, 3 requests are there now" in err
+    refused = error(403, "insufficient_role", "Operators only.")
+    gateway.on("GET", "/catalog/endpoints/ep_c/health", refused)
+    code, out, err = run("endpoint", "show", "ep_c")
+    assert (code, "circuit" in out + err) == (0, False)

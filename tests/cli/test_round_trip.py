@@ -78,10 +78,16 @@ WORKSPACE = {
 }  # fmt: skip
 KEY = {
     "name": NAMES, "limit": maybe(st.just(Decimal(0)) | MONEY), "limit_reset": maybe(st.just("monthly")),
-    "allowed_models": maybe(st.sampled_from([["v/*"], ["b/x", "a/y"]])), "strict": st.booleans(),
+    "allowed_models": maybe(st.sampled_from([["v/*"], ["*/x", "a/y*"]])), "strict": st.booleans(),
+    "default_provider_sort": maybe(st.just("latency")), "data_policy": st.sampled_from(["allow", "deny"]),
     "rate_limit_per_minute": maybe(st.integers(1, 600)), "expires_at": maybe(TIMES),
     "include_byok_in_limit": st.booleans(), "in_flight_cap": maybe(COUNTS), "alert_thresholds": maybe(PERCENTS),
     "external_user": maybe(st.sampled_from(["u 1"])), "disabled": st.booleans(),
+}  # fmt: skip
+BYOK = {
+    "name": NAMES, "key_ref": st.sampled_from(["env:K", "file:/k"]), "allowed_models": maybe(st.just(["v/*"])),
+    "is_fallback": st.booleans(), "sort_order": st.integers(-2, 3), "disabled": st.booleans(),
+    "everywhere": st.booleans(),
 }  # fmt: skip
 BUDGET = {
     "interval": st.sampled_from(["monthly"]), "kind": st.sampled_from(["hard", "soft"]), "limit": MONEY,
@@ -100,7 +106,7 @@ GATEWAYS = st.fixed_dictionaries(
     {
         "providers": rows(PROVIDER, "slug"), "credentials": rows(CREDENTIAL, "name"), "models": rows(MODEL, "id"),
         "endpoints": rows(ENDPOINT, "tag"), "workspaces": rows(WORKSPACE, "slug"), "keys": rows(KEY, "name"),
-        "budgets": rows(BUDGET, "on", "kind"),
+        "byok": rows(BYOK, "name"), "budgets": rows(BUDGET, "on", "kind"),
         "webhooks": rows(WEBHOOK, "name") | rows(MAIL, "name"),
     }
 )  # fmt: skip
@@ -165,6 +171,11 @@ class Node:
             made = self.post("/keys", {**body, "workspace_id": slug})["id"]
             if row["disabled"]:
                 self.post(f"/keys/{made}", {"disabled": True}, "PATCH")
+        for row in wanted["byok"] if slugs else []:
+            body = {n: v for n, v in row.items() if n != "everywhere"}
+            named = wanted["workspaces"] and not row["everywhere"]
+            slug = wanted["workspaces"][0]["slug"] if named else None
+            self.post("/byok", {**body, "provider": slugs[0], "workspace_id": slug})
         for row in wanted["budgets"]:
             if row["on"] == "organization" or made:
                 scope = {"scope": row["on"]} | ({"scope_id": made} if row["on"] == "key" else {})

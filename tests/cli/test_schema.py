@@ -118,7 +118,7 @@ def test_a_percentage_and_a_count_of_one_record_lose_no_digit(
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (("GET", "/byok", {"data": []}), "the gateway has no route GET /byok"),
+        (("GET", "/nosuch", {"data": []}), "the gateway has no route GET /nosuch"),
         (("PUT", "/keys/key_1", {"data": {}}), "the gateway has no route PUT /keys/key_1"),
         (("GET", "/keys/key_1", {"data": {"limt": 5}}), "KeyRecord has no field limt"),
         (("GET", "/keys/key_1", {"data": {"limit": "much"}}), "data.limit: 'much'"),
@@ -157,6 +157,10 @@ FIELDS: dict[str, dict[str, str]] = {
         "in_flight_cap": "key update ci --in-flight 3",
         "rate_limit_per_minute": "key update ci --rpm 7",
         "allowed_models": "key update ci --model a/b",
+        "allowed_providers": "key update ci --provider openai",
+        "ignored_providers": "key update ci --ignore-provider azure",
+        "default_provider_sort": "key update ci --sort price",
+        "data_policy": "key update ci --data-policy deny",
         "alert_thresholds": "key update ci --alerts 50",
         "expires_at": "key update ci --expires 7d",
         "external_user": "key update ci --external-user ada",
@@ -171,18 +175,25 @@ FIELDS: dict[str, dict[str, str]] = {
         "name": "workspace update web --name Shop",
         "slug": "workspace update web --slug shop",
         "description": "workspace update web --description Shop",
-        "default_provider_sort": "workspace settings web default_provider_sort=price",
-        "default_text_model": "workspace settings web default_text_model=a/b",
+        "default_provider_sort": "workspace update web --sort price",
+        "default_text_model": "workspace update web --default-model a/b",
         "include_byok_in_budgets": "workspace settings web include_byok_in_budgets=true",
     },
     "PATCH /organization": {
         "name": "org update --name Acme",
         "slug": "org update --slug acme",
     },
+    "PATCH /organizations/{}": {
+        "name": "org update --org acme --name Acme",
+        "slug": "org update --org acme --slug acme-2",
+        "suspended": "org suspend acme",
+    },
     "PATCH /organization/members/{}": {"role": "member role ada@example.com billing"},
     "PATCH /catalog/providers/{}": {
         "name": "provider update acme --name Acme",
+        "adapter": "provider update acme --adapter gemini",
         "base_url": "provider update acme --base-url https://acme.example",
+        "auth": "provider update acme --auth none",
         "headers": "provider update acme --header x-team=7",
         "flags": "provider update acme --flag no_stream_options=true",
         "disabled": "provider disable acme",
@@ -219,11 +230,27 @@ FIELDS: dict[str, dict[str, str]] = {
         "supported_parameters": "endpoint update ep_1 --parameter tools",
         "flags": "endpoint update ep_1 --flag no_stream_options=true",
         "weight": "endpoint update ep_1 --weight 0.5",
+        "effective_at": "endpoint update ep_1 --prompt 1 --completion 2 --effective 7d",
         "disabled": "endpoint disable ep_1",
     },
     "PATCH /catalog/credentials/{}": {
         "key": "provider secret acme --secret-stdin",
         "key_ref": "provider secret acme --key-ref env:X",
+        "base_url": "provider secret acme --key-ref env:X --base-url https://acme.example",
+    },
+    "PATCH /byok/{}": {
+        "key": "byok rotate acme --secret-stdin",
+        "key_ref": "byok rotate acme --key-ref env:X",
+        "base_url": "byok rotate acme --key-ref env:X --base-url https://acme.example",
+        "name": "byok update acme --name second",
+        "workspace_id": "byok update acme --workspace ws_1",
+        "allowed_models": "byok update acme --model a/b",
+        "allowed_api_key_hashes": "byok update acme --key ci",
+        "allowed_user_ids": "byok update acme --user usr_1",
+        "is_fallback": "byok update acme --fallback",
+        "is_required": "byok update acme --required",
+        "sort_order": "byok update acme --order 3",
+        "disabled": "byok disable acme",
     },
     "PATCH /credits/auto-topup": {
         "enabled": "credit topup --enable",
@@ -250,11 +277,14 @@ FIELDS: dict[str, dict[str, str]] = {
     },
 }
 IN_A_FILE = "several of them at once are what a file is for: gwctl apply"
+SETTINGS = {
+    "PATCH /organization/settings": "org settings retention_days=7",
+    "PATCH /organizations/{}/settings": "org settings --org acme retention_days=7",
+}
 ANY_NAME = "settings NAME=VALUE takes every name that there is"
 EXCEPTIONS = {
     ("PATCH /catalog/models/{}", "pricing_tiers"): IN_A_FILE,
     ("PATCH /catalog/endpoints/{}", "pricing_tiers"): IN_A_FILE,
-    ("PATCH /catalog/endpoints/{}", "effective_at"): "an announced price is one of the model",
     ("PATCH /catalog/credentials/{}", "name"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "expires_at"): IN_A_FILE,
     ("PATCH /catalog/credentials/{}", "sort_order"): IN_A_FILE,
@@ -262,7 +292,6 @@ EXCEPTIONS = {
     ("PATCH /notifications/destinations/{}", "enabled"): "enable and disable are commands",
     ("PATCH /organization/settings", "*"): ANY_NAME,
     ("PATCH /organizations/{}/settings", "*"): ANY_NAME,
-    ("PATCH /organizations/{}", "*"): "what an operator does to an organization has no command",
 }
 
 
@@ -273,16 +302,21 @@ def test_every_field_that_can_be_changed_has_an_option(
     model = {"id": "acme/fast", "name": "Slow", "context_length": 1, "vendor": "A"}
     gateway.on("GET", "/organization", {"data": {"name": "Old", "slug": "old"}})
     gateway.on("PATCH", "/organization", {"data": {"name": "Old", "slug": "old"}})
+    for path in ("/organization/settings", "/organizations/org_1/settings"):
+        gateway.on("GET", path, {"data": {"retention_days": 30}})
+        gateway.on("PATCH", path, {"data": {"retention_days": 30}})
     gateway.on("GET", "/credits/auto-topup", {"data": {}})
     gateway.on("PATCH", "/credits/auto-topup", {"data": {}})
     setting = {"category": "key_limit", "enabled": True, "email_roles": []}
     gateway.on("GET", "/notifications/alerts", {"data": [setting], "total_count": 1})
     gateway.on("PATCH", "/notifications/alerts", {"data": setting})
     faults = []
-    for route, options in FIELDS.items():
+    lines = FIELDS | {route: {"retention_days": line} for route, line in SETTINGS.items()}
+    for route, options in lines.items():
         fields = schema.fields(schema.taken(*route.split(" ")))
         spared = {name for each, name in EXCEPTIONS if each == route}
-        faults += [(route, name) for name in fields.keys() ^ options.keys() ^ spared]
+        if "*" not in spared:
+            faults += [(route, name) for name in fields.keys() ^ options.keys() ^ spared]
         for name, line in options.items():
             gateway.collection("/keys", {"id": "key_1", "name": "ci"})
             gateway.collection("/workspaces", {"id": "ws_1", "slug": "web", "name": "Web"})
@@ -291,22 +325,37 @@ def test_every_field_that_can_be_changed_has_an_option(
             )
             member = {"id": "usr_1", "email": "ada@example.com", "role": "member"}
             gateway.collection("/organization/members", member)
+            gateway.collection("/organizations", {"id": "org_1", "slug": "acme", "name": "Old"})
             gateway.collection("/catalog/providers", {"slug": "acme", "name": "Slow"})
             gateway.collection("/catalog/models", dict(model))
             gateway.collection("/catalog/endpoints", {"id": "ep_1", "model": "acme/fast"})
             gateway.collection("/catalog/credentials", {"id": "pk_1", "provider": "acme"})
+            gateway.collection("/byok", {"id": "pk_2", "provider": "acme", "name": "first"})
             gateway.collection(
                 "/notifications/destinations",
                 {"id": "dst_1", "name": "ops", "url": "https://a.example", "min_severity": "info"},
             )
             gateway.requests.clear()
             run(*line.split(), stdin="sk-1")
-            sent = [each.body for each in gateway.requests if each.method == "PATCH"]
-            if not sent or name not in sent[-1]:
+            sent = [each for each in gateway.requests if each.method == "PATCH"]
+            if not sent or name not in sent[-1].body or not is_of(route, sent[-1].path):
                 faults.append((line, name))
     assert not faults, (faults, gateway.faults)
-    others = {name for name in schema.routes() if name.startswith("PATCH ")} - FIELDS.keys()
-    assert others == {route for route, name in EXCEPTIONS if name == "*"}
+
+
+def is_of(route: str, path: str) -> bool:
+    """Whether a path is one of `PATCH /keys/{}`; the id of a model is two parts of it."""
+    pattern = re.escape(route.partition(" ")[2]).replace(r"\{\}", "[^/]+(?:/[^/]+)?")
+    return re.fullmatch(pattern, path) is not None
+
+
+def test_every_route_that_changes_a_record_has_a_command() -> None:
+    """A PATCH that is new in the API fails here until a line above sends it."""
+    routes = {name for name in schema.routes() if name.startswith("PATCH ")}
+    assert routes == FIELDS.keys() | SETTINGS.keys()
+    for (route, field), reason in EXCEPTIONS.items():
+        assert reason, (route, field)
+        assert field == "*" or field in schema.fields(schema.taken(*route.split(" "))), route
 
 
 def test_paths_that_gwctl_asks_are_routes() -> None:

@@ -123,14 +123,17 @@ def test_a_day_is_meant_whole_and_its_zone_is_told(run: Run, gateway: FakeGatewa
 
 
 def test_a_rest_without_end_says_what_ends_it(run: Run, gateway: FakeGateway) -> None:
-    endless = {
+    rest = {"reason": "auth_invalid", "until": None, "tried": True}
+    endless: dict[str, Any] = {
         "model": "v/m", "tag": "t", "status": "cooling_down", "reason": "auth_invalid",
-        "cooldown_until": "2036-11-28T00:00:00Z", "rests": [{"reason": "auth_invalid", "until": None, "tried": True}],
+        "cooldown_until": "2036-11-28T00:00:00Z", "rests": [],
     }  # fmt: skip
-    for row in (endless, {**endless, "cooldown_until": None}):
-        gateway.on("GET", "/operator/status", {"data": {"endpoints": [row], "credits": {}}})
-        assert "until its key is changed" in run("endpoint", "health").out
-        assert "cooling down until its key is changed (auth_invalid)" in run("status").out
+    for credential_id, ends in (("pk_1", "its key"), (None, "its provider")):
+        endless["rests"] = [{**rest, "credential_id": credential_id}]
+        for row in (endless, {**endless, "cooldown_until": None}):
+            gateway.on("GET", "/operator/status", {"data": {"endpoints": [row], "credits": {}}})
+            assert f"until {ends} is changed" in run("endpoint", "health").out
+            assert f"cooling down until {ends} is changed (auth_invalid)" in run("status").out
 
 
 def test_files_of_other_machines_are_read(run: Run, gateway: FakeGateway, home: Path) -> None:

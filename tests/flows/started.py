@@ -9,6 +9,7 @@ import apsw
 import httpx
 import pytest
 
+from gwd.core.clock import Clock
 from gwd.wiring import RunningNode
 from tests.support.node import Gateway, Nodes, fill_catalog
 from tests.vendor import StrictVendor
@@ -22,9 +23,10 @@ class Started:
         self.vendor = vendor
         self.management_key = management_key
         self.key = ""
+        self.clock: Clock | None = None
 
     async def start(self, **settings: str) -> tuple[RunningNode, Gateway]:
-        running = self.nodes.running(None, **settings)
+        running = self.nodes.running(self.clock, **settings)
         await running.__aenter__()
         gateway = Gateway(running, self.vendor, self.management_key)
         if not self.key:
@@ -64,6 +66,7 @@ async def reading(gateway: Gateway, **fields: Any) -> "asyncio.Task[httpx.Respon
 async def crash(running: RunningNode, gateway: Gateway) -> None:
     """Stop without a word, as a killed process does: nothing is settled, nothing is written any more."""
     running.store._closed = True
+    running._keep_health = lambda: None  # type: ignore[method-assign]
     for generation in list(running.node.line.live.values()):
         generation._on_record = True
     await running._close()

@@ -191,6 +191,7 @@ FOUND: list[tuple[str, Tampering, str, str]] = [
     ("a total with its parts", f"UPDATE generation SET cost_total_nano = cost_total_nano - 1, cost_prompt_nano = cost_prompt_nano - 1 WHERE id = {ONE}", "I17", "the ledger charged"),
     ("free after the fact", f"UPDATE generation SET insured = 1, cost_total_nano = 0 WHERE id = {ONE}", "I17", "the ledger charged"),
     ("insurance taken away", f"UPDATE generation SET insured = 0 WHERE id = {INSURED}", "I10", "is insured, or on its owner"),
+    ("a cache that saved", f"UPDATE generation SET cache_discount_nano = 5 WHERE id = {ONE}", "I10", "saved None by the cache, not 5"),
     ("a search put in", f"UPDATE generation SET web_searches = 2 WHERE id = {ONE}", "I16", "vouches for"),
     ("another factor", f"UPDATE generation SET price_modifiers = replace(price_modifiers, '3', '4') WHERE id = {FACTORED}", "I10", "dearer than its price says"),
     ("no factor", f"UPDATE generation SET price_modifiers = NULL WHERE id = {FACTORED}", "I10", "by its usage and price"),

@@ -311,24 +311,29 @@ async def test_the_receipt_is_there_also_when_nothing_could_be_tried(
     assert "gateway_metadata" not in (error_of(await gateway.chat())["metadata"] or {})
 
 
-async def test_an_order_that_names_nobody_is_a_mistake_not_an_outage(two: Gateway) -> None:
-    nobody = {"order": ["nobody"], "allow_fallbacks": False}
-    refused = await two.chat(provider=nobody)
+async def test_an_order_of_who_does_not_serve_is_a_mistake_not_an_outage(two: Gateway) -> None:
+    elsewhere = {"order": ["anthropic-messages"], "allow_fallbacks": False}
+    refused = await two.chat(provider=elsewhere)
     assert (refused.status_code, error_of(refused)["code"]) == (404, "no_eligible_endpoints")
     assert error_of(refused)["metadata"]["excluded_by"] == ["allowed_providers"]
-    assert (await two.chat(provider={"order": ["nobody"]})).status_code == 200
+    assert error_of(refused)["metadata"]["chosen_by"] == {"allowed_providers": ["request"]}
+    assert (await two.chat(provider={"order": ["anthropic-messages"]})).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("model", "models", "unknown"),
     [
-        ("demo/chat", ["demo/none"], ["demo/none"]),
-        ("demo/none", ["demo/chat"], ["demo/none"]),
-        (None, ["nobody", "demo/chat:odd", "demo/chat"], ["nobody", "demo/chat:odd"]),
+        ("demo/chat", ["demo/claude:odd"], ["demo/claude:odd"]),
+        ("demo/claude:odd", ["demo/chat"], ["demo/claude:odd"]),
+        (
+            None,
+            ["demo/claude:odd", "demo/chat:free", "demo/chat"],
+            ["demo/claude:odd", "demo/chat:free"],
+        ),
     ],
-    ids=["behind", "in front", "suffix"],
+    ids=["behind", "in front", "models alone"],
 )
-async def test_names_that_nobody_knows_are_passed_over(
+async def test_suffixes_that_nobody_knows_are_passed_over(
     gateway: Gateway, model: str | None, models: list[str], unknown: list[str]
 ) -> None:
     body = {"models": models, "messages": [{"role": "user", "content": "hi"}]}
@@ -343,7 +348,23 @@ async def test_names_that_nobody_knows_are_passed_over(
     assert (routing["attempt"], routing["attempts"]) == (1, 1)
 
 
-async def test_only_unknown_names_are_not_found(gateway: Gateway) -> None:
-    refused = await gateway.chat(model="demo/none", models=["demo/nothing"])
+async def test_a_family_without_an_active_member_is_passed_over(gateway: Gateway) -> None:
+    past = {"deprecated_at": "2026-01-01T00:00:00Z", "retired_at": "2026-01-02T00:00:00Z"}
+    retired = {"family": "old", "successor": "demo/chat", **past}
+    await gateway.manage("PATCH", "/catalog/models/demo/chat-b", retired)
+    reply = await gateway.chat(models=["~demo/old-latest"], headers=ASK_RECEIPT)
+    routing = receipt_of(reply)["routing"]
+    assert [f["model"] for f in routing["fallbacks"]] == ["~demo/old-latest"]
+    refused = await gateway.chat(model="~demo/old-latest")
+    assert (refused.status_code, error_of(refused)["code"]) == (404, "model_not_found")
+
+
+async def test_names_that_are_no_models_are_refused_with_the_nearest(gateway: Gateway) -> None:
+    refused = await gateway.chat(model="demo/none", models=["demo/chat"])
     assert (refused.status_code, error_of(refused)["code"]) == (404, "model_not_found")
     assert error_of(refused)["metadata"]["requested_model"] == "demo/none"
+    refused = await gateway.chat(models=["demo/claudia"])
+    assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_value")
+    assert error_of(refused)["param"] == "models"
+    assert "demo/claude" in error_of(refused)["metadata"]["suggestions"]
+    assert gateway.vendor.calls == []

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from gwd.demo import Behaviour
+from gwd.keys.policy import KeyPolicy
 from tests.flows.clock import MovableClock
 from tests.flows.conftest import ORDER, A, B, Opened, add_backup
 from tests.flows.frames import error_of, receipt_of
@@ -137,7 +138,9 @@ async def test_the_soonest_end_is_told_also_of_what_could_not_be_tried(
 async def test_a_call_under_way_opens_nothing_that_was_closed_meanwhile(gateway: Gateway) -> None:
     health = gateway.running.node.state.health
     await gateway.chat()
-    plan_input = await gateway.running.node.state.plan_input(await gateway.organization_id(), None)
+    plan_input = await gateway.running.node.state.plan_input(
+        await gateway.organization_id(), KeyPolicy()
+    )
     [endpoint] = plan_input.catalog.models["demo/chat"].endpoints
     [key] = plan_input.vendor_keys[endpoint.provider]
     slow = Behaviour(first_event_delay_s=0.4)
@@ -306,6 +309,16 @@ async def _refused_with_receipt(gateway: Gateway, status: int, *, stream: bool) 
         timing = receipt["timing_ms"]
         assert {type(value) for value in timing.values()} == {int}
         assert receipt["routing"]["attempts"] == 1
+
+
+async def test_only_a_change_of_the_catalog_ends_a_rest(two: Gateway) -> None:
+    two.vendor.script.next(NO_MODEL, model=A)
+    assert await _served_by(two) == B
+    await two.manage("POST", "/keys", {"name": "of somebody else"})
+    assert await _served_by(two) == B
+    [endpoint] = (await two.manage("GET", "/catalog/endpoints?provider=backup"))["data"]
+    await two.manage("PATCH", f"/catalog/endpoints/{endpoint['id']}", {"weight": 2})
+    assert await _served_by(two) == A
 
 
 # What is shown of rests.

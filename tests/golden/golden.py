@@ -96,6 +96,7 @@ def target(adapter: str, **changes: Any) -> Target:
         tag="host",
         format=FORMATS[adapter],
         base_url="https://api.example.com",
+        auth=FORMATS[adapter].auth,
         headers={},
         upstream_model="model-up",
         context_length=200_000,

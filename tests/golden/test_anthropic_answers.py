@@ -37,7 +37,7 @@ from gwd.core.request import (
     UrlSource,
 )
 from gwd.core.sse import Frame
-from gwd.core.target import Flags
+from gwd.core.target import Flags, Target
 from gwd.core.usage import Usage
 from gwd.demo.signatures import redact, sign
 from gwd.demo.traits import ModelTraits
@@ -347,6 +347,7 @@ _WISHES = st.fixed_dictionaries(
         "tools": st.sampled_from(
             [
                 (),
+                (Tool(name="look"), Tool(name="a.b")),
                 (
                     Tool(name="look", strict=True),
                     Tool(name="a.b", cache="1h", parameters={"anyOf": []}),
@@ -387,6 +388,33 @@ _MODELS = st.sampled_from(
 )
 
 
+def check_automatic_marks(
+    asked: Request, target: Target, body: dict[str, Any], traits: ModelTraits
+) -> None:
+    """The marks of `auto_cache` are ones that the vendor takes, and change nothing else."""
+    flags = msgspec.structs.replace(target.flags, auto_cache=True)
+    call = ADAPTER.build(asked, msgspec.structs.replace(target, flags=flags))
+    marked = msgspec.json.decode(call.body)
+    check_messages_request(marked, call.headers, traits, counts_only=False)
+    assert isinstance(asked.body, Generate)
+    if asked.body.cache_marks <= {None}:
+        assert marked.get("tools") is None or _marks(marked["tools"]) > 0
+        assert _marks(body) == 0
+        marked = _bare(marked)
+    assert marked == body
+
+
+def _marks(value: Any) -> int:
+    return msgspec.json.encode(value).count(b'"cache_control":')
+
+
+def _bare(value: Any) -> Any:
+    """The same without cache marks."""
+    if isinstance(value, dict):
+        return {name: _bare(inner) for name, inner in value.items() if name != "cache_control"}
+    return [_bare(inner) for inner in value] if isinstance(value, list) else value
+
+
 @settings(max_examples=500, deadline=None)
 @given(messages=_MESSAGES, wishes=_WISHES, model=_MODELS)
 def test_no_request_is_one_that_the_vendor_refuses(
@@ -403,6 +431,7 @@ def test_no_request_is_one_that_the_vendor_refuses(
         return
     body = msgspec.json.decode(call.body)
     check_messages_request(body, call.headers, traits, counts_only=False)
+    check_automatic_marks(asked, target, body, traits)
     roles = [turn["role"] for turn in body["messages"]]
     assert all(one != two for one, two in itertools.pairwise(roles))
 

@@ -17,6 +17,7 @@ REQUESTS = [path for path in ALL if path.stem not in REFUSED]
 ANSWERS = golden.inputs("answers/anthropic_messages", ".json", ".sse")
 FAULTS = golden.inputs("faults/anthropic_messages", ".http")
 FLAGS: dict[str, Flags] = {
+    "cache_control__automatic": Flags(auto_cache=True),
     "json_schema": Flags(native_json_schema=False),
     "reasoning": Flags(thinking_form="adaptive"),
     "system": Flags(mid_system=True),

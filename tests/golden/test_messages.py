@@ -12,6 +12,7 @@ from tests.golden import golden
 
 REQUESTS = golden.inputs("requests/messages", ".json")
 FLAGS: dict[str, Flags] = {
+    "cache_control__automatic": Flags(auto_cache=True, thinking_form="budget"),
     "full": Flags(thinking_form="adaptive", supported_efforts=("low", "high"), mid_system=True),
 }
 OTHERS = golden.inputs("answers/openai_chat", ".json", ".sse")

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from gwd.core.request import Request
+from gwd.core.target import Flags
 from gwd.dialects import chat_completions, messages
 from gwd.dialects.base import Dialect
 from gwd.vendors import anthropic_messages, openai_chat, openai_responses
@@ -44,6 +45,7 @@ REQUESTS: tuple[tuple[Dialect, Adapter, tuple[str, ...]], ...] = (
             "reasoning_replay",
             "json_schema",
             "cache_control",
+            "cache_control__automatic",
             "full",
         ),
     ),
@@ -155,7 +157,8 @@ def question(dialect: Dialect, path: Path) -> Request:
 def test_a_request_reaches_a_vendor_of_another_format(
     dialect: Dialect, adapter: Adapter, path: Path, update_golden: bool
 ):
-    to = golden.target(adapter.format.name)
+    flags = Flags(auto_cache=path.stem == "cache_control__automatic")
+    to = golden.target(adapter.format.name, flags=flags)
     golden.check_build(dialect, adapter, path, to, update=update_golden)
 
 

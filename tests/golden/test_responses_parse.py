@@ -31,7 +31,6 @@ def user(*content: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("fields", "code", "param"),
     [
-        ({"model": None}, "missing_parameter", "model"),
         ({"model": 7}, "invalid_value", "model"),
         ({"input": None}, "missing_parameter", "input"),
         ({"input": ""}, "invalid_value", "input"),

@@ -83,6 +83,17 @@ def test_gwctl(environment: dict[str, str]) -> None:
     assert len(run(["sh", "-c", line], environment)) > 20
 
 
+def test_what_is_asked_before_sending(environment: dict[str, str]) -> None:
+    said = run(
+        ["sh", "-c", block("Before sending: what would happen, and what it would cost")],
+        environment,
+    )
+    explained, estimated = '"serves":"', '"dearest":{"model":"demo/claude-demo"'
+    assert explained in said
+    assert estimated in said
+    assert "1\tdemo" in said
+
+
 def test_the_environment_of_claude_code_is_what_the_page_says(environment: dict[str, str]) -> None:
     printed = run(
         ["gwctl", "launch", "claude", "--print", "--model", "anthropic/claude-haiku-4-5"],

@@ -19,8 +19,8 @@ from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.demo import SimulatedVendor
 from gwd.management.setup import NewNode
 from gwd.node.init import initialize
-from gwd.store.connection import open_connection
 from gwd.wiring import RunningNode
+from tests.cases.caserunner.moved_vendors import move_vendors
 from tests.cases.caserunner.ports import free_port
 from tests.support import templates
 from tests.support.cached_rows import stale_cached_rows
@@ -202,6 +202,9 @@ class Gateway:
         found = await self.store.read(proof.verify)
         assert found.ok, found.differences
         assert await self.store.read(_open_holds) == []
+        health = self.running.node.state.health
+        assert health._trials._held == {}, "a trial was never ended"
+        assert not any(each.in_flight for each in health._endpoints.values()), "a visit has no end"
 
 
 def _open_holds(connection: Any) -> list[str]:
@@ -345,7 +348,7 @@ async def _begun(
         first = await _begin(Nodes(folder), vendor, begin, credit, _beginning(clock))
         templates.keep(name, folder / "node", first)
     known: _Known = templates.copy(name, nodes.folder)
-    _move_vendor(nodes.folder / "gwd.db", known.vendor_url, vendor.url)
+    move_vendors(nodes.folder, lambda _, base_url: base_url.replace(known.vendor_url, vendor.url))
     return known
 
 
@@ -360,14 +363,6 @@ async def _begin(
         finally:
             await made.close()
     return _Known(management_key, made.key, made.key_id, begun, vendor.url)
-
-
-def _move_vendor(database: Path, old: str, new: str) -> None:
-    connection = open_connection(str(database), "writer")
-    try:
-        connection.execute("UPDATE provider SET base_url = replace(base_url, ?, ?)", (old, new))
-    finally:
-        connection.raw.close()
 
 
 @pytest_asyncio.fixture

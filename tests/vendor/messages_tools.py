@@ -83,6 +83,12 @@ def _checked_tool(tool: object, index: int) -> str:
     if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
         raise refuse(f"{path}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
     _check_input_schema(schema, f"{path}.input_schema")
+    if tool.get("defer_loading") is True and tool.get("cache_control") is not None:
+        # As reported on 2026-07-25: github.com/router-for-me/CLIProxyAPI/issues/4561.
+        raise refuse(
+            f"Tool '{name}' cannot have both defer_loading=true and cache_control set. "
+            "Tools with defer_loading cannot use prompt caching."
+        )
     return name
 
 

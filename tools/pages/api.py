@@ -70,6 +70,7 @@ _EXAMPLES: Json = {
     "interval": "monthly",
     "endpoint": "ep_…",
     "credential": "pk_…",
+    "byok": "pk_…",
 }
 
 

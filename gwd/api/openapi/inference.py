@@ -124,6 +124,12 @@ _HEADERS: Final[Json] = {
         ("x-gw-generation-id", "The generation: its record is at GET /generation.", "string"),
         ("x-gw-provider", "The vendor that served.", "string"),
         ("x-gw-model", "The model that served.", "string"),
+        (
+            "x-gw-overhead-ms",
+            "What the gateway itself took until the answer began, in milliseconds with one decimal: all but the"
+            " waiting for vendors.",
+            "number",
+        ),
         ("x-ratelimit-limit", "Requests that the key may make in a minute.", "integer"),
         ("x-ratelimit-remaining", "How many of them are left.", "integer"),
         ("x-ratelimit-reset", "When all are back, in seconds since 1970.", "integer"),

@@ -19,10 +19,17 @@ TAGS: Final = {
     "audit": "Who changed what.",
     "organizations": "All organizations of the node; for its operator.",
     "catalog": "Providers, models, endpoints and vendor keys; written by the operator.",
+    "byok": "The organization's own vendor keys: they are preferred, and requests on them cost a fee only.",
+    "route": "What would become of a request, told without serving it: its route, refusals and cost. Free.",
     "operator": "The running node; for its operator.",
     "meta": "The API about itself.",
 }
-_BY_FIRST_WORD: Final = {"auth": "keys", "key": "keys", "generation": "generations"}
+_BY_FIRST_WORD: Final = {
+    "auth": "keys",
+    "key": "keys",
+    "generation": "generations",
+    "estimate": "route",
+}
 
 PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "key": {
@@ -54,6 +61,7 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "destination": {"description": "The destination: a dst_… id.", "schema": {"type": "string"}},
     "delivery": {"description": "The delivery: a dlv_… id.", "schema": {"type": "string"}},
     "credential": {"description": "The vendor key: a pk_… id.", "schema": {"type": "string"}},
+    "byok": {"description": "The own vendor key: a pk_… id.", "schema": {"type": "string"}},
 }
 
 

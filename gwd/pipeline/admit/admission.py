@@ -34,7 +34,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Admitted(msgspec.Struct, frozen=True, kw_only=True):
-    """The hold is durable. `targets` are those the hold covers."""
+    """What is held, durably once it is admitted. `targets` are those the hold covers."""
 
     targets: tuple[Planned, ...]
     hold_nano: int
@@ -81,7 +81,7 @@ def admit(
         # Ledger time: a clock that was set back must not open a closed window again.
         ledger_us = credit.ledger_time_us(connection, identity.organization_id, now_us=now_us)
         keys.require_below_limit(connection, key, now_us=ledger_us)
-        _check_in_flight(connection, key, in_flight_cap)
+        check_in_flight(connection, key, in_flight_cap)
         budgets.check_hard(
             connection,
             identity.organization_id,
@@ -91,7 +91,7 @@ def admit(
         )
         if isinstance(planned, Refusal):
             raise planned.error
-        within = _within_strict_limit(connection, planned, key, ledger_us)
+        within = within_strict_limit(connection, planned, key, ledger_us)
         return _hold(connection, within, identity, boot_id, app_url, now_us=now_us, due_us=due_us)
     except GatewayError as error:
         activity.write(connection, refused_row(identity, error, now_us))
@@ -103,7 +103,8 @@ def admit(
         return Refused(error=error)
 
 
-def _check_in_flight(connection: Connection, key: KeyState, default_cap: int) -> None:
+def check_in_flight(connection: Connection, key: KeyState, default_cap: int) -> None:
+    """Refuse where as many requests of the key run as may."""
     cap = default_cap if key.in_flight_cap is None else key.in_flight_cap
     if cap and ledger.open_count(connection, key.family_id) >= cap:
         raise TooManyInFlight(
@@ -112,18 +113,30 @@ def _check_in_flight(connection: Connection, key: KeyState, default_cap: int) ->
         )
 
 
-def _within_strict_limit(connection: Connection, plan: Plan, key: KeyState, ledger_us: int) -> Plan:
-    """The plan without targets whose hold a strict key's limit has no room for."""
+def within_strict_limit(connection: Connection, plan: Plan, key: KeyState, ledger_us: int) -> Plan:
+    """The plan without targets whose hold a strict key's limit has no room for.
+
+    Where the limit includes own keys, a target on one holds what the limit will count: the list price beside the fee.
+    """
     room_nano = keys.strict_room_nano(connection, key, now_us=ledger_us)
     if room_nano is None:
         return plan
-    targets = tuple(p for p in plan.targets if p.hold_nano <= room_nano)
+    planned = plan.targets
+    if key.include_byok_in_limit:
+        planned = tuple(_with_list_price(p) for p in planned)
+    targets = tuple(p for p in planned if p.hold_nano <= room_nano)
     if not targets:
-        cheapest_nano = min(p.hold_nano for p in plan.targets)
+        cheapest_nano = min(p.hold_nano for p in planned)
         raise keys.strict_limit_exceeded(
             connection, key, needed_nano=cheapest_nano, now_us=ledger_us
         )
     return msgspec.structs.replace(plan, targets=targets)
+
+
+def _with_list_price(planned: Planned) -> Planned:
+    if not planned.target.credential.byok:
+        return planned
+    return msgspec.structs.replace(planned, hold_nano=planned.hold_nano + planned.list_price_nano)
 
 
 def _hold(
@@ -138,10 +151,7 @@ def _hold(
 ) -> Admitted:
     """Hold for the dearest target that the balance can pay for; dearer ones are left out."""
     free_nano = credit.free_nano(connection, identity.organization_id, now_us=now_us, due_us=due_us)
-    targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
-    if not targets:
-        raise _insufficient(plan, free_nano, app_url)
-    amount_nano = max(p.hold_nano for p in targets)
+    payable = require_payable(plan, free_nano, app_url)
     held = ledger.reserve(
         connection,
         NewReservation(
@@ -150,7 +160,7 @@ def _hold(
             workspace_id=identity.workspace_id,
             key_id=identity.key_id,
             family_id=identity.family_id,
-            amount_nano=amount_nano,
+            amount_nano=payable.hold_nano,
             boot_id=boot_id,
             context=_encoder.encode(Context(identity=identity)),
         ),
@@ -158,7 +168,15 @@ def _hold(
         due_us=due_us,
     )
     assert held is not None, "what was free a statement ago was not"
-    return Admitted(targets=targets, hold_nano=amount_nano)
+    return payable
+
+
+def require_payable(plan: Plan, free_nano: int, app_url: str) -> Admitted:
+    """The targets that free credit covers, and the hold for the dearest of them. Raises InsufficientCredits."""
+    targets = tuple(p for p in plan.targets if p.hold_nano <= free_nano)
+    if not targets:
+        raise _insufficient(plan, free_nano, app_url)
+    return Admitted(targets=targets, hold_nano=max(p.hold_nano for p in targets))
 
 
 def _insufficient(plan: Plan, free_nano: int, app_url: str) -> InsufficientCredits:
@@ -180,7 +198,7 @@ def _insufficient(plan: Plan, free_nano: int, app_url: str) -> InsufficientCredi
 def _affordable(planned: Planned, demand: Demand, available_nano: int) -> int:
     """How many completion tokens the balance would pay for at the cheapest target; 0 if not even the prompt."""
     target = planned.target
-    if not demand.generates or target.credential.byok:
+    if not demand.generates:
         return 0
     low, high = 0, target.max_completion_tokens
     while low < high:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Final
+from zlib import crc32
 
 import msgspec
 
@@ -11,7 +12,7 @@ from gwd.core.errors import Fault
 from gwd.core.request import Request
 from gwd.core.sse import SseSplitter
 from gwd.core.target import UpstreamCall
-from gwd.health.health import Health
+from gwd.health.health import Health, Visit
 from gwd.health.rests import opens_again_s
 from gwd.pipeline.dispatch.incoming import (
     SLICE_BYTES,
@@ -31,6 +32,7 @@ from gwd.pricing.hold import LARGE_BYTES
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, StreamDecoder
+from gwd.vendors.foreign_answer import MAX_LOOK, named
 
 MAX_ERROR_BYTES: Final = 256 * 1024
 """Of an error no more is read: a longer one says nothing more."""
@@ -63,6 +65,7 @@ class Attempt:
         call: UpstreamCall,
         received: Received,
         sink: Sink,
+        visit: Visit,
     ) -> None:
         self.began_s = resources.clock.monotonic_s()
         self._resources = resources
@@ -72,7 +75,10 @@ class Attempt:
         self._received = received
         self._sink = sink
         self._adapter = resources.adapters[planned.target.adapter]
+        self._beginning = b""
         self._incoming = Incoming(request, planned, self._adapter, received, sink, resources.clock)
+        if visit.is_trial:
+            self._incoming.on_first_event = lambda: visit.answered(self.began_s)
 
     async def run(self, deadline_s: float) -> FailedAttempt | None:
         """None when it ended well. Whatever it waits for, the vendor or its client, it ends at the total deadline."""
@@ -89,9 +95,9 @@ class Attempt:
         except TimeoutError:
             return self._failed(_TOOK_TOO_LONG)
         except Broken as broken:
-            return self._failed(broken.fault)
+            return self._failed(self._named(broken.fault))
         except UNDECODABLE as error:
-            return self._failed(undecodable(error))
+            return self._failed(self._named(undecodable(error)))
         received = self._received
         resources.health.succeeded(
             self._planned.target,
@@ -126,7 +132,8 @@ class Attempt:
             raise Broken(self._adapter.fault(reply.status, reply.headers, body))
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not self._call.stream or kind != _EVENT_STREAM:
-            body = await reply.read_all(max(1.0, deadline_s - now_s()))
+            body = self._beginning = await reply.read_all(max(1.0, deadline_s - now_s()))
+            self._received.answered_s = now_s()
             incoming.check_kind(kind)
             size = len(body)
             events = (
@@ -155,6 +162,8 @@ class Attempt:
                     raise
                 await incoming.take(events, decoder)
                 return
+            if not incoming.has_output and len(self._beginning) < MAX_LOOK:
+                self._beginning += data
             for piece in slices(data):
                 await self._take(piece, splitter, decoder)
                 if incoming.ended:
@@ -188,12 +197,18 @@ class Attempt:
         if len(piece) == SLICE_BYTES:
             await asyncio.sleep(0)
 
+    def _named(self, fault: Fault) -> Fault:
+        """What answered instead, where an answer of status 200 gave no output of its format."""
+        if self._incoming.has_output:
+            return fault
+        return named(fault, self._beginning, self._planned.target.adapter)
+
     def _failed(self, fault: Fault) -> FailedAttempt:
         now_s, target = self._resources.clock.monotonic_s(), self._planned.target
         fault = without_secrets(fault, target)
         rest = None
         if not (self._sink.was_behind and fault.reason == "timeout"):  # its client was slow
-            rest = self._resources.health.failed(target, fault, now_s, asked=hash(self._call.body))
+            rest = self._resources.health.failed(target, fault, now_s, asked=crc32(self._call.body))
         return FailedAttempt(
             planned=self._planned,
             fault=fault,

@@ -14,12 +14,14 @@ from gwd.core.clock import Clock
 from gwd.core.errors import Fault, GatewayError, InvalidRequest
 from gwd.core.events import Failed
 from gwd.core.request import Request
-from gwd.core.target import Target, UpstreamCall
-from gwd.health.health import Health
+from gwd.core.target import Service, Target, UpstreamCall
+from gwd.health.health import Health, Visit
 from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Resources, undecodable
+from gwd.pipeline.dispatch.choice import Choice
 from gwd.pipeline.dispatch.failover_rules import SECOND_TRY, FailoverRules, for_second_try
 from gwd.pipeline.dispatch.failures import final_error, in_band_error
 from gwd.pipeline.dispatch.incoming import UNDECODABLE, Sink
+from gwd.pipeline.dispatch.model_list import FoundModels, find_models
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.dispatch.outcome import FailedAttempt, Outcome, Received
 from gwd.pipeline.dispatch.priced_extras import build
@@ -30,8 +32,17 @@ from gwd.pricing.hold import LARGE_BYTES, Demand, measure
 from gwd.upstream.base import Timeouts, Upstream, UpstreamFault, UpstreamReply
 from gwd.upstream.decompression import decompressed
 from gwd.vendors.base import Adapter, Signatures
+from gwd.vendors.foreign_answer import named
 
 MAX_ATTEMPTS: Final = 6
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would become of a request at a target: parameters left out, media replaced, or why it is passed over."""
+
+    dropped: tuple[str, ...] = ()
+    replaces_media: bool = False
+    refusal: InvalidRequest | None = None
 
 
 class Dispatcher:
@@ -68,6 +79,14 @@ class Dispatcher:
         """The attempts of a request, none made yet. `opens_s` is when a target that the plan left out opens."""
         return Dispatch(self._resources, request, targets, sink, demand=demand, opens_s=opens_s)
 
+    def preview(self, request: Request, target: Target) -> Preview:
+        """Build the call as an attempt does, and send nothing."""
+        try:
+            sent, call = prepared(self._resources.adapters[target.adapter], request, target)
+        except InvalidRequest as error:
+            return Preview(refusal=error)
+        return Preview(dropped=call.dropped, replaces_media=sent is not request)
+
     async def probe(self, request: Request, target: Target, *, limit_s: float) -> Fault | None:
         """One whole call outside any generation; None when the vendor answered in its format. Health is not told."""
         fault = await self._probe(request, target, limit_s)
@@ -76,6 +95,7 @@ class Dispatcher:
     async def _probe(self, request: Request, target: Target, limit_s: float) -> Fault | None:
         adapter = self._resources.adapters[target.adapter]
         reply: UpstreamReply | None = None
+        body = b""
         try:
             async with asyncio.timeout(limit_s):
                 reply = await self._resources.upstream.send(adapter.build(request, target), limit_s)
@@ -85,17 +105,21 @@ class Dispatcher:
                 return adapter.fault(reply.status, reply.headers, body)
             for event in adapter.decode(body, request, target):
                 if isinstance(event, Failed):
-                    return event.fault
+                    return named(event.fault, body, target.adapter)
         except UpstreamFault as broken:
             return broken.fault
         except TimeoutError:
             return Fault(reason="timeout", message="the vendor did not answer in time")
         except UNDECODABLE as error:
-            return undecodable(error)
+            return named(undecodable(error), body, target.adapter)
         finally:
             if reply is not None:
                 reply.close()
         return None
+
+    async def models_of(self, service: Service, *, limit_s: float) -> FoundModels | Fault:
+        """The models that a provider lists, or why that could not be read."""
+        return await find_models(self._resources, service, limit_s=limit_s)
 
     def signatures_of(self, targets: Iterable[Planned]) -> list[Signatures]:
         """The memories of signed reasoning that these targets' formats have."""
@@ -132,6 +156,7 @@ class Dispatch:
         self._opens_s = opens_s
         self._deadline_s = 0.0
         self._first_call_s: float | None = None
+        self._asked_s: float | None = None  # when the attempt began that has not failed
         self._failures: list[FailedAttempt] = []
         self._dropped: tuple[str, ...] = ()
         self._error: GatewayError | None = None
@@ -141,32 +166,26 @@ class Dispatch:
         resources, request = self._resources, self._request
         self._deadline_s = resources.clock.monotonic_s() + resources.timeouts.total_s
         rules = FailoverRules()
+        choice = Choice(
+            self._targets, rules, resources.health, resources.clock, opens_s=self._opens_s
+        )
         unbuildable: InvalidRequest | None = None
-        for planned in self._targets:
-            if self.attempts >= MAX_ATTEMPTS or resources.clock.monotonic_s() >= self._deadline_s:
+        while self.attempts < MAX_ATTEMPTS:
+            now_s = resources.clock.monotonic_s()
+            if now_s >= self._deadline_s:
                 break
-            if rules.rule_out(planned):
-                continue
+            chosen = choice.next(now_s) or await choice.next_aside(self._deadline_s - now_s)
+            if chosen is None:
+                break
+            planned, visit = chosen
             try:
-                adapter = resources.adapters[planned.target.adapter]
-                sent, call = (
-                    await resources.offload.run(
-                        request.body_bytes, prepared, adapter, request, planned.target
-                    )
-                    if request.body_bytes > LARGE_BYTES
-                    else prepared(adapter, request, planned.target)
-                )
+                sent, call = await self._prepared(planned)
+                fault = await self._serve(sent, planned, call, visit)
             except InvalidRequest as error:
                 unbuildable = error
                 continue
-            demand = (
-                self._demand
-                if sent is request
-                else await resources.offload.run(request.body_bytes, measure, sent)
-            )
-            fault = await self._attempt(sent, planned, call, demand)
-            if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
-                fault = await self._once_more(sent, planned, call, demand, fault)
+            finally:
+                visit.end()
             if fault is None or self.serving is not None:
                 return
             if rules.is_final(planned, fault):
@@ -176,10 +195,36 @@ class Dispatch:
         else:
             self._error = final_error(
                 self._failures,
-                opens_s=self._opens_s,
+                closed_for=choice.closed_for,
+                opens_s=choice.opens_s,
                 allows_fallbacks=request.preferences.allow_fallbacks,
                 now_s=resources.clock.monotonic_s(),
             )
+
+    async def _prepared(self, planned: Planned) -> tuple[Request, UpstreamCall]:
+        """What is sent to the target, and how. Raises InvalidRequest where it takes no such request."""
+        resources, request = self._resources, self._request
+        adapter = resources.adapters[planned.target.adapter]
+        if request.body_bytes <= LARGE_BYTES:
+            return prepared(adapter, request, planned.target)
+        return await resources.offload.run(
+            request.body_bytes, prepared, adapter, request, planned.target
+        )
+
+    async def _serve(
+        self, sent: Request, planned: Planned, call: UpstreamCall, visit: Visit
+    ) -> Fault | None:
+        """The calls to one target. None when it ended well."""
+        resources, request = self._resources, self._request
+        demand = (
+            self._demand
+            if sent is request
+            else await resources.offload.run(request.body_bytes, measure, sent)
+        )
+        fault = await self._attempt(sent, planned, call, demand, visit)
+        if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
+            fault = await self._once_more(sent, planned, call, demand, fault, visit)
+        return fault
 
     def outcome(self, begun: Outcome, *, client_left: bool) -> Outcome:
         """What became of it, to what was known when it `begun`."""
@@ -213,8 +258,20 @@ class Dispatch:
         """The target of the last attempt, if its output has gone to the sink."""
         return self.trying if self.received.first_output_s is not None else None
 
+    @property
+    def waited_s(self) -> float:
+        """How long vendors were waited for until a whole answer was there, or the first output of a stream."""
+        waited_s = sum(failed.duration_s for failed in self._failures)
+        if self._asked_s is None:
+            return waited_s
+        received = self.received
+        until_s = received.answered_s or received.first_output_s
+        if until_s is None:
+            until_s = self._resources.clock.monotonic_s()
+        return waited_s + until_s - self._asked_s
+
     async def _attempt(
-        self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand
+        self, request: Request, planned: Planned, call: UpstreamCall, demand: Demand, visit: Visit
     ) -> Fault | None:
         """One call. None when it ended well."""
         self.trying = planned
@@ -222,7 +279,8 @@ class Dispatch:
         self.received = Received(
             demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
         )
-        attempt = Attempt(self._resources, request, planned, call, self.received, self._sink)
+        attempt = Attempt(self._resources, request, planned, call, self.received, self._sink, visit)
+        self._asked_s = attempt.began_s
         if self._first_call_s is None:
             self._first_call_s = attempt.began_s
         failed = await attempt.run(self._deadline_s)
@@ -233,6 +291,7 @@ class Dispatch:
             self._error = in_band_error(failed.fault)
         else:
             self._failures.append(failed)
+            self._asked_s = None
         return failed.fault
 
     async def _once_more(
@@ -242,6 +301,7 @@ class Dispatch:
         refused: UpstreamCall,
         demand: Demand,
         fault: Fault,
+        visit: Visit,
     ) -> Fault | None:
         """The same endpoint once more, with the reasoning of earlier turns sent as the vendor's refusal asks.
 
@@ -256,4 +316,4 @@ class Dispatch:
             return fault
         if call.body == refused.body:
             return fault
-        return await self._attempt(changed, planned, call, demand)
+        return await self._attempt(changed, planned, call, demand, visit)

@@ -1,6 +1,6 @@
 """What the client is told when attempts failed, before and inside an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from gwd.core.errors import (
@@ -8,8 +8,10 @@ from gwd.core.errors import (
     ContextLengthExceeded,
     EndpointsThrottled,
     Fault,
+    FaultReason,
     GatewayError,
     InternalError,
+    NoAvailableEndpoint,
     Overloaded,
     Unavailable,
     UpstreamFailed,
@@ -19,33 +21,28 @@ from gwd.pipeline.dispatch.outcome import FailedAttempt
 from gwd.pipeline.plan.retry_after import with_retry_after
 
 _UNREACHABLE: Final = frozenset(("network", "timeout", "overloaded", "rate_limited"))
+_OURS: Final = frozenset(("redirect", "certificate", "other_format"))
+"""Details whose message the gateway has written itself."""
+
 _OUR_ACCOUNT: Final = frozenset(("auth_invalid", "quota_exhausted", "model_access_denied"))
 
 
 def final_error(
     failures: Sequence[FailedAttempt],
     *,
+    closed_for: Collection[FaultReason],
     opens_s: float | None,
     allows_fallbacks: bool,
     now_s: float,
 ) -> GatewayError:
     """The error when no attempt gave output; `metadata.previous_errors` lists them all.
 
-    `opens_s` is when a target opens that the plan left out.
+    `closed_for` is why targets have closed since the plan was made, `opens_s` when the first opens that was left out.
     A client that allowed no fallbacks asked for the vendor's own answer, so it is told of a 529 as such.
     """
     if not failures:
-        return InternalError("the request could not be sent to any endpoint")
-    metadata: dict[str, Any] = {
-        "previous_errors": [
-            {
-                "provider": failure.planned.target.tag,
-                "code": failure.fault.reason,
-                "status": failure.fault.status,
-            }
-            for failure in failures
-        ]
-    }
+        return _all_closed(closed_for, _wait_s(failures, opens_s, now_s))
+    metadata: dict[str, Any] = {"previous_errors": [_previous(failure) for failure in failures]}
     last = failures[-1].fault
     misled = _misled(failures)
     wait_s = _wait_s(failures, opens_s, now_s)
@@ -73,23 +70,61 @@ def final_error(
             ),
         )
     if reasons <= _OUR_ACCOUNT:
-        return UpstreamFailed(
-            "the gateway's access to this model's vendors does not work; its operator has to look at it",
-            metadata=metadata,
-        )
+        return UpstreamFailed(_access_denied(failures), metadata=metadata)
     return UpstreamFailed(
         f"the vendors of this model failed to answer; {misled or 'try again or name another model'}",
         metadata=metadata,
     )
 
 
+def _previous(failure: FailedAttempt) -> dict[str, Any]:
+    """An attempt as a client is told of it; in words only where they are ours and name what has to be corrected."""
+    told: dict[str, Any] = {
+        "provider": failure.planned.target.tag,
+        "code": failure.fault.reason,
+        "status": failure.fault.status,
+    }
+    if failure.planned.target.credential.byok:
+        told["byok"] = True
+    return told | {"message": failure.fault.message} if failure.fault.detail in _OURS else told
+
+
+def _access_denied(failures: Sequence[FailedAttempt]) -> str:
+    """Whose keys the vendors refused, and who can help."""
+    if all(failure.planned.target.credential.byok for failure in failures):
+        providers = dict.fromkeys(failure.planned.target.provider for failure in failures)
+        names = ", ".join(f"`{name}`" for name in providers)
+        return (
+            f"your organization's own key for {names} was refused by its vendor ({failures[-1].fault.reason});"
+            " change the key, or no longer require it"
+        )
+    return (
+        "the gateway's access to this model's vendors does not work; its operator has to look at it"
+    )
+
+
+def _all_closed(closed_for: Collection[FaultReason], wait_s: float | None) -> GatewayError:
+    """The error when no call was made: other requests' calls have closed every target meanwhile."""
+    if not closed_for:
+        return InternalError("the request could not be sent to any endpoint")
+    if set(closed_for) == {"rate_limited"}:
+        return with_retry_after(
+            wait_s,
+            EndpointsThrottled("every endpoint of this model is throttled; wait and try again"),
+        )
+    return with_retry_after(
+        wait_s,
+        NoAvailableEndpoint("every endpoint of this model rests after failures; try again later"),
+    )
+
+
 def _misled(failures: Sequence[FailedAttempt]) -> str:
-    """The error for a redirect or an untrusted certificate, which it names: trying again cannot help."""
+    """What has to be corrected before trying again can help: an address, the trust in it, a format."""
     return "; ".join(
         dict.fromkeys(
             f"{failure.planned.target.tag}: {failure.fault.message}"
             for failure in failures
-            if failure.fault.detail in ("redirect", "certificate")
+            if failure.fault.detail in _OURS
         )
     )
 

@@ -4,7 +4,7 @@ What one read or one whole answer holds may be a great deal: other requests have
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from gwd.core.clock import Clock
@@ -54,7 +54,10 @@ class Broken(Exception):
 
 
 class Incoming:
-    """The events of one attempt on their way to the sink."""
+    """The events of one attempt on their way to the sink.
+
+    `on_first_event` is called once, when a stream has begun with anything but its failure.
+    """
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Incoming:
     ) -> None:
         self.has_output = False
         self.ended = False
+        self.on_first_event: Callable[[], None] | None = None
         self._received = received
         self._sink = sink
         self._clock = clock
@@ -107,6 +111,9 @@ class Incoming:
         if not events:
             return
         failed = self._note(events)
+        if self.on_first_event is not None and failed is None:
+            self.on_first_event()
+            self.on_first_event = None
         if (usage := decoder.usage) is not None:
             self._received.reported = usage
         if decoder.given is not None:

@@ -28,7 +28,8 @@ class Received(msgspec.Struct, kw_only=True):
 
     `demand` measures the request as it was sent: something may have been left out of it for this target. `output_cap`
     is the limit on the answer that was sent. `texts` and `reasonings` hold what was decoded, `reported` is the vendor's
-    own usage, `given` what it says it gave of the priced extras, `size` the bytes of a whole answer.
+    own usage, `given` what it says it gave of the priced extras, `size` the bytes of a whole answer, `answered_s` when
+    all of them were there.
     Times are the monotonic clock's seconds.
     """
 
@@ -41,6 +42,7 @@ class Received(msgspec.Struct, kw_only=True):
     upstream_id: str | None = None
     finished: Finished | None = None
     size: int = 0
+    answered_s: float | None = None
     first_output_s: float | None = None
     last_output_s: float | None = None
 
@@ -56,10 +58,10 @@ class Received(msgspec.Struct, kw_only=True):
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a generation ended, or how it stands before its first attempt.
 
-    `passed_over` are the names of the request's models that nobody knows. `trying` is the target of the last attempt,
-    `serving` the same if its output is the client's. `finished` is the vendor's end of
-    the answer, `error` what the client is told instead; neither is set when the client left. The other fields are those
-    of the last attempt (see `Received`). `reached_client` tells that output went out before the end was known.
+    `passed_over` are the names of the request's models that lead to none now. `trying` is the target of the last
+    attempt, `serving` the same if its output is the client's. `finished` is the vendor's end of the answer, `error`
+    what the client is told instead; neither is set when the client left. The other fields are those of the last attempt
+    (see `Received`). `reached_client` tells that output went out before the end was known.
     """
 
     started_s: float

@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 
 from gwd.core.errors import Fault
-from gwd.core.target import Target
+from gwd.core.target import Service, Target
 
 HIDDEN: Final = "***"
 LEAST_LENGTH: Final = 8
 """Shorter values are words: hiding those would garble the vendor's text and protect nothing."""
 
 
-def without_secrets(fault: Fault, target: Target) -> Fault:
+def without_secrets(fault: Fault, target: Target | Service) -> Fault:
     """The fault with every secret of the target's calls hidden, and the beginning of one that was cut off."""
     message, code = fault.message, fault.code
     for secret in _secrets(target):
@@ -27,14 +27,14 @@ def without_secrets(fault: Fault, target: Target) -> Fault:
     return msgspec.structs.replace(fault, message=message, code=code)
 
 
-def body_without_secrets(body: bytes, target: Target) -> bytes:
+def body_without_secrets(body: bytes, target: Target | Service) -> bytes:
     """The vendor's error as it came, before anything is looked for in it or cut off."""
     for secret in _secrets(target):
         body = body.replace(secret.encode(), HIDDEN.encode())
     return body
 
 
-def _secrets(target: Target) -> list[str]:
+def _secrets(target: Target | Service) -> list[str]:
     """Longest first: one may hold another."""
     known = {target.credential.secret, *target.headers.values()}
     return sorted((text for text in known if len(text) >= LEAST_LENGTH), key=len, reverse=True)

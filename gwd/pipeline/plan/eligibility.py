@@ -1,6 +1,6 @@
 """Which endpoints of a model can take a request, and why the others cannot."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf, isinf
 from typing import Final
 
@@ -30,19 +30,21 @@ from gwd.core.request import (
 )
 from gwd.pipeline.plan.media import question_begins, takes_address
 from gwd.pipeline.plan.plan_input import PlanInput
+from gwd.pipeline.plan.policy import Choice, chosen_by, left_out, what_changes
 from gwd.pipeline.plan.resolution import Candidate
 from gwd.pipeline.plan.retry_after import with_retry_after
+from gwd.pipeline.plan.trace import Reason, Trace
 from gwd.pricing.extras import leaves_no_tool, sell
 from gwd.pricing.hold import Demand
 
-_VENDOR_FILE: Final = "vendor_file"
+_VENDOR_FILE: Final[Reason] = "vendor_file"
 _LONGEST_WAIT_S: Final = 3_600.0  # a rest beyond it needs the operator: no wait is named
 _NO_CREDENTIAL: Final = "no_credential"
-_NO_TOOL: Final = "unsupported_tool"
-_MODALITY: Final = "modality"
+_NO_TOOL: Final[Reason] = "unsupported_tool"
+_MODALITY: Final[Reason] = "modality"
 # Beside these an endpoint that was left out says nothing against the content being what stands in the way.
 _CHOSEN: Final = frozenset(
-    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "price")
+    (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "data_policy", "price")
 )
 _SOFT: Final = ("tools", "response_format", "verbosity")
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
@@ -60,13 +62,18 @@ class Exclusions:
     """Why endpoints were left out, collected over all models. `closed` is the first that only lacks a usable key.
 
     `retry_after_s` is the soonest time at which something closed opens; None where there is no time to wait for.
+    `choices` are whose choices left endpoints out, as keys of a mapping that keeps their order.
     `unsupported_media` tells per model what of the question it cannot take.
-    `keyless` are providers without a key that can be read, `opens_at_us` is when the first price begins of what has
-    none yet by this clock.
+    `keyless` are providers without a key that can be read and was given for their address; of those in `elsewhere` one
+    was given for another address, of those in `required` the organization has an own key that must be used.
+    `opens_at_us` is when the first price begins of what has none yet by this clock. `trace` is there where somebody
+    wants to know it of every endpoint.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, trace: Trace | None = None) -> None:
+        self.trace = trace
         self.reasons: set[str] = set()
+        self.choices: dict[Choice, None] = {}
         self.unsupported: set[str] = set()
         self.unsold: set[str] = set()
         self.unsupported_media: dict[str, str] = {}
@@ -76,8 +83,15 @@ class Exclusions:
         self.closed_for: set[str] = set()
         self.closed: tuple[Candidate, Endpoint] | None = None
         self.keyless: set[str] = set()
+        self.elsewhere: set[str] = set()
+        self.required: set[str] = set()
         self.opens_at_us: int | None = None
         self.now_us = 0
+
+    def choose(self, choice: Choice) -> None:
+        """An endpoint that the organization, the key or the request does not want."""
+        self.reasons.add(choice.reason)
+        self.choices[choice] = None
 
     def close(self, wait_s: float, reason: str) -> None:
         self.unavailable = True
@@ -86,6 +100,24 @@ class Exclusions:
             return  # until somebody edits the key
         soonest = self.retry_after_s
         self.retry_after_s = wait_s if soonest is None else min(soonest, wait_s)
+
+    def narrowed(
+        self, fitting: list[Endpoint], kept: list[Endpoint], reason: Reason, lacks: str = ""
+    ) -> list[Endpoint]:
+        """Those kept, or all where none is."""
+        if not kept:
+            return fitting
+        self.leave_out_others(fitting, kept, reason, lacks)
+        return kept
+
+    def leave_out_others(
+        self, fitting: list[Endpoint], kept: list[Endpoint], reason: Reason, lacks: str = ""
+    ) -> None:
+        """Tell the trace of those that are not kept."""
+        if self.trace is not None:
+            for endpoint in fitting:
+                if endpoint not in kept:
+                    self.trace.leave_out(endpoint.id, reason, (lacks,) if lacks else ())
 
     def not_yet(self, at_us: int, now_us: int) -> None:
         """An endpoint whose first price begins later."""
@@ -156,31 +188,56 @@ def eligible_endpoints(
         excluded.unavailable = True
     fitting = []
     for endpoint in live:
+        choice = left_out(endpoint, request.preferences, plan_input.policies)
+        if choice is not None:
+            excluded.choose(choice)
+            if excluded.trace is not None:
+                excluded.trace.leave_out(endpoint.id, choice.reason)
+            continue
         reason = _excluded_by(endpoint, candidate.model, request, demand, needs, plan_input)
         if reason is None:
             fitting.append(endpoint)
             continue
-        excluded.reasons.add(reason)
-        if reason == "price" and (at_us := endpoint.opens_at_us(plan_input.now_us)) is not None:
-            excluded.not_yet(at_us, plan_input.now_us)
-        if reason == "context_length":
-            excluded.context_length = max(excluded.context_length, endpoint.context_length)
-        if reason == "require_parameters":
-            excluded.unsupported |= _unsupported(request, endpoint)
-            price = endpoint.price_at(plan_input.now_us)
-            assert price is not None
-            excluded.unsold |= set(sell(request, endpoint.format, price).refused)
-        if reason == _MODALITY:
-            excluded.unsupported_media.setdefault(
-                candidate.model.id, _unsupported_media(endpoint, candidate.model, needs.question)
-            )
+        _note(reason, endpoint, candidate.model, request, needs, plan_input, excluded)
     seeing = [e for e in fitting if _sees(e, candidate.model, request, needs.earlier)]
-    fitting = seeing or fitting
+    fitting = excluded.narrowed(fitting, seeing, "earlier_media")
     for word in _SOFT:
         if word in request.sent_parameters:
             supporting = [e for e in fitting if word in e.supported_parameters]
-            fitting = supporting or fitting
+            fitting = excluded.narrowed(fitting, supporting, "unsupported_parameters", word)
     return fitting
+
+
+def _note(
+    reason: Reason,
+    endpoint: Endpoint,
+    model: Model,
+    request: Request,
+    needs: Needs,
+    plan_input: PlanInput,
+    excluded: Exclusions,
+) -> None:
+    """Remember why an endpoint was left out, and what a refusal would tell of it."""
+    excluded.reasons.add(reason)
+    lacks: set[str] = set()
+    if reason == "price" and (at_us := endpoint.opens_at_us(plan_input.now_us)) is not None:
+        excluded.not_yet(at_us, plan_input.now_us)
+    if reason == "context_length":
+        excluded.context_length = max(excluded.context_length, endpoint.context_length)
+    if reason == "require_parameters":
+        unsupported = _unsupported(request, endpoint)
+        excluded.unsupported |= unsupported
+        price = endpoint.price_at(plan_input.now_us)
+        assert price is not None
+        unsold = set(sell(request, endpoint.format, price).refused)
+        excluded.unsold |= unsold
+        lacks = unsupported | unsold
+    if reason == _MODALITY:
+        what = _unsupported_media(endpoint, model, needs.question)
+        excluded.unsupported_media.setdefault(model.id, what)
+        lacks = {what}
+    if excluded.trace is not None:
+        excluded.trace.leave_out(endpoint.id, reason, lacks)
 
 
 def _excluded_by(
@@ -190,19 +247,10 @@ def _excluded_by(
     demand: Demand,
     needs: Needs,
     plan_input: PlanInput,
-) -> str | None:
-    preferences, settings = request.preferences, plan_input.organization.settings
+) -> Reason | None:
     price = endpoint.price_at(plan_input.now_us)
     if price is None:
         return "price"
-    if settings.allowed_providers is not None and not is_named(
-        endpoint, settings.allowed_providers
-    ):
-        return "allowed_providers"
-    if preferences.only and not is_named(endpoint, preferences.only):
-        return "allowed_providers"
-    if is_named(endpoint, settings.ignored_providers) or is_named(endpoint, preferences.ignore):
-        return "ignored_providers"
     if needs.question.vendor_files and endpoint.format.family != request.family:
         return _VENDOR_FILE
     if _unsupported_media(endpoint, model, needs.question):
@@ -212,7 +260,7 @@ def _excluded_by(
     sold = sell(request, endpoint.format, price)
     if leaves_no_tool(request, sold):
         return _NO_TOOL
-    if preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
+    if request.preferences.require_parameters and (sold.refused or _unsupported(request, endpoint)):
         return "require_parameters"
     if demand.generates:
         output = min(demand.output_cap or 1, endpoint.max_completion_tokens)
@@ -249,16 +297,6 @@ def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
         for word in request.sent_parameters
         if not any(name in supported for name in _SAME.get(word, (word,)))
     }
-
-
-def is_named(endpoint: Endpoint, names: Sequence[str]) -> bool:
-    return any(matches(endpoint, name) for name in names)
-
-
-def matches(endpoint: Endpoint, name: str) -> bool:
-    """A bare slug (or display name) names every endpoint of the provider, a full tag only that one."""
-    wanted = name.lower()
-    return wanted in (endpoint.tag, endpoint.provider, endpoint.provider_name.lower())
 
 
 def _refused_tools(request: Request, excluded: Exclusions) -> UnsupportedTool | None:
@@ -303,20 +341,29 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
         return refused
     if excluded.unsupported_media and not excluded.unavailable and excluded.reasons <= _CHOSEN:
         return _unsupported_content(request, excluded)
+    chosen = chosen_by(excluded.choices)
     if excluded.reasons and not excluded.unavailable:
         metadata: dict[str, object] = {"excluded_by": sorted(excluded.reasons)}
-        why = ", ".join(sorted(excluded.reasons))
+        why = ", ".join(
+            f"{reason} of the {' and the '.join(chosen[reason])}" if reason in chosen else reason
+            for reason in sorted(excluded.reasons)
+        )
         if unsupported := sorted(excluded.unsupported | excluded.unsold):
             metadata["unsupported_parameters"] = unsupported
             why += f" (unsupported: {', '.join(unsupported)})"
+        if chosen:
+            metadata["chosen_by"] = chosen
+            why += f": {what_changes(excluded.choices)}"
         return NoEligibleEndpoints(
             f"no endpoint of `{request.models[0]}` can take this request; left out by {why}",
             metadata=metadata,
         )
-    left_out: dict[str, object] = {}
+    details: dict[str, object] = {}
     reasons = excluded.reasons | ({_NO_CREDENTIAL} if excluded.keyless else set())
     if reasons:
-        left_out["excluded_by"] = sorted(reasons)
+        details["excluded_by"] = sorted(reasons)
+    if chosen:
+        details["chosen_by"] = chosen
     wait_s = excluded.retry_after_s
     if excluded.closed_for == {"rate_limited"}:
         # Every eligible endpoint throttled is a 429, also when none had to be asked again to know it.
@@ -324,11 +371,11 @@ def none_left(request: Request, demand: Demand, excluded: Exclusions) -> Gateway
             wait_s,
             EndpointsThrottled(
                 f"every endpoint of `{request.models[0]}` is throttled; wait and try again",
-                metadata=left_out or None,
+                metadata=details or None,
             ),
         )
     return with_retry_after(
-        wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=left_out or None)
+        wait_s, NoAvailableEndpoint(_why_none(request, excluded), metadata=details or None)
     )
 
 
@@ -354,10 +401,15 @@ def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedC
 def _why_none(request: Request, excluded: Exclusions) -> str:
     """Why no endpoint is left, where it is known and waiting alone may not help."""
     text = f"no endpoint of `{request.models[0]}` is available now"
-    if excluded.keyless:
-        names = ", ".join(f"`{name}`" for name in sorted(excluded.keyless))
+    if excluded.required:
         return (
-            f"{text}: the gateway has no usable key for {names}, which its operator has to mend;"
+            f"{text}: your organization requires its own key for {_named(excluded.required)}, and none of these can be"
+            f" used now{_why_no_key(excluded.required, excluded)}; change the key, or no longer require it"
+        )
+    if excluded.keyless:
+        return (
+            f"{text}: the gateway has no usable key for"
+            f" {_named(excluded.keyless)}{_why_no_key(excluded.keyless, excluded)}, which its operator has to mend;"
             " name another model until then"
         )
     if excluded.opens_at_us is not None:
@@ -366,3 +418,13 @@ def _why_none(request: Request, excluded: Exclusions) -> str:
             f" {iso(excluded.now_us)}; if that is wrong, its operator has to set the clock"
         )
     return f"{text}; try again later or name another model"
+
+
+def _why_no_key(providers: set[str], excluded: Exclusions) -> str:
+    if providers & excluded.elsewhere:
+        return " (one was given for another address than that of the endpoint)"
+    return ""
+
+
+def _named(providers: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(providers))

@@ -1,10 +1,10 @@
 """From the names in a request to models of the catalog: suffixes, aliases, lifecycle, allow-lists."""
 
-from difflib import get_close_matches
 from typing import Final
 
 import msgspec
 
+from gwd.catalog import names
 from gwd.catalog.snapshot import Catalog, Model
 from gwd.core.clock import iso
 from gwd.core.errors import (
@@ -19,10 +19,10 @@ from gwd.core.request import (
     Embed,
     Request,
 )
-from gwd.keys.models import allows
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
+from gwd.pipeline.plan.policy import unknown_provider
+from gwd.pipeline.plan.trace import Trace
 
-MAX_COMPARED: Final = 1_000
 _SUFFIXES: Final[dict[str, "Sort"]] = {"nitro": "throughput", "floor": "price"}
 
 
@@ -37,18 +37,25 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejected(Exception):
-    """A refusal found while resolving the request's models."""
+    """A refusal found while resolving the request's models. `is_final` where no other model makes it good."""
 
-    def __init__(self, error: GatewayError) -> None:
+    def __init__(self, error: GatewayError, *, is_final: bool = True) -> None:
         super().__init__(error.message)
         self.error = error
+        self.is_final = is_final
 
 
-def resolve(request: Request, plan_input: PlanInput) -> tuple[list[Candidate], tuple[str, ...]]:
-    """The models of the request's names, and the names that nobody knows: those are passed over.
+def resolve(
+    request: Request, plan_input: PlanInput, trace: Trace | None = None
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The models of the request's names, and the names that lead to none now: those are passed over.
 
-    The refusal of the first is raised where nothing else is left.
+    Such are names with a suffix that nobody knows, and aliases of families without an active member. The refusal of the
+    first is raised where nothing else is left, that of a name that is no model's at once.
     """
+    stranger = unknown_provider(request.preferences, plan_input.catalog)
+    if stranger is not None:
+        raise Rejected(stranger)
     found: list[Candidate] = []
     unknown: list[str] = []
     first_error: GatewayError | None = None
@@ -56,15 +63,21 @@ def resolve(request: Request, plan_input: PlanInput) -> tuple[list[Candidate], t
         try:
             candidate = _resolve_one(name, rank, request, plan_input)
         except Rejected as rejected:
-            # What is unknown or retired is skipped; whatever else is wrong with a name, the client must see.
-            if not isinstance(rejected.error, ModelNotFound | ModelRetired):
+            if trace is not None:
+                trace.refused[name] = rejected.error
+            # What leads to no model now, or to a retired one, is skipped; whatever else is wrong, the client must see.
+            if rejected.is_final:
                 raise
             if isinstance(rejected.error, ModelNotFound):
                 unknown.append(name)
             first_error = first_error or rejected.error
             continue
+        if trace is not None:
+            trace.resolved[name] = candidate
         if all(candidate.model.id != other.model.id for other in found):
             found.append(candidate)
+    if trace is not None:
+        trace.begin(found)
     if not found:
         assert first_error is not None
         raise Rejected(first_error)
@@ -75,13 +88,20 @@ def _resolve_one(name: str, rank: int, request: Request, plan_input: PlanInput) 
     catalog, settings = plan_input.catalog, plan_input.organization.settings
     slug, _, suffix = name.partition(":")
     model = catalog.resolve(slug, plan_input.now_us)
+    if model is None and slug not in catalog.families:
+        raise Rejected(
+            names.unknown_model(slug, known_names(catalog), "models")
+            if rank
+            else not_found(name, catalog)
+        )
     if model is None or (suffix and suffix not in _SUFFIXES):
-        raise Rejected(not_found(name, catalog, param="models" if rank else "model"))
+        error = not_found(name, catalog, param="models" if rank else "model")
+        raise Rejected(error, is_final=False)
     forwarded_from = None
     if model.life.state(plan_input.now_us) == "retired":
         successor = catalog.successor(model, plan_input.now_us)
         if not settings.forward_retired_models or successor is None:
-            raise Rejected(_retired(model))
+            raise Rejected(_retired(model), is_final=False)
         forwarded_from, model = model.id, successor
     refusal = not_allowed(model, plan_input)
     if refusal is not None:
@@ -105,16 +125,15 @@ def _resolve_one(name: str, rank: int, request: Request, plan_input: PlanInput) 
 
 def not_allowed(model: Model, plan_input: PlanInput) -> ModelNotAllowed | None:
     """The refusal where the key or its organization may not use the model."""
-    names = plan_input.catalog.names_of(model, plan_input.now_us)
-    for source, patterns in (
-        ("key", plan_input.allowed_models),
-        ("organization", plan_input.organization.settings.allowed_models),
-    ):
-        if not allows(patterns, model.id, names):
+    if not plan_input.policies:
+        return None
+    aliases = plan_input.catalog.names_of(model, plan_input.now_us)
+    for policy in plan_input.policies:
+        if not policy.allows_model(model.id, aliases):
             return ModelNotAllowed(
-                f"this {source} may not use model `{model.id}`; ask for it to be added to its allowed models",
+                f"this {policy.source} may not use model `{model.id}`; ask for it to be added to its allowed models",
                 param="model",
-                metadata={"allowed_models_source": source},
+                metadata={"allowed_models_source": policy.source},
             )
     return None
 
@@ -136,16 +155,18 @@ def _check_reasoning(name: str, model: Model, request: Request) -> None:
 
 def not_found(name: str, catalog: Catalog, *, param: str = "model") -> ModelNotFound:
     """The 404 of a name, with the nearest known ones."""
-    known = [*catalog.models, *catalog.aliases]
-    suggestions = get_close_matches(name[:100], known[:MAX_COMPARED], 3, 0.5)
-    if not suggestions and "/" not in name:
-        suggestions = [slug for slug in known if slug.split("/")[-1] == name][:3]
+    suggestions = names.nearest(name, known_names(catalog))
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else "; GET /models lists all"
     return ModelNotFound(
         f"no model `{name[:100]}`{hint}",
         param=param,
         metadata={"requested_model": name[:100], "suggestions": suggestions},
     )
+
+
+def known_names(catalog: Catalog) -> set[str]:
+    """All that a model can be called."""
+    return {*catalog.models, *catalog.aliases, *catalog.families}
 
 
 def _retired(model: Model) -> ModelRetired:

@@ -1,6 +1,7 @@
 """The plan of a request: which targets, in which order, or why none. A value computed from values; no I/O.
 
-In this order: resolve names (resolution), filter endpoints (eligibility), order them, choose credentials.
+In this order: resolve names (resolution), filter endpoints (eligibility), find their credentials (credential_choice),
+order them, put the target first that served the conversation last (stickiness).
 """
 
 from collections.abc import Sequence
@@ -13,17 +14,17 @@ from gwd.catalog.targets import target_of
 from gwd.core.errors import GatewayError
 from gwd.core.request import Request
 from gwd.core.target import Credential, Target
-from gwd.credentials.service import VendorKey
+from gwd.pipeline.plan.credential_choice import KeyChoice, Turn, choices_of, own_first
 from gwd.pipeline.plan.eligibility import (
     Exclusions,
     eligible_endpoints,
-    is_named,
-    matches,
     needs_of,
     none_left,
 )
 from gwd.pipeline.plan.plan_input import PlanInput, Sort
+from gwd.pipeline.plan.policy import Choice, is_named, matches
 from gwd.pipeline.plan.resolution import Candidate, Rejected, resolve
+from gwd.pipeline.plan.trace import Reason, Trace
 from gwd.pricing import hold as holds
 from gwd.pricing.extras import sell
 from gwd.pricing.hold import Demand
@@ -35,23 +36,27 @@ _NOBODY: Final = Credential(id="", secret="")
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """A target in the order of the plan, with what its receipt says of the routing.
 
-    `eligible` counts the endpoints of its model that could serve.
+    `eligible` counts the endpoints of its model that could serve. `list_price_nano` bounds the official price, which is
+    more than the hold where an own key serves. `sticky` says that it comes first because it served the conversation
+    last.
     """
 
     target: Target
     hold_nano: int
+    list_price_nano: int
     rank: int
     forwarded_from: str | None
     strategy: str
     sort: Sort | None
     eligible: int
+    sticky: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Targets in the order they will be tried; never empty.
 
     `opens_s` is when the first of those that cannot be tried now can be (on the monotonic clock), None without any.
-    `passed_over` are the names of the request's models that nobody knows.
+    `passed_over` are the names of the request's models that lead to none now.
     """
 
     targets: tuple[Planned, ...]
@@ -76,18 +81,23 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     organization_revision: int
 
 
-def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refusal:
-    """The plan of a request, or the refusal; both carry the revisions they were computed from."""
+def plan(
+    request: Request, plan_input: PlanInput, demand: Demand, trace: Trace | None = None
+) -> Plan | Refusal:
+    """The plan of a request, or the refusal; both carry the revisions they were computed from.
+
+    `trace` is told of every endpoint that is left out.
+    """
     revisions: dict[str, Any] = {
         "catalog_revision": plan_input.catalog.revision,
         "organization_revision": plan_input.organization.revision,
     }
     try:
-        candidates, passed_over = resolve(request, plan_input)
+        candidates, passed_over = resolve(request, plan_input, trace)
     except Rejected as rejected:
         return Refusal(error=rejected.error, stage="model", **revisions)
     needs = needs_of(request)
-    excluded = Exclusions()
+    excluded = Exclusions(trace)
     pools = [
         eligible_endpoints(candidate, request, demand, needs, plan_input, excluded)
         for candidate in candidates
@@ -109,8 +119,11 @@ def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refu
             **revisions,
         )
     wait_s = excluded.retry_after_s
+    targets = _resting_last(found)
+    if trace is not None and len(targets) < len(found):
+        _leave_out_others(trace, found, targets, "too_many")
     return Plan(
-        targets=_resting_last(found),
+        targets=targets,
         demand=demand,
         opens_s=None if wait_s is None else plan_input.now_s + wait_s,
         passed_over=passed_over,
@@ -118,10 +131,24 @@ def plan(request: Request, plan_input: PlanInput, demand: Demand) -> Plan | Refu
     )
 
 
+def _leave_out_others(
+    trace: Trace, found: "list[_Found]", kept: Sequence[Planned], reason: Reason
+) -> None:
+    there = {planned.target.endpoint_id for planned in kept}
+    for each in found:
+        if each.planned.target.endpoint_id not in there:
+            trace.leave_out(each.planned.target.endpoint_id, reason)
+
+
 class _Found(msgspec.Struct, frozen=True):
-    """A target, and until when it rests; None where it does not rest."""
+    """A target, and until when it rests; None where it does not rest.
+
+    An own key has a place among the organization's own: that of its endpoint in the request's `order`, then its own.
+    """
 
     planned: Planned
+    turn: Turn
+    own_place: tuple[int, int]
     rests_until_s: float | None
 
 
@@ -148,28 +175,61 @@ def _targets(
     """The targets of one model in order, rests aside."""
     order = request.preferences.order
     if endpoints and order and not request.preferences.allow_fallbacks:
-        endpoints = [e for e in endpoints if is_named(e, order)]
+        named = [e for e in endpoints if is_named(e, order)]
+        excluded.leave_out_others(endpoints, named, "no_fallbacks")
+        endpoints = named
         if not endpoints:
-            excluded.reasons.add("allowed_providers")
-    keys_of = {e.id: _usable_keys(e, plan_input, excluded) for e in endpoints}
-    usable = [e for e in endpoints if keys_of[e.id]]
+            excluded.choose(Choice("allowed_providers", "request"))
+    choices = {e.id: choices_of(e, candidate.model, plan_input, excluded) for e in endpoints}
+    usable = [e for e in endpoints if choices[e.id]]
     if endpoints and not usable and excluded.closed is None:
         excluded.closed = (candidate, endpoints[0])
     sort = _sort_of(candidate, request, plan_input)
     found = [
-        _Found(
-            _planned(
-                candidate, e, key.credential, len(usable), bool(order), sort, demand, plan_input
-            ),
-            until_s,
-        )
+        _found(candidate, e, choice, len(usable), order, sort, demand, plan_input)
         for e in _ordered(usable, order, sort, plan_input)
-        for key, until_s in keys_of[e.id]
+        for choice in choices[e.id]
     ]
+    if plan_input.own_keys.by_provider:
+        found = own_first(found)
+    # What the request says of the order itself comes before what its prompt costs.
+    if len(found) > 1 and not (order or request.preferences.sort or candidate.sort):
+        found = _sticky_first(candidate.model.id, found, plan_input)
     if not request.preferences.allow_fallbacks and not order:
         awake = [each for each in found if each.rests_until_s is None]
-        return awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
+        first = awake[:1] or sorted(found, key=lambda each: each.rests_until_s or 0.0)[:1]
+        if excluded.trace is not None:
+            kept = [each.planned for each in first]
+            _leave_out_others(excluded.trace, found, kept, "no_fallbacks")
+        return first
     return found
+
+
+def _sticky_first(model: str, found: list[_Found], plan_input: PlanInput) -> list[_Found]:
+    """The target first that served the conversation last, else another of its endpoint, if it is awake and well.
+
+    It comes first of its kind only: own vendor keys and the platform's keep their places.
+    """
+    seat = None
+    if plan_input.conversation is not None:
+        seat = plan_input.stickiness.seat(plan_input.conversation, model, plan_input.now_s)
+    if seat is None or plan_input.health.has_outage(seat[0], plan_input.now_s):
+        return found
+    targets = [each.planned.target for each in found]
+    there = [
+        at
+        for at, target in enumerate(targets)
+        if target.endpoint_id == seat[0] and found[at].rests_until_s is None
+    ]
+    if not there:
+        return found
+    at = next((at for at in there if targets[at].credential.id == seat[1]), there[0])
+    first = at
+    while first > 0 and found[first - 1].turn == found[at].turn:
+        first -= 1
+    planned = msgspec.structs.replace(found[at].planned, sticky=True)
+    sticky = msgspec.structs.replace(found[at], planned=planned)
+    return [*found[:first], sticky, *found[first:at], *found[at + 1 :]]
 
 
 def _closed(
@@ -184,8 +244,7 @@ def _closed(
 
 
 def _sort_of(candidate: Candidate, request: Request, plan_input: PlanInput) -> Sort | None:
-    default = plan_input.organization.settings.default_provider_sort
-    return request.preferences.sort or candidate.sort or default
+    return request.preferences.sort or candidate.sort or plan_input.sort
 
 
 def _one_pool(
@@ -210,38 +269,8 @@ def _one_pool(
             _ordered(everywhere, request.preferences.order, request.preferences.sort, plan_input)
         )
     }
-    return sorted(found, key=lambda each: position[each.planned.target.endpoint_id])
-
-
-def _usable_keys(
-    endpoint: Endpoint, plan_input: PlanInput, excluded: Exclusions
-) -> list[tuple[VendorKey, float | None]]:
-    """The platform's keys for an endpoint, the one whose prepaid credit ends soonest first (`expiry_first`).
-
-    Each with the end of its rest, None where it is awake; what is closed is left out.
-    """
-    usable: list[tuple[VendorKey, float | None]] = []
-    keys = plan_input.vendor_keys.get(endpoint.provider, ())
-    readable = [key for key in keys if key.is_usable(plan_input.now_us)]
-    if not readable:
-        excluded.keyless.add(endpoint.provider)
-    for key in readable:
-        rest = plan_input.health.rest(endpoint.id, key.id, plan_input.now_s)
-        if rest is not None and rest.is_closed:
-            excluded.close(rest.until_s - plan_input.now_s, rest.reason)
-        else:
-            usable.append((key, rest.until_s if rest is not None else None))
-    if not usable:
-        excluded.unavailable = True
-    if len(usable) > 1:
-        usable.sort(
-            key=lambda pair: (
-                pair[0].expires_at_us is None,
-                pair[0].expires_at_us or 0,
-                pair[0].sort_order,
-            )
-        )
-    return usable
+    found.sort(key=lambda each: position[each.planned.target.endpoint_id])
+    return own_first(found) if plan_input.own_keys.by_provider else found
 
 
 def _ordered(
@@ -293,6 +322,27 @@ def _mixed_price(endpoint: Endpoint, now_us: int) -> int:
     return (3 * price.prompt_pico + price.completion_pico) // 4
 
 
+def _found(
+    candidate: Candidate,
+    endpoint: Endpoint,
+    choice: KeyChoice,
+    eligible: int,
+    order: Sequence[str],
+    sort: Sort | None,
+    demand: Demand,
+    plan_input: PlanInput,
+) -> _Found:
+    credential, named = choice.credential, 0
+    if choice.turn is not Turn.PLATFORM:
+        named = next((n for n, name in enumerate(order) if matches(endpoint, name)), len(order))
+    return _Found(
+        _planned(candidate, endpoint, credential, eligible, bool(order), sort, demand, plan_input),
+        choice.turn,
+        (named, choice.sort_order),
+        choice.rests_until_s,
+    )
+
+
 def _planned(
     candidate: Candidate,
     endpoint: Endpoint,
@@ -310,7 +360,9 @@ def _planned(
     hold = holds.hold(demand, target, default_output_bound=plan_input.default_output_bound)
     return Planned(
         target=target,
-        hold_nano=max(1, hold.amount_nano),
+        # Of an own key without a fee nothing can be charged; anything else holds something.
+        hold_nano=hold.amount_nano if credential.byok else max(1, hold.amount_nano),
+        list_price_nano=hold.list_price_nano,
         rank=candidate.rank,
         forwarded_from=candidate.forwarded_from,
         strategy="ordered" if is_ordered else plan_input.organization.settings.routing_strategy,

@@ -79,8 +79,8 @@ def receipt_json(
         "cost": _cost(cost, price),
         "pricing": _pricing(price, prompt_tokens, applied),
     }
-    if shown.forwarded_from is not None:
-        body["pipeline"] = {"forwarded_from": shown.forwarded_from}
+    if shown.forwarded_from is not None or shown.sticky:
+        body["pipeline"] = _pipeline(shown)
     return msgspec.Raw(msgspec.json.encode(body))
 
 
@@ -92,10 +92,21 @@ def modifiers_record(applied: Applied) -> dict[str, Any]:
     }
 
 
+def _pipeline(shown: Planned) -> dict[str, Any]:
+    done: dict[str, Any] = {}
+    if shown.forwarded_from is not None:
+        done["forwarded_from"] = shown.forwarded_from
+    if shown.sticky:
+        done["sticky"] = True
+    return done
+
+
 def _fallback(failure: FailedAttempt) -> dict[str, Any]:
+    target = failure.planned.target
     return {
-        "vendor": failure.planned.target.vendor,
-        "provider": failure.planned.target.tag,
+        "vendor": target.vendor,
+        "provider": target.tag,
+        **({"byok": True} if target.credential.byok else {}),
         "outcome": "retryable_error" if failure.fault.retryable else "fatal_error",
         "reason": failure.fault.reason,
         "duration_ms": _ms(failure.duration_s),

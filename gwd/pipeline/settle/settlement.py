@@ -149,6 +149,7 @@ def charged_row(
         "cost_web_search_nano": cost.web_search_nano,
         "cost_platform_fee_nano": cost.platform_fee_nano,
         "cost_total_nano": cost.total_nano,
+        "cache_discount_nano": cost.cache_discount_nano,
         "insured": cost.insured,
         "byok": cost.byok,
         "fee_bps": served.fee_bps,

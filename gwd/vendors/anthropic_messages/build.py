@@ -1,7 +1,6 @@
 """A Request to one call of POST /v1/messages."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -11,7 +10,12 @@ from gwd.core.errors import InvalidRequest
 from gwd.core.request import FilePart, Generate, ImagePart, Request, Sampling
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.anthropic_messages import thinking as thinking_rules
-from gwd.vendors.anthropic_messages.cache import limit_marks, with_nested
+from gwd.vendors.anthropic_messages.cache import (
+    MARKED_TURNS,
+    limit_marks,
+    mark_prefixes,
+    with_nested,
+)
 from gwd.vendors.anthropic_messages.content import Block, Blocks
 from gwd.vendors.anthropic_messages.format import FORMAT
 from gwd.vendors.anthropic_messages.history import CONTINUE, History, Turn
@@ -24,13 +28,13 @@ from gwd.vendors.anthropic_messages.tools import (
     names_of,
     output_format,
 )
+from gwd.vendors.call import configured_headers, credential_header, url_for
 from gwd.vendors.tool_names import ToolNames
 
 PINNED_VERSION: Final = "2023-06-01"
 # From this version on the vendor refuses sampling parameters, documents of the assistant, citations of the user.
 STRICT_VERSION: Final = "2026-10-21"
 
-_VERSION_SEGMENT: Final = re.compile(r"/v\d+(?:beta\d*)?$")
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 # Extras that have been read into the request and are written by their own rules.
 _HANDLED: Final = frozenset(("thinking", "output_config", "tools", "metadata"))
@@ -44,7 +48,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
     except RecursionError:
         raise InvalidRequest("the request is nested too deeply") from None
     return UpstreamCall(
-        url=_url(target.base_url),
+        url=url_for(target.base_url, "messages", version_is_last=True),
         headers=_headers(request, target),
         body=msgspec.json.encode(body),
         stream=request.stream,
@@ -90,7 +94,9 @@ class _Draft:
         body: dict[str, Any] = {"model": target.upstream_model, "max_tokens": self._max_tokens}
         extras = self._extras()
         # A mark at the top level stands for one on the last block.
-        limit_marks([*_in_prompt_order(choice.tools, system, turns), extras])
+        is_marked = limit_marks([*_in_prompt_order(choice.tools, system, turns), extras])
+        if self._target.flags.auto_cache and not is_marked:
+            self._mark_prefixes(choice, system, turns)
         if system:
             body["system"] = system
         body["messages"] = [turn.as_wire() for turn in turns]
@@ -151,6 +157,19 @@ class _Draft:
         if is_budget and (_lost_its_thinking(turns) or self._is_prefilled(turns)):
             thinking = self._switched_off()
         return thinking, choice
+
+    def _mark_prefixes(self, choice: Choice, system: list[Block], turns: list[Turn]) -> None:
+        """Cache marks for a client that set none. One that did knows better, also where its marks found no place.
+
+        Turns are marked where another request will begin with them: in a conversation, or where the model may call a
+        tool. A lone question would pay for a write that nobody reads.
+        """
+        if not self._body.cache_marks <= {None}:
+            return
+        goes_on = any(turn.role == "assistant" for turn in turns)
+        may_call = bool(choice.tools) and not choice.forces
+        asked = [turn for turn in turns if turn.role == "user"] if goes_on or may_call else []
+        mark_prefixes(choice.tools, system, [turn.content for turn in asked[-MARKED_TURNS:]])
 
     def _switched_off(self) -> Thinking:
         self.dropped.add("reasoning")
@@ -270,13 +289,6 @@ def _max_tokens(body: Generate, target: Target) -> int:
     return min(wanted, ceiling) if ceiling > 0 else wanted
 
 
-def _url(base_url: str) -> str:
-    base = base_url.strip().rstrip("/")
-    if base.endswith("/messages"):
-        return base
-    return f"{base}/messages" if _VERSION_SEGMENT.search(base) else f"{base}/v1/messages"
-
-
 def _version(request: Request) -> str:
     if request.family != "anthropic_messages":
         return PINNED_VERSION
@@ -286,17 +298,13 @@ def _version(request: Request) -> str:
 def _headers(request: Request, target: Target) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
-        "x-api-key": target.credential.secret,
+        **credential_header(target),
         "anthropic-version": _version(request),
     }
     own: Mapping[str, str] = (
         request.vendor_headers if request.family == "anthropic_messages" else {}
     )
-    configured = {
-        name.lower(): value
-        for name, value in target.headers.items()
-        if value.isascii() and value.isprintable()
-    }
+    configured = configured_headers(target)
     betas = [text for text in (configured.get("anthropic-beta"), own.get("anthropic-beta")) if text]
     headers |= configured
     if betas:

@@ -7,6 +7,8 @@ from gwd.core.vendor_format import VendorFormat
 SIGNATURE_FORMAT: Final = "anthropic-claude-v1"
 FORMAT: Final = VendorFormat(
     name="anthropic_messages",
+    auth="x-api-key",
+    model_list="anthropic",
     family="anthropic_messages",
     no_field_for=frozenset(
         (

@@ -7,8 +7,9 @@ import msgspec
 from gwd.core.errors import InvalidRequest
 from gwd.core.request import Embed, Generate, OutputFormat, Request
 from gwd.core.target import Target, UpstreamCall
+from gwd.vendors.call import headers_for
 from gwd.vendors.gemini import embeddings
-from gwd.vendors.gemini.call import headers_for, method_url
+from gwd.vendors.gemini.call import method_url
 from gwd.vendors.gemini.content import Contents
 from gwd.vendors.gemini.history import History
 from gwd.vendors.gemini.thinking import WORDS, is_honoured, thinking_config

@@ -1,10 +1,10 @@
-"""Where a call to Gemini goes and what headers it carries."""
+"""Where a call to Gemini goes."""
 
 from typing import Final
 from urllib.parse import quote
 
 from gwd.core.target import Target
-from gwd.vendors.openai_chat.call import url_for
+from gwd.vendors.call import url_for
 
 API_VERSION: Final = "v1beta"
 
@@ -18,18 +18,5 @@ def model_path(target: Target) -> str:
 def method_url(target: Target, method: str, *, streams: bool = False) -> str:
     """The address of one of the model's methods. Without `alt=sse` a stream would be one big JSON array."""
     path = f"{quote(model_path(target), safe='/-._~@')}:{method}"
-    url = url_for(target.base_url, path, version=API_VERSION)
-    if not streams:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}alt=sse"
-
-
-def headers_for(target: Target) -> dict[str, str]:
-    """Content type, credential, and the provider's own extra headers."""
-    headers = {"content-type": "application/json", "accept": "application/json"}
-    if target.credential.secret:
-        headers["x-goog-api-key"] = target.credential.secret
-    for name, value in target.headers.items():
-        if value.isascii() and value.isprintable():
-            headers[name.lower()] = value
-    return headers
+    query = "alt=sse" if streams else ""
+    return url_for(target.base_url, path, version=API_VERSION, query=query)

@@ -13,7 +13,8 @@ from gwd.core.lenient_json import MAX_LENIENT_BYTES, UNREADABLE
 from gwd.core.request import Embed
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError
-from gwd.vendors.gemini.call import headers_for, method_url, model_path
+from gwd.vendors.call import headers_for
+from gwd.vendors.gemini.call import method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
 from gwd.vendors.gemini.wire import EmbeddingsWire, EmbeddingWire, RawEmbeddingsWire
 from gwd.vendors.second_reading import read_any, reader

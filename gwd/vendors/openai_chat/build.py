@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.core.request import Generate, OutputFormat, Request, Sampling, Tool, ToolChoice
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.call import headers_for, url_for
 from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.history import HistoryBuilder
 from gwd.vendors.openai_chat.user import user_for
@@ -66,7 +66,14 @@ class _Builder:
         user = user_for(self._request.tags)
         if user:
             body["user"] = user
+        self._refused(body)
         return body
+
+    def _refused(self, body: Json) -> None:
+        """Takes out what the server answers an error to. That a stream reports its usage it does unasked."""
+        for name in self._target.flags.refused_fields:
+            if body.pop(name, None) is not None and name != "stream_options":
+                self.dropped.append(name)
 
     def _takes(self, word: str) -> bool:
         """Whether the target takes a parameter; if not, it is noted as dropped."""

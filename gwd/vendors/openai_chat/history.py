@@ -5,6 +5,8 @@ not executed, a result without a call becomes user text. What a tool message can
 user message. Calls that a client spread over neighbouring assistant messages are one turn, and go out as one message.
 """
 
+import hashlib
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -33,6 +35,8 @@ Json = dict[str, Any]
 ContentPart = TextPart | ImagePart | FilePart
 
 MAX_ID: Final = 40
+SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}", re.ASCII)
+NAME: Final = "messages.name"
 _NOT_EXECUTED: Final = "This call was not executed."
 _FOLLOWS: Final = "The content of this result follows in the next message."
 
@@ -52,6 +56,8 @@ class HistoryBuilder:
         self._pairs = Pairs(self._messages if with_tools else ())
         self._used: set[Place] = set()
         self._carried: list[ContentPart] = []
+        self._takes_names = NAME not in target.flags.refused_fields
+        self._short_ids = target.flags.short_call_ids
         self._replayed = ReplayedReasoning(self._messages, target, asked=request.replay_reasoning)
 
     def build(self) -> list[Json]:
@@ -119,7 +125,7 @@ class HistoryBuilder:
         if len(built) == 1 and not calls:
             return []
         built |= self._replayed.fields(index, message)
-        ids = _upstream_ids(calls)
+        ids = _upstream_ids(calls, short=self._short_ids)
         if calls:
             built["tool_calls"] = [
                 self._call(call, upstream_id) for call, upstream_id in zip(calls, ids, strict=True)
@@ -168,7 +174,7 @@ class HistoryBuilder:
 
     def _finished(self, built: Json, message: Message) -> Json:
         if self._same_family:
-            if message.name:
+            if message.name and self._takes_names:
                 built["name"] = message.name
             for name, value in (message.extras or {}).items():
                 if value is not None:
@@ -176,22 +182,30 @@ class HistoryBuilder:
         return built
 
 
-def _upstream_ids(calls: Sequence[ToolCallPart]) -> list[str]:
-    """One id of at most 40 characters per call; two calls that share an id get different ones."""
+def _upstream_ids(calls: Sequence[ToolCallPart], *, short: bool) -> list[str]:
+    """One id per call, of at most 40 characters or `short`; two calls that share an id get different ones."""
     ids: dict[str, None] = {}
     repeats: dict[str, int] = {}
     for call in calls:
-        upstream_id = _short(call.call_id)
+        upstream_id = _nine(call.call_id) if short else _fitted(call.call_id)
         repeat = repeats.get(call.call_id, 1)
         while upstream_id in ids:
             repeat += 1
-            upstream_id = call_id_for(f"{call.call_id}#{repeat}", length=MAX_ID)
+            again = f"{call.call_id}#{repeat}"
+            upstream_id = _nine(again) if short else call_id_for(again, length=MAX_ID)
         repeats[call.call_id] = repeat
         ids[upstream_id] = None
     return list(ids)
 
 
-def _short(call_id: str) -> str:
+def _nine(call_id: str) -> str:
+    """Nine letters and digits: the id itself where it is that, else the same for call and result."""
+    if SHORT_ID.fullmatch(call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+
+
+def _fitted(call_id: str) -> str:
     # This format limits only the length: ids such as `functions.look:0` mean something to some models.
     if 0 < len(call_id) <= MAX_ID and call_id.isascii() and call_id.isprintable():
         return call_id

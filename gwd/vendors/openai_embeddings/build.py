@@ -6,7 +6,7 @@ import msgspec
 
 from gwd.core.request import Embed, Request
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.call import headers_for, url_for
 from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.openai_embeddings.format import FORMAT
 
@@ -28,9 +28,13 @@ def build(request: Request, target: Target) -> UpstreamCall:
     if request.family == FORMAT.family:
         for name, value in (request.extras or {}).items():
             body.setdefault(name, value)
+    refused = tuple(
+        name for name in target.flags.refused_fields if body.pop(name, None) is not None
+    )
     return UpstreamCall(
         url=url_for(target.base_url, "embeddings"),
         headers=headers_for(target),
         body=msgspec.json.encode(body),
         stream=False,
+        dropped=refused,
     )

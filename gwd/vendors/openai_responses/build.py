@@ -14,7 +14,7 @@ from gwd.core.request import (
     ToolChoice,
 )
 from gwd.core.target import Target, UpstreamCall
-from gwd.vendors.openai_chat.call import headers_for, url_for
+from gwd.vendors.call import headers_for, url_for
 from gwd.vendors.openai_chat.effort import effort_for
 from gwd.vendors.openai_chat.user import user_for
 from gwd.vendors.openai_responses.content import FAMILY, Contents

@@ -138,14 +138,15 @@ class Gateway:
         await self._serve()
 
     async def _copy(self, fresh: Path, vendors: "Vendors | None") -> None:
-        prepared = None
-        if self._options.prepared is not None and vendors is not None:
-            from .prepared import move_vendors
+        if self._options.prepared is None or vendors is None:
+            shutil.copytree(fresh, self._data)
+            return
+        from .prepared import move_to
 
-            prepared = await self._options.prepared.folder(self._fixture, self._options)
+        prepared = await self._options.prepared.folder(self._fixture, self._options)
         shutil.copytree(prepared or fresh, self._data)
-        if prepared is not None and vendors is not None:
-            move_vendors(self._data, self._fixture, vendors)
+        if prepared is not None:
+            move_to(self._data, self._fixture, vendors)
             self.has_catalogue = True
 
     async def leave(self, folder: Path) -> None:

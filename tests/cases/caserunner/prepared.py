@@ -1,13 +1,12 @@
 """Folders in which the catalogue is made already: most cases want the same one, at other addresses."""
 
 import json
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from .gateway import Gateway, Options
+from .moved_vendors import move_vendors
 from .preparation import Fixture, Management, endpoint_names, provider_names
 from .vendors import Vendors
 
@@ -45,13 +44,9 @@ async def _make(folder: Path, fixture: Fixture, options: Options) -> None:
         vendors.stop()
 
 
-def move_vendors(folder: Path, fixture: Fixture, vendors: Vendors) -> None:
+def move_to(folder: Path, fixture: Fixture, vendors: Vendors) -> None:
     """The vendors of this case listen at other addresses than those at which the catalogue was made."""
     addresses: Mapping[str, str] = {
         slug: vendors.base_url(name, vendor) for slug, name, vendor in provider_names(fixture)
     }
-    with closing(sqlite3.connect(folder / "gwd.db")) as connection, connection:
-        connection.executemany(
-            "UPDATE provider SET base_url = ? WHERE slug = ?",
-            [(address, slug) for slug, address in addresses.items()],
-        )
+    move_vendors(folder, addresses.get)

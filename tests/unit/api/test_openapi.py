@@ -10,7 +10,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from gwd.api.openapi import document, encoded
 from gwd.api.openapi.management import AnyRoute
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
-from gwd.wiring import DIALECTS
+from gwd.dialects.table import DIALECTS
 
 TABLE: tuple[AnyRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
 Json = dict[str, Any]

@@ -178,6 +178,22 @@ def test_own_key_requests_count_only_when_included(connection: Connection) -> No
     assert refused.value.metadata["budget_scope"] == "workspace"
 
 
+def test_every_hard_budget_that_is_reached_is_named_and_the_first_is_the_refusal(
+    connection: Connection,
+) -> None:
+    make(connection, "key", limit="1")
+    make(connection, "workspace", limit="9")
+    make(connection, limit="2")
+    make(connection, limit="1", kind="soft")
+    pay(connection, "2")
+    named = budgets.hard_refusals(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
+    scopes = [each.metadata["budget_scope"] for each in named if each.metadata is not None]
+    assert scopes == ["organization", "key"]
+    with pytest.raises(BudgetExceeded) as refused:
+        check(connection)
+    assert refused.value.metadata == named[0].metadata
+
+
 def test_another_organization_s_budget_does_not_count(connection: Connection) -> None:
     open_organization(connection, now_us=NOW_US, organization_id="org_other")
     make(connection, limit="1")

@@ -1,6 +1,6 @@
 """What a header's name and value say of being a credential."""
 
-from gwd.core.secret_patterns import looks_like_a_credential
+from gwd.core.secret_patterns import holds_a_credential, looks_like_a_credential
 
 SECRETS = [
     ("Authorization", "x"),
@@ -42,3 +42,17 @@ def test_credentials_are_known_by_name_or_value():
 
 def test_ordinary_headers_are_none():
     assert [pair for pair in WORDS if looks_like_a_credential(*pair)] == []
+
+
+def test_a_credential_in_a_query_is_known_in_any_spelling():
+    secrets = [
+        *("key=x", "api_key=x", "apiKey=x", "api-key=x", "API%5FKEY=x", "token=", "accessToken=x"),
+        *("a=b&access_token=x", "subscription-key=x", "sig=x", "client_secret=x", "a;key=x", "a[key]=x"),
+        *("code=sk-proj-abcdef123456", "sk-proj-abcdef123456", "x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"),
+    ]  # fmt: skip
+    assert [query for query in secrets if not holds_a_credential(query)] == []
+    words = [
+        *("", "api-version=2024-10-21", "api-version=2024-05-01-preview&tenant=a", "alt=sse", "region=eu"),
+        *("deploymentId=Zm9vYmFyQmF6MTIzNDU2Nzg5MEFi", "monkeys=12", "project=my-project", "beta=true"),
+    ]  # fmt: skip
+    assert [query for query in words if holds_a_credential(query)] == []

@@ -36,7 +36,6 @@ def _generate(**body: Any) -> Generate:
 @pytest.mark.parametrize(
     ("change", "code", "param"),
     [
-        ({"model": None}, "missing_parameter", "model"),
         ({"messages": None}, "invalid_value", "messages"),
         ({"messages": []}, "invalid_value", "messages"),
         ({"messages": "hi"}, "invalid_value", "messages"),

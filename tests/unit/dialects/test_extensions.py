@@ -1,9 +1,10 @@
 """The gateway's own fields and headers mean the same in every dialect."""
 
+import msgspec
 import pytest
 
 from gwd.core.errors import InvalidValue, MissingParameter
-from gwd.core.request import Preferences
+from gwd.core.request import Embed, Generate, Preferences, Request
 from gwd.dialects import extensions, json_input
 from gwd.dialects.extensions import ProviderWire, UsageWire
 
@@ -17,10 +18,38 @@ def test_models_alone_name_the_primary():
 
 
 @pytest.mark.parametrize(("model", "models"), [(None, None), ("", None), (None, []), ("", [])])
-def test_a_request_without_a_model_is_refused(model: str | None, models: list[str] | None):
-    with pytest.raises(MissingParameter) as caught:
-        extensions.models_of(model, models)
-    assert caught.value.param == "model"
+def test_a_request_without_a_model_gets_the_default_or_is_refused(
+    model: str | None, models: list[str] | None
+):
+    request = Request(
+        dialect="chat_completions",
+        family="openai_chat",
+        models=extensions.models_of(model, models),
+        body=Generate(messages=()),
+    )
+    assert extensions.with_model(request, "a/x").models == ("a/x",)
+    embed = msgspec.structs.replace(request, body=Embed(inputs=("x",)))
+    for refused, default in ((request, None), (embed, "a/x")):
+        with pytest.raises(MissingParameter) as caught:
+            extensions.with_model(refused, default)
+        assert caught.value.param == "model"
+
+
+def test_a_model_that_is_named_is_not_replaced():
+    request = Request(
+        dialect="messages",
+        family="anthropic_messages",
+        models=("b/y",),
+        body=Generate(messages=()),
+    )
+    assert extensions.with_model(request, "a/x") is request
+
+
+def test_data_collection_is_allowed_unless_denied():
+    assert extensions.preferences_of(ProviderWire()).data_collection == "allow"
+    assert extensions.preferences_of(ProviderWire(data_collection="deny")).data_collection == "deny"
+    with pytest.raises(InvalidValue):
+        json_input.typed({"data_collection": "never"}, ProviderWire)
 
 
 def test_at_most_four_models_in_all():

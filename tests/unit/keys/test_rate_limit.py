@@ -138,3 +138,16 @@ def test_families_that_rest_cost_no_memory():
     for number in range(5_000):
         limiter.admit(f"family {number}", 1, float(number))
     assert len(limiter._rings) < 1_200
+
+
+def test_a_look_says_what_a_request_would_meet_and_counts_nothing():
+    limiter = RateLimiter()
+    for _ in range(3):
+        assert limiter.look("a", 1, 0.0) is None
+    assert limiter._rings == {}
+    assert isinstance(limiter.admit("a", 1, 0.0), Admitted)
+    looked = limiter.look("a", 1, 20.0)
+    assert looked == limiter.admit("a", 1, 20.0)
+    assert isinstance(looked, Refused)
+    assert limiter.look("a", 1, 61.0) is None
+    assert limiter.look("a", 2, 20.0) is None

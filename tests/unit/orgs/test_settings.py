@@ -54,6 +54,7 @@ def test_defaults_are_those_of_the_page(connection, made):
         "allowed_providers": None,
         "ignored_providers": [],
         "default_provider_sort": None,
+        "data_policy": "allow",
         "routing_strategy": "expiry_first",
         "default_rate_limit_per_minute": 600,
         "byok_fee_percent": 5,

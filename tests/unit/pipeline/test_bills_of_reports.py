@@ -117,6 +117,7 @@ def planned(adapter: Adapter) -> Planned:
     return Planned(
         target=to,
         hold_nano=1,
+        list_price_nano=1,
         rank=0,
         forwarded_from=None,
         strategy="balanced",

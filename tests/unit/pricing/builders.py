@@ -55,6 +55,7 @@ def target(
         tag="test",
         format=FORMATS["anthropic_messages"],
         base_url="https://vendor.example",
+        auth="x-api-key",
         headers={},
         upstream_model="model",
         context_length=context_length,

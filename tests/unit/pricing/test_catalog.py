@@ -180,6 +180,15 @@ def test_endpoints_lead_to_a_model_and_a_provider_and_their_flags_are_known(
         assert samples is not flags.rejects_sampling
 
 
+def test_where_prompts_are_marked_for_clients_writing_has_its_price() -> None:
+    """Writing to the cache would else be billed like reading the prompt, below what the vendor takes."""
+    marking = {slug for slug, p in PROVIDERS.items() if p.get("flags", {}).get("auto_cache")}
+    assert marking == {"anthropic"}
+    models = [MODELS[e["model"]] for e in ENDPOINTS if e["provider"] in marking]
+    assert len(models) >= 8
+    assert [m["id"] for m in models if "input_cache_write" not in m["pricing"]] == []
+
+
 def test_every_model_can_be_reached() -> None:
     assert {endpoint["model"] for endpoint in ENDPOINTS} == set(MODELS)
 
@@ -220,12 +229,18 @@ async def test_the_catalog_takes_the_file_in_its_order_and_every_endpoint_has_a_
 
 
 def test_every_preset_of_a_further_provider_is_one_that_the_catalog_takes() -> None:
-    path = Path(__file__).parents[3] / "examples" / "providers.toml"
-    presets = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert presets.keys() == {"providers"}
-    for row in presets["providers"]:
+    examples = Path(__file__).parents[3] / "examples"
+    rows = []
+    for name in ("providers.toml", "azure.toml"):
+        text = (examples / name).read_text(encoding="utf-8").replace("RESOURCE", "acme")
+        presets = tomllib.loads(text)
+        assert presets.keys() == {"providers"}
+        rows += presets["providers"]
+    assert len(rows) > 20
+    for row in rows:
         body = msgspec.convert(row, ProviderInput)
-        assert check_flags(body.flags) == body.flags
+        kept = msgspec.json.decode(msgspec.json.encode(check_flags(body.flags)))
+        assert kept == body.flags
         assert check_base_url(body.base_url, allow_http=False) == body.base_url
         assert check_adapter(body.adapter, FORMATS) == body.adapter
         assert body.slug not in PROVIDERS

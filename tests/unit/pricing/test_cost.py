@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gwd.core.cost import Cost, Price, PriceTier
+from gwd.core.extras import Applied, Factor
 from gwd.core.money import nano_from_usd, pico_from_price, price_text, usd_text
 from gwd.core.usage import Usage
 from gwd.pricing.cost import cost, rates_for
@@ -69,6 +70,7 @@ def test_each_class_is_charged_at_its_own_price() -> None:
         completion_nano=6_000_000,
         reasoning_nano=4_000_000,
         total_nano=30_000_000,
+        cache_discount_nano=34_000_000,
     )
 
 
@@ -218,3 +220,47 @@ def test_an_amount_survives_being_written_and_read(nano: int) -> None:
 @given(st.integers(0, 10**12))
 def test_a_price_survives_being_written_and_read(pico: int) -> None:
     assert pico_from_price(price_text(pico)) == pico
+
+
+class TestCacheDiscount:
+    """What the prompt would cost more if the vendor had no cache."""
+
+    @pytest.mark.parametrize(
+        ("usage", "saved_nano"),
+        [
+            (Usage(input=1_000, output=9), None),
+            (Usage(input=1_000, cache_read=10_000), 10_000 * (4_000 - 200)),
+            (Usage(input=1_000, cache_write_5m=2_000), -2_000 * (5_000 - 4_000)),
+            (Usage(cache_write_1h=500), -500 * (8_000 - 4_000)),
+            (Usage(cache_read=1_000, cache_write_5m=3_800), 0),
+            (Usage(input=3, cache_read=1, output=5, images=9), 3_800),
+        ],
+    )
+    def test_reads_save_and_writes_cost(self, usage: Usage, saved_nano: int | None) -> None:
+        assert cost(usage, OPUS, insured=False).cache_discount_nano == saved_nano
+
+    @given(usages(), prices())
+    def test_it_is_the_difference_of_two_bills_to_the_nano(
+        self, usage: Usage, price: Price
+    ) -> None:
+        bill = cost(usage, price, insured=False)
+        plain = Usage(
+            input=usage.input_total,
+            output=usage.output,
+            reasoning=usage.reasoning,
+            images=usage.images,
+        )
+        without = cost(plain, price, insured=False)
+        difference = without.total_nano - bill.total_nano
+        assert (bill.cache_discount_nano or 0) == difference
+
+    def test_on_an_own_key_it_is_of_the_list_price_and_of_what_is_not_charged_there_is_none(self):
+        usage = Usage(cache_read=1_000)
+        own = cost(usage, OPUS, byok_fee_bps=500, insured=False)
+        assert own.cache_discount_nano == 1_000 * (4_000 - 200)
+        assert cost(usage, OPUS, insured=True).cache_discount_nano is None
+
+    def test_factors_multiply_it_like_the_price(self) -> None:
+        applied = Applied(factors={"service_tier": Factor(value="priority", millionths=2_000_000)})
+        made = cost(Usage(cache_read=1_000), OPUS, insured=False, applied=applied)
+        assert made.cache_discount_nano == 2 * 1_000 * (4_000 - 200)

@@ -3,14 +3,18 @@
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from gwd import ledger, proof
+from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
+from gwd.health import kept
 from gwd.ledger import LedgerFilter, chain
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
+from gwd.vendors.formats import FORMATS
 from tests.support.money import ORGANIZATION, USD, add, charge, hold, open_organization
 from tests.support.store import NOW_US
 
@@ -221,6 +225,34 @@ def test_books_of_before_the_chains_are_vouched_for_from_then_on(
     connection.raw.close()
 
 
+def test_providers_take_their_keys_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    (name,) = [each for each in migrations.names() if each.endswith("provider_auth")]
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    for adapter in (*FORMATS, "unknown_format"):
+        connection.execute(
+            "INSERT INTO provider (slug, name, adapter, base_url, created_at, updated_at)"
+            " VALUES (?1, ?1, ?1, 'https://vendor.example', 1, 1)",
+            (adapter,),
+        )
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    found: dict[str, str] = dict(connection.rows("SELECT adapter, auth FROM provider"))
+    assert found == {
+        "unknown_format": "bearer",
+        **{each.name: each.auth for each in FORMATS.values()},
+    }
+    connection.raw.close()
+
+
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "gwd.db")
     migrate(path, SystemClock())
@@ -229,3 +261,98 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     connection.raw.close()
     with pytest.raises(migrations.NewerSchemaError, match="9999_future"):
         migrate(path, SystemClock())
+
+
+def test_what_a_cache_saved_before_it_was_kept_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    before = [each for each in migrations.names() if each < "0013"]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        connection.execute(
+            "INSERT INTO generation (id, organization_id, key_id, family_id, dialect, status, tokens_cache_read,"
+            " attempts, created_at, settled_at) VALUES ('gen-1', ?, 'k', 'k', 'messages', 'succeeded', 5, 1, ?, ?)",
+            (ORGANIZATION, NOW_US, NOW_US),
+        )
+    connection.raw.close()
+
+    assert "0013_cache_discount" in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    row = activity.get(connection, ORGANIZATION, "gen-1")
+    assert (row.tokens_cache_read, row.cache_discount_nano) == (5, None)
+    connection.raw.close()
+
+
+def test_keys_of_an_earlier_version_permit_what_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    before = [each for each in migrations.names() if each < "0012"]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute(
+        "INSERT INTO api_key (id, organization_id, family_id, kind, name, label, hash, digest, allowed_models,"
+        " created_at, updated_at) VALUES ('key_1', 'org_1', 'key_1', 'inference', 'old', 'l', 'h', x'00', '[\"a/b\"]',"
+        " 1, 1)"
+    )
+    connection.raw.close()
+
+    assert "0012_key_policy" in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert connection.row(
+        "SELECT allowed_models, allowed_providers, ignored_providers, default_provider_sort, data_policy FROM api_key"
+    ) == ('["a/b"]', None, "[]", None, "allow")
+    connection.raw.close()
+
+
+def test_a_node_of_before_keeps_its_health_from_now_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0011_health"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        add(connection, 10 * USD, now_us=NOW_US, reference="paid")
+        columns = "id, provider, name, label, sealed, created_at, updated_at"
+        connection.execute(
+            f"INSERT INTO credential ({columns}) VALUES ('pk_1', 'p', '', '', 's', 0, 0)"
+        )
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    nothing = kept.Kept(rests=[], endpoints=[])
+    assert kept.load(connection) == nothing
+    rest = kept.KeptRest(
+        endpoint_id="",
+        credential_id="pk_1",
+        reason="auth_invalid",
+        status=401,
+        code=None,
+        message="no",
+        began_us=NOW_US,
+        until_us=None,
+        is_closed=True,
+        throttles=0,
+        asked=(1, 2),
+    )
+    gone = msgspec.structs.replace(rest, credential_id="pk_2")
+    kept.keep(connection, kept.Kept(rests=[rest, gone], endpoints=[]))
+    assert kept.load(connection) == kept.Kept(rests=[rest], endpoints=[])
+    connection.execute("UPDATE credential SET updated_at = ?", (NOW_US + 1,))
+    assert kept.load(connection) == nothing
+    assert proof.verify(connection).ok
+    connection.raw.close()

@@ -76,9 +76,9 @@ async def asked(client: HttpClient, url: str) -> None:
 
 
 async def fault_of(
-    proxy_url: str, url: str, *, connect_s: float = 5, **files: str
+    proxy_url: str, url: str, *, connect_s: float = 5, ca_file: str = ""
 ) -> UpstreamFault:
-    client = HttpClient(Timeouts(connect_s=connect_s), proxy=proxy_url, **files)
+    client = HttpClient(Timeouts(connect_s=connect_s), proxy=proxy_url, ca_file=ca_file)
     try:
         with pytest.raises(UpstreamFault) as found:
             await client.send(call(url), 5)

@@ -184,7 +184,7 @@ ROWS: dict[str, Row] = {
     ),
     "nothing said": (404, {}, {}, "access", None),
     "bare": (404, {}, {"message": "Not Found"}, "access", None),
-    "another path": (404, {}, {"message": "Invalid URL (POST /v1/v1/messages)"}, "access", None),
+    "another path": (404, {}, {"message": "Invalid URL (POST /v1/v1/messages)"}, "address", None),
     "no route": (404, {}, {"message": "No endpoints found for a/b."}, "access", None),
     "the account": (403, {}, {"message": "Your organization must be verified"}, "access", None),
     "the place": (403, {}, {"message": "Country or region not supported"}, "access", None),
@@ -226,6 +226,7 @@ _SHORT = {
     "quota": ("quota_exhausted", None),
     "bad": ("bad_request", None),
     "access": ("model_access_denied", None),
+    "address": ("model_access_denied", "address"),
     "elsewhere": ("bad_request", "elsewhere"),
     "this_request": ("rate_limited", "this_request"),
 }

@@ -23,8 +23,8 @@ from gwd.core.request import (
     VendorFileSource,
 )
 from gwd.core.target import Credential, Flags
+from gwd.vendors.call import url_for
 from gwd.vendors.openai_chat import ADAPTER
-from gwd.vendors.openai_chat.call import url_for
 from gwd.vendors.openai_chat.effort import nearest
 from tests.golden.golden import WORDS
 from tests.unit.vendors.builders import chat, dropped, sent, target
@@ -379,6 +379,40 @@ def test_forced_tools_fall_back_to_auto_where_they_are_rejected():
     to = target(flags=Flags(rejects_forced_tools=True))
     assert sent(request, to)["tool_choice"] == "auto"
     assert dropped(request, to) == ("tool_choice",)
+
+
+def test_what_a_server_refuses_is_left_out():
+    """Fields of the body are told to the client as left out, save the one that only the gateway asks for."""
+    named = {"role": "user", "content": "hi", "name": "ada"}
+    request = chat(messages=[named], stream=True, user="u-1", store=True, metadata={"a": "b"})
+    plain = sent(request)
+    assert {"stream_options", "user", "store", "metadata"} <= plain.keys()
+    assert plain["messages"] == [named]
+    to = target(flags=Flags(refused_fields=("stream_options", "user", "store", "messages.name")))
+    strict = sent(request, to)
+    left = {name: value for name, value in plain.items() if name in strict}
+    assert strict == left | {"messages": [{"role": "user", "content": "hi"}]}
+    assert plain.keys() - strict.keys() == {"stream_options", "user", "store"}
+    assert dropped(request, to) == ("user", "store")
+
+
+def test_ids_of_calls_are_nine_letters_and_digits_where_that_is_asked_for():
+    """Its own ids stay; those of other vendors are the same for a call and its result, also where two are equal."""
+    given = ["aB3xY9kLm", "call_abc", "call_abc", "functions.look:0"]
+    function = {"name": "f", "arguments": "{}"}
+    calls = [{"id": each, "type": "function", "function": function} for each in given]
+    results = [
+        {"role": "tool", "tool_call_id": each, "content": str(n)} for n, each in enumerate(given)
+    ]
+    turn = {"role": "assistant", "tool_calls": calls}
+    request = chat(messages=[{"role": "user", "content": "go"}, turn, *results])
+    _, built, *answers = sent(request, target(flags=Flags(short_call_ids=True)))["messages"]
+    ids = [call["id"] for call in built["tool_calls"]]
+    assert ids[0] == given[0]
+    assert len(set(ids)) == len(ids)
+    assert all(len(each) == 9 and each.isascii() and each.isalnum() for each in ids)
+    assert [answer["tool_call_id"] for answer in answers] == ids
+    assert [answer["content"] for answer in answers] == ["0", "1", "2", "3"]
 
 
 def test_a_schema_mark_of_another_family_is_removed():

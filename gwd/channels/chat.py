@@ -26,6 +26,8 @@ _TEAMS_HOSTS: Final = (".logic.azure.com", ".api.powerplatform.com", ".webhook.o
 _COLOURS: Final = {"info": "accent", "warning": "warning", "critical": "attention"}
 MAX_HEADER: Final = 150
 MAX_SECTION: Final = 2_900
+MAX_WORDS: Final = 2_000
+"""Of one message, so that its link has room behind it."""
 
 
 def format_of(url: str, given: str | None) -> ChatFormat:
@@ -48,7 +50,7 @@ async def send(client: OutboundClient, url: str, message: Message) -> Outcome:
 def slack(alerts: Sequence[AlertRecord]) -> dict[str, Any]:
     """The body for Slack and those who follow it."""
     lines = [
-        f"{_slack(alert.message)} <{_slack(alert.url)}|Open>"
+        f"{_slack(alert.message[:MAX_WORDS])} <{_slack(alert.url)}|Open>"
         if len(alerts) == 1
         else f"• {_slack(alert.title)} <{_slack(alert.url)}|Open>"
         for alert in alerts[:LISTED]
@@ -81,7 +83,7 @@ def slack(alerts: Sequence[AlertRecord]) -> dict[str, Any]:
 def teams(alerts: Sequence[AlertRecord]) -> dict[str, Any]:
     """The body for a Teams workflow."""
     texts = [
-        for_people(alert.message)
+        for_people(alert.message[:MAX_WORDS])
         if len(alerts) == 1
         else f"{for_people(alert.title)} ({alert.url})"
         for alert in alerts[:LISTED]

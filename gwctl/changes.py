@@ -31,10 +31,9 @@ def send(
             session.out.data(shown)
             return None
         session.out.line(f"would {what}   ({method} {path})")
-        for name, value, kind in tables.fields(
-            body if isinstance(body, dict) else {}, schema.taken(method, path)
-        ):
-            session.out.line(f"  {name}  {_shown(name, value, kind)}")
+        hidden = masked(body) if isinstance(body, dict) else {}
+        for name, value, kind in tables.fields(hidden, schema.taken(method, path)):
+            session.out.line(f"  {name}  {tables.unambiguous(value, kind, utc_now())}")
         session.out.note("Nothing was done.")
         return None
     try:
@@ -79,7 +78,7 @@ def create_record(
 
 def left_as_it_is(session: Session, resource: Resource, record: Record) -> None:
     """What --if-absent found: nothing was made, and its secret is not shown again."""
-    hint = f"gwctl {resource.noun} rotate {record.get('id')} makes a new secret"
+    hint = f"gwctl {resource.noun} {resource.renewed_by} {record.get('id')} makes a new secret"
     session.out.note(
         f"{resource.noun} {resource.title(record)} exists; its secret was shown once ({hint})"
     )
@@ -98,7 +97,7 @@ def print_secret(session: Session, resource: Resource, reply: Any, title: str) -
             f"{resource.noun} {resource.title(record)} exists, but its secret was already shown",
             code="secret_not_shown",
             why="the same request was made before; secrets are shown once and not stored",
-            do=f"gwctl {resource.noun} rotate {record.get('id', '')}",
+            do=f"gwctl {resource.noun} {resource.renewed_by} {record.get('id', '')}",
         )
     session.out.secret(title, resource.shown_once, secret, record, resource.summary(record))
 
@@ -141,11 +140,12 @@ def patch_record(
     *,
     named: Mapping[str, Any] | None = None,
     unshown: Sequence[str] = (),
+    hidden: Sequence[str] = (),
 ) -> None:
     """PATCH a record and say what changed.
 
     `named` are fields of the body that say which record is meant, where its path does not; `unshown` are those
-    that say how to change it.
+    that say how to change it; of `hidden` ones only is said that they change.
     """
     title = resource.title(before)
     lines = [
@@ -153,7 +153,11 @@ def patch_record(
         for name, value in changes.items()
         for field in [schema.field(resource.record, name)]
         if name not in unshown and not same_field(field, before.get(name), value)
-        for line in differences(name, before.get(name), value, field)
+        for line in (
+            [f"{name}  is replaced"]
+            if name in hidden
+            else differences(name, before.get(name), value, field)
+        )
     ]
     path = resource.path if named else address(resource, before)
     if not lines:

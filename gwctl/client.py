@@ -366,10 +366,16 @@ def masked_body(content: bytes) -> str:
 
 
 def masked(value: Any) -> Any:
-    """The value with the texts of secret fields masked, however deep they are."""
+    """The value with the texts of secret fields masked, however deep they are.
+
+    The address of a chat workspace is a secret, too; a body of a change does not say whose address it holds.
+    """
     if isinstance(value, dict):
+        is_chat = value.get("type", "chat") == "chat"
         return {
-            name: mask(item) if name in _SECRET_FIELDS and isinstance(item, str) else masked(item)
+            name: mask(item)
+            if isinstance(item, str) and (name in _SECRET_FIELDS or (name == "url" and is_chat))
+            else masked(item)
             for name, item in value.items()
         }
     return [masked(item) for item in value] if isinstance(value, list) else value

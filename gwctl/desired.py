@@ -218,8 +218,8 @@ KINDS: tuple[Kind, ...] = (
         same=_by("name"),
         name=lambda entry: str(entry["name"]),
         # The address of a chat workspace is a secret that the gateway does not show again.
+        without=frozenset({"format"}),
         managed=lambda record: record.get("type") != "chat",
-        defaults={"type": "webhook"},
     ),
 )
 
@@ -283,6 +283,8 @@ def _entry(kind: Kind, entry: Mapping[str, Any], at: str) -> Entry:
     if kind.table == "budgets":
         read.setdefault("kind", "hard")
         _check_scope(read["scope"], at)
+    if kind.table == "webhooks":
+        _check_destination(read, at)
     return read
 
 
@@ -311,6 +313,23 @@ def _check_scope(value: Any, at: str) -> None:
         raise usage(
             f"{at}: scope {value} is not known", do="organization, workspace:SLUG or key:NAME"
         )
+
+
+def _check_destination(entry: Entry, at: str) -> None:
+    """A webhook has a url and a mail destination an address; what has an address is mail without saying so."""
+    kind = entry.setdefault("type", "email" if "address" in entry else "webhook")
+    if kind == "chat":
+        raise usage(
+            f"{at}: the address of a chat channel is a secret and stands in no file",
+            do="gwctl webhook add - --type chat",
+        )
+    wanted, other = ("address", "url") if kind == "email" else ("url", "address")
+    if kind not in ("webhook", "email"):
+        raise usage(f"{at}: type {kind} is not known", do="webhook or email")
+    if other in entry:
+        raise usage(f"{at}: {other} is not for type {kind}", do=f"give {wanted} instead")
+    if wanted not in entry:
+        raise usage(f"{at}: {wanted} is missing", do=f"add {wanted} = …")
 
 
 def _reference(value: Any, at: str, *, by: str) -> str:

@@ -33,6 +33,8 @@ class Resource:
     """The parameter of that query that takes the name itself, where the API has one."""
     shown_once: str = ""
     """The field beside `data` that is shown once after creation."""
+    renewed_by: str = "rotate"
+    """The verb that makes another in its place."""
     created: str = ""
     """What is said above it; `Key created.` otherwise."""
     rank: Callable[[Record], int] = lambda record: 0

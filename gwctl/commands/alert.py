@@ -1,6 +1,7 @@
 """`gwctl alert`: alerts raised, and who hears of which."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from gwctl import time_input
 from gwctl.changes import patch_record
@@ -9,6 +10,7 @@ from gwctl.errors import not_found, usage
 from gwctl.records import Resource, data, find, list_records, show_record
 from gwctl.session import Session
 from gwctl.tables import Column, Record, of
+from gwctl.text import parse_time
 from gwctl.tree import Noun
 from gwctl.values import CLEAR, arg, body, flag, names, one_of, opt, thresholds
 
@@ -31,9 +33,21 @@ ALERTS = Resource(
 
 
 def _state(row: Record) -> str:
-    if row.get("muted_until"):
-        return f"muted until {row['muted_until']}"
-    return "enabled" if row.get("enabled") else "disabled"
+    if not row.get("enabled"):
+        return "disabled"
+    until = parse_time(row.get("muted_until"))
+    is_muted = until is not None and until > time_input.utc_now()
+    return f"muted until {row['muted_until']}" if is_muted else "enabled"
+
+
+def _listed(name: str, *, null: str, empty: str) -> Callable[[Record], Any]:
+    """A column of a list, where no list and an empty one are two things."""
+
+    def value(row: Record) -> Any:
+        found = row.get(name)
+        return null if found is None else found or empty
+
+    return value
 
 
 SETTINGS = Resource(
@@ -44,9 +58,9 @@ SETTINGS = Resource(
         "AlertSetting",
         Column("CATEGORY", "category", name=True),
         Column("STATE", _state, "state"),
-        Column("THRESHOLDS", lambda row: row.get("thresholds") or "all"),
-        Column("CHANNELS", lambda row: row.get("channels") or "all"),
-        Column("EMAIL", lambda row: row.get("email_roles") or "nobody"),
+        Column("THRESHOLDS", _listed("thresholds", null="all", empty="none")),
+        Column("CHANNELS", _listed("channels", null="all", empty="none")),
+        Column("EMAIL", _listed("email_roles", null="nobody", empty="nobody")),
     ),
 )
 
@@ -65,6 +79,9 @@ def list_alerts(
         str | None, opt("--severity", "SEVERITY", "info, warning or critical.")
     ] = None,
     since: Annotated[str | None, opt("--from", "TIME", "Only those since.")] = None,
+    until: Annotated[
+        str | None, opt("--to", "TIME", "Only those before; a day is meant whole.")
+    ] = None,
 ) -> None:
     """List alerts, newest first."""
     query = {
@@ -72,6 +89,7 @@ def list_alerts(
         "category": category,
         "severity": one_of("--severity", severity, SEVERITIES),
         "from": None if since is None else time_input.past(since),
+        "to": None if until is None else time_input.end_of(until),
     }
     list_records(session, ALERTS, query)
 
@@ -100,7 +118,7 @@ def settings(
     ] = None,
     email: Annotated[
         list[str] | None,
-        opt("--email-role", "ROLE", "Who gets mail; repeatable; none for the default."),
+        opt("--email-role", "ROLE", "Who gets mail; repeatable; nobody; or none for the default."),
     ] = None,
 ) -> None:
     """Show or change which alerts are told, when and to whom."""
@@ -112,8 +130,10 @@ def settings(
     if isinstance(channels, list):
         channels = [str(find(session, DESTINATIONS, name)["id"]) for name in channels]
     roles = names(email)
+    if roles == ["nobody"]:
+        roles = []
     for role in roles if isinstance(roles, list) else []:
-        one_of("--email-role", role, ROLES)
+        one_of("--email-role", role, (*ROLES, "nobody"))
     changes = body(
         {
             "enabled": enable,

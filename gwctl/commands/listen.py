@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +30,9 @@ PASSED_ON = ("content-type", "x-gw-event", "x-gw-delivery-id", "x-gw-timestamp",
 def listen(
     session: Session,
     port: Annotated[int, whole("--port", "PORT", "Port on 127.0.0.1; 9000.", most=65_535)] = 9000,
-    count: Annotated[int | None, whole("--count", "N", "Stop after so many events.")] = None,
+    count: Annotated[
+        int | None, whole("--count", "N", "Stop after so many genuine events.")
+    ] = None,
     forward: Annotated[
         str | None,
         opt("--forward", "URL", "Pass genuine events on, as they are, and answer what it does."),
@@ -48,8 +51,14 @@ def listen(
     if forward is not None and not forward.startswith(("http://", "https://")):
         raise usage(f"--forward {forward!r} is no address", do="write http://127.0.0.1:3000/hook")
     secret = read_secret("signing secret", stdin=secret_stdin, file=secret_file)
+    genuine = 0
+
+    def heard() -> None:
+        nonlocal genuine
+        genuine += 1
+
     try:
-        server = HTTPServer(("127.0.0.1", port), _handler(session, secret, forward))
+        server = HTTPServer(("127.0.0.1", port), _handler(session, secret, forward, heard))
     except OSError as error:
         raise CommandError(
             f"port {port} cannot be opened: {error.strerror or error}",
@@ -57,11 +66,9 @@ def listen(
             do="choose another with --port",
         ) from None
     session.out.note(f"listening on http://127.0.0.1:{server.server_port}")
-    received = 0
     with server:
-        while count is None or received < count:
+        while count is None or genuine < count:
             server.handle_request()
-            received += 1
 
 
 def verdict(secret: str, timestamp: str, body: bytes, signature: str, now: float) -> str:
@@ -84,7 +91,9 @@ def _length(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else MAX_BODY + 1
 
 
-def _handler(session: Session, secret: str, forward: str | None) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    session: Session, secret: str, forward: str | None, heard: Callable[[], None]
+) -> type[BaseHTTPRequestHandler]:
     class Receiver(BaseHTTPRequestHandler):
         timeout = 10
 
@@ -105,6 +114,7 @@ def _handler(session: Session, secret: str, forward: str | None) -> type[BaseHTT
                 self._answer(400)
                 session.out.note(f"refused: {wrong}", again=True)
                 return
+            heard()
             _print(session, body)
             self._answer(204 if forward is None else self._passed_on(forward, body))
 
@@ -145,6 +155,11 @@ def _print(session: Session, body: bytes) -> None:
         return
     if session.out.shape.machine:
         session.out.data(event)
-        return
+    else:
+        session.out.line(_in_words(event))
+    session.out.flush()  # whoever reads from a pipe is told now
+
+
+def _in_words(event: dict[str, Any]) -> str:
     parts = (event.get("severity"), event.get("type"), event.get("title"), event.get("message"))
-    session.out.line("   ".join(clean_line(str(part)) for part in parts if part))
+    return "   ".join(clean_line(str(part)) for part in parts if part)

@@ -326,7 +326,8 @@ def coming(
     """
     rows = data(session.api.get("/catalog/lifecycle"))
     rows = [row for row in rows if only is None or row.get("model") == only]
-    session.out.records(rows, _COMING, total=len(rows), noun="event")
+    shown = rows if session.everything else rows[: session.limit]
+    session.out.records(shown, _COMING, total=len(rows), noun="event")
 
 
 add_delete(model, MODELS, "acme/fast")

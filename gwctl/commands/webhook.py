@@ -4,9 +4,10 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from gwctl import time_input
-from gwctl.changes import CALL_OUT_S, act, create_record, print_secret, report, send, update_record
+from gwctl.changes import CALL_OUT_S, act, create_record, patch_record, print_secret, report, send
 from gwctl.client import quote
 from gwctl.errors import CommandError, usage
+from gwctl.files import read_standard_input
 from gwctl.records import Resource, address, data, fetch, find
 from gwctl.session import Session
 from gwctl.tables import Column, Record, of
@@ -25,6 +26,7 @@ DESTINATIONS = Resource(
     id_prefix=("dst_",),
     names=("name", "url", "address"),
     shown_once="signing_secret",
+    renewed_by="rotate-secret",
     created="Webhook created. This is its signing secret.",
     summary=lambda record: (
         f"webhook {record.get('name') or record.get('url')}"
@@ -58,6 +60,7 @@ webhook = Noun("webhook", "Where alerts go: webhooks, chat channels, mail; and t
 NOUNS = [webhook]
 
 _NAME = arg("NAME", "Its name, address or id.")
+_TARGET = "URL of a webhook or chat channel, or a mail address; - reads it from stdin."
 _EVENT = opt(
     "--event", "CATEGORY", "Only these alerts, such as budget_threshold; none for all; repeatable."
 )
@@ -74,11 +77,12 @@ add_show(webhook, DESTINATIONS, "ops")
     "add",
     "gwctl webhook add https://hooks.example.com/gw --name ops --event budget_threshold",
     "SECRET=$(gwctl webhook add https://hooks.example.com/gw -q)",
+    "gwctl webhook add - --type chat --name team < address.txt",
     writes=True,
 )
 def add(
     session: Session,
-    target: Annotated[str, arg("TARGET", "URL of a webhook or chat channel, or a mail address.")],
+    target: Annotated[str, arg("TARGET", _TARGET)],
     name: Annotated[str | None, opt("--name", "NAME", "A name for it.")] = None,
     kind: Annotated[
         str | None,
@@ -91,11 +95,12 @@ def add(
     """Add a destination; a webhook's signing secret is shown once.
 
     Chat channels take Slack's shape (Mattermost and Rocket.Chat, too) or the card of a Teams
-    workflow.
+    workflow. Who knows a chat channel's address can write to it: give it with - on stdin.
     """
+    target = _read(target)
     chosen = one_of("--type", kind, TYPES) or type_of(target)
     if (chosen == "email") == ("://" in target):
-        raise usage(f"{target!r} does not fit --type {chosen}", do="a URL, or a mail address")
+        raise usage(f"TARGET does not fit --type {chosen}", do="give a URL, or a mail address")
     wanted = {
         "type": chosen,
         "address" if chosen == "email" else "url": target,
@@ -107,7 +112,8 @@ def add(
     if chosen == "webhook":
         create_record(session, DESTINATIONS, body(wanted))
         return
-    reply = send(session, "POST", DESTINATIONS.path, body(wanted), what=f"add {chosen} {target}")
+    what = f"add {chosen} {wanted['name']}"
+    reply = send(session, "POST", DESTINATIONS.path, body(wanted), what=what)
     if reply is not None:
         report(session, data(reply), f"{chosen} {wanted['name']} added")
 
@@ -124,6 +130,11 @@ def type_of(target: str) -> str:
 def name_of(target: str) -> str:
     """A name for a destination that was given none: its host, or the address itself."""
     return urlsplit(target).hostname or target
+
+
+def _read(target: str) -> str:
+    """The target itself; `-` is what stands on standard input."""
+    return read_standard_input("target").strip() if target == "-" else target
 
 
 def _events(words: list[str] | None) -> Any:
@@ -144,13 +155,14 @@ def update(
     name: Annotated[str | None, opt("--name", "NAME", "Its name.")] = None,
     target: Annotated[
         str | None,
-        opt("--target", "TARGET", "URL of a webhook or chat channel, or a mail address."),
+        opt("--target", "TARGET", _TARGET),
     ] = None,
     event: Annotated[list[str] | None, _EVENT] = None,
     least: Annotated[str | None, _LEAST] = None,
     shape: Annotated[str | None, _FORMAT] = None,
 ) -> None:
     """Change a destination; a webhook keeps its signing secret."""
+    target = None if target is None else _read(target)
     changes = {
         "name": name,
         "url": target if target is not None and "://" in target else None,
@@ -159,7 +171,11 @@ def update(
         "min_severity": one_of("--min-severity", least, SEVERITIES),
         "format": one_of("--format", shape, FORMATS, clear=True),
     }
-    update_record(session, DESTINATIONS, reference, body(changes))
+    if not body(changes):
+        raise usage("nothing to change was given", do="gwctl webhook update --help")
+    before = find(session, DESTINATIONS, reference)
+    hidden = ("url",) if before.get("type") == "chat" else ()
+    patch_record(session, DESTINATIONS, before, body(changes), hidden=hidden)
 
 
 @webhook.verb("test", "gwctl webhook test ops", "gwctl webhook test ops --json", writes=True)
@@ -269,7 +285,9 @@ def deliveries(
     ] = None,
     kind: Annotated[str | None, opt("--type", "TYPE", "Only this type of alert.")] = None,
     since: Annotated[str | None, opt("--from", "TIME", "Only those since.")] = None,
-    until: Annotated[str | None, opt("--to", "TIME", "Only those before.")] = None,
+    until: Annotated[
+        str | None, opt("--to", "TIME", "Only those before; a day is meant whole.")
+    ] = None,
 ) -> None:
     """List deliveries, newest first."""
     path = "/notifications/deliveries"
@@ -279,7 +297,7 @@ def deliveries(
         "status": one_of("--status", status, STATUSES),
         "type": kind,
         "from": None if since is None else time_input.past(since),
-        "to": None if until is None else time_input.past(until),
+        "to": None if until is None else time_input.end_of(until),
     }
     rows, total = fetch(session, path, query, limit=session.limit, everything=session.everything)
     session.out.records(rows, _DELIVERIES, total=total, noun="delivery")
@@ -315,7 +333,7 @@ def redeliver(
     record = find(session, DESTINATIONS, reference)
     wanted = {
         "from": time_input.past(since),
-        "to": None if until is None else time_input.past(until),
+        "to": None if until is None else time_input.end_of(until),
         "status": one_of("--status", status, STATUSES),
     }
     title = DESTINATIONS.title(record)

@@ -42,7 +42,7 @@ def lifecycle(
         severity="critical" if event.kind == "retired" else "warning",
         title=title,
         message=f"{what} {_after(successor, forwarding=forwarding, is_over=event.kind == 'retired')}"
-        f" You made {requests} requests to it in the last 30 days.",
+        f" You made {requests:,} requests to it in the last 30 days.",
         url=links.model(app_url, model.id),
         data={
             "model": model.id,
@@ -71,7 +71,7 @@ def price_changed(event: CatalogEvent, *, requests: int, app_url: str) -> NewAle
         severity="warning" if change.rises else "info",
         title=f"The price of {model.name} {'changes' if is_announced else 'has changed'}",
         message=f"{'From' if is_announced else 'Since'} {moment} {model.id} at {', '.join(change.tags)} costs"
-        f" {_told(change)}. You made {requests} requests to it in the last 30 days.",
+        f" {_told(change)}. You made {requests:,} requests to it in the last 30 days.",
         url=links.model(app_url, model.id),
         data={
             "model": model.id,
@@ -97,7 +97,7 @@ def alias_moved(event: CatalogEvent, *, requests: int, app_url: str) -> NewAlert
         severity="info",
         title=f"{event.alias} is {after.name} now",
         message=f"The name {event.alias} led to {before.id} and leads to {after.id} since {iso(event.at_us)},"
-        f" at its price. You made {requests} requests to {before.id} in the last 30 days.",
+        f" at its price. You made {requests:,} requests to {before.id} in the last 30 days.",
         url=links.model(app_url, after.id),
         data={
             "alias": event.alias,

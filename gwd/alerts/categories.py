@@ -40,6 +40,9 @@ EMAIL_ROLES: Final[dict[Category, tuple[EmailRole, ...]]] = {
     "node": ("owner", "admin"),
 }
 
+ALWAYS: Final[dict[Category, tuple[EmailRole, ...]]] = {"destination": ("owner",)}
+"""Who gets mail even of a category that is switched off or muted."""
+
 
 class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
     """Who hears of the alerts of one category in one organization."""
@@ -62,7 +65,7 @@ class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
     muted_until: Annotated[
         Moment | None,
         Meta(
-            description="Until when nobody is told, whatever is enabled; null where it is not muted."
+            description="Until when nobody is told, whatever is enabled; null or past where it is not muted."
         ),
     ] = None
 

@@ -6,10 +6,11 @@ import msgspec
 from msgspec import Meta
 
 from gwd.alerts.service import enqueue
-from gwd.alerts.tables import DeliveryTable
+from gwd.alerts.tables import DeliveryTable, DestinationTable
 from gwd.core.clock import iso
-from gwd.core.errors import InvalidValue, NotFound
+from gwd.core.errors import Conflict, InvalidValue, NotFound
 from gwd.core.fields import Count, Id, Milliseconds, Moment
+from gwd.orgs.members import find_by_email
 from gwd.store import Connection, walk
 
 Status = Literal["pending", "delivered", "failed", "expired"]
@@ -89,8 +90,10 @@ def list_(
 def redeliver(
     connection: Connection, organization_id: str, delivery_id: str, *, now_us: int
 ) -> DeliveryRecord:
-    """Send the alert again to whom it went, as a new delivery of the same event."""
+    """Send the alert again to whom it went, as a new delivery of the same event. Raises NotFound and Conflict."""
     row = _row(connection, organization_id, delivery_id)
+    if row.destination_id is not None and _is_enabled(connection, row.destination_id) is None:
+        raise Conflict("its destination was deleted; nothing can be sent there again")
     return get(connection, organization_id, _again(connection, row, now_us=now_us))
 
 
@@ -130,15 +133,28 @@ def record(row: Any) -> DeliveryRecord:
 
 
 def _again(connection: Connection, row: Any, *, now_us: int) -> str:
+    """What is for a disabled destination waits until it is enabled."""
+    is_due = row.destination_id is None or bool(_is_enabled(connection, row.destination_id))
     return enqueue(
         connection,
         row.organization_id,
         row.event_id,
         row.type,
         destination_id=row.destination_id,
-        recipient=row.recipient,
+        recipient=_member(connection, row),
         now_us=now_us,
+        is_due=is_due,
     )
+
+
+def _is_enabled(connection: Connection, destination_id: str) -> bool | None:
+    """None where it was deleted."""
+    row = connection.first(
+        DestinationTable.select(DestinationTable.enabled).where(
+            DestinationTable.id == destination_id
+        )
+    )
+    return None if row is None else row.enabled
 
 
 def _matching(organization_id: str, wanted: DeliveryFilter) -> Any:
@@ -152,6 +168,15 @@ def _matching(organization_id: str, wanted: DeliveryFilter) -> Any:
     if wanted.to_us is not None:
         query = query.where(DeliveryTable.created_at < wanted.to_us)
     return query
+
+
+def _member(connection: Connection, row: Any) -> str | None:
+    """Whom it was mailed to, who has to be a member still; None for a destination. Raises Conflict."""
+    if row.destination_id is None:
+        if find_by_email(connection, row.organization_id, row.recipient) is None:
+            raise Conflict("its recipient is no member any more and is told nothing")
+        return str(row.recipient)
+    return None
 
 
 def _row(connection: Connection, organization_id: str, delivery_id: str) -> Any:

@@ -216,12 +216,15 @@ def destination_disabled(
     app_url: str,
 ) -> NewAlert:
     """A destination is told nothing more; `shown` is what its record shows of its address."""
+    tried, last = f"{failures} attempts in a row", ", the last one"
+    if failures == 1:
+        tried, last = "An attempt", ""
     return NewAlert(
         category="destination",
         type="alert.destination_disabled",
         severity="critical",
         title=f"The {kind} destination {name} is disabled",
-        message=f"{failures} deliveries in a row to {name} ({shown}) failed, the last one with: {last_error}."
+        message=f"{tried} to tell {name} ({shown}) failed{last}: {last_error}."
         " What waits for it is kept for three days. Mend the receiver, then enable the destination.",
         url=links.destination(app_url, destination_id),
         data={

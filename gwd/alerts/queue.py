@@ -142,7 +142,10 @@ def note(
     app_url: str,
     now_us: int,
 ) -> None:
-    """Write how an attempt ended; `jitter` is from -1 to 1. The fifth failure in a row disables a destination."""
+    """Write how an attempt ended; `jitter` is from -1 to 1. The fifth failure in a row disables a destination.
+
+    What was closed meanwhile stays closed where the attempt failed.
+    """
     ids = _json(message.delivery_ids)
     if outcome.error is None:
         connection.execute(
@@ -157,7 +160,7 @@ def note(
     next_us = None if wait_s is None else now_us + int(wait_s * US_PER_S)
     connection.execute(
         "UPDATE delivery SET status = ?, attempt = attempt + 1, response_status = ?, error = ?, latency_ms = ?,"
-        " next_attempt_at = ?, finished_at = ? WHERE id IN (SELECT value FROM json_each(?))",
+        " next_attempt_at = ?, finished_at = ? WHERE id IN (SELECT value FROM json_each(?)) AND status = 'pending'",
         (
             "failed" if next_us is None else "pending",
             outcome.response_status,
@@ -204,12 +207,12 @@ def expire(connection: Connection, *, now_us: int) -> int:
     )
 
 
-def close(connection: Connection, addressee: str, reason: str) -> None:
+def close(connection: Connection, addressee: str, reason: str, *, now_us: int) -> None:
     """What waits for an addressee is not sent any more."""
     connection.execute(
-        "UPDATE delivery SET status = 'failed', error = ?, next_attempt_at = NULL"
+        "UPDATE delivery SET status = 'failed', error = ?, next_attempt_at = NULL, finished_at = ?"
         " WHERE addressee = ? AND status = 'pending'",
-        (reason, addressee),
+        (reason, now_us, addressee),
     )
 
 
@@ -298,7 +301,10 @@ def _note_failure(
         "SELECT name, consecutive_failures FROM destination WHERE id = ? AND enabled = 1",
         (to.destination_id,),
     )
-    if row is None or not (row[1] >= MAX_ATTEMPTS or outcome.is_final):
+    if row is None:  # somebody disabled it during the attempt
+        hold_back(connection, to.destination_id)
+        return
+    if row[1] < MAX_ATTEMPTS and not outcome.is_final:
         return
     reason = (
         "the receiver is gone (410)"

@@ -1,4 +1,7 @@
-"""A sample of each type of alert, as receivers are tried with: worded like the real ones, marked as a test."""
+"""Each type of alert: when it is raised, and a sample as receivers are tried with.
+
+Samples are worded like the real ones and marked as a test.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -254,3 +257,33 @@ _SAMPLES: Final[dict[str, Callable[[str, int], NewAlert]]] = {
 }
 TYPES: Final = tuple(_SAMPLES)
 """Every type of alert that there is."""
+
+WHEN: Final[dict[str, str]] = {
+    "alert.low_balance": "The balance falls below `low_balance_threshold` (10 USD unless set, null for"
+    " never); critical when nothing is left. Again after it was 10 % above the threshold.",
+    "alert.budget_threshold": "Spending reaches a threshold of a budget, 50, 80, 90 and 100 % unless it has"
+    " others: once a period, of several at once the highest. Info below 80 %, critical at 100 % of a hard budget.",
+    "alert.key_limit": "Spending reaches a threshold of a key's limit, 50, 80, 90 and 100 % unless it has"
+    " others: once a period, of several at once the highest. Info below 80 %, critical at 100 %.",
+    "alert.auto_topup_failed": "The payment hook does not confirm a top-up, at each try; or the monthly cap"
+    " stops it.",
+    "alert.provider_key_failing": "A vendor turns away a key: one of the organization's own, or, to the operator,"
+    " one of the node's. Once until it serves again or is changed.",
+    "alert.destination_disabled": "Five attempts in a row to tell a destination failed, or it answered 410.",
+    "alert.ledger_quarantined": "The books do not add up, and the node serves nothing. To the operator.",
+    "alert.certificate_ending": "The listener's certificate ends in 30, 7 or 1 days; critical when it has"
+    " ended. To the operator.",
+    "alert.test": "Somebody tries a destination. To that one alone.",
+    "model.unavailable": "No endpoint could serve a model for two minutes. To those who used it in the last"
+    " 30 days, and to the operator.",
+    "model.available": "It can be served again for two minutes, after that was told.",
+    "model.price_changed": "A price is announced, and again when it is in force; warning where a class rises."
+    " To those who used the model in the last 30 days.",
+    "model.alias_moved": "A name leads to another model. To those who used the one before in the last 30"
+    " days.",
+    "model.deprecated": "A model is deprecated. To everybody, or with `deprecation_alerts` `used` to those"
+    " who used it in the last 30 days.",
+    "model.retiring": "30, 7 and 1 days before it is retired. To the same.",
+    "model.retired": "A model is retired. To the same.",
+}
+"""In words for the page of types."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from gwd.alerts.categories import AlertSetting, Category, setting
+from gwd.alerts.categories import ALWAYS, AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
 from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
 from gwd.core.clock import iso
@@ -89,12 +89,15 @@ def raise_(
 ) -> str | None:
     """Write the alert and its deliveries; the id, or None if `once` says that it was told already.
 
-    A category that is switched off is still on record, but goes nowhere.
+    A category that is switched off is still on record, but goes nowhere; owners always hear that a destination was
+    disabled.
     """
     if once is not None and not mark_once(connection, once, now_us=now_us):
         return None
     event_id = _insert(connection, organization_id, alert, now_us=now_us)
     wanted = setting(connection, organization_id, alert.category)
+    if not wanted.is_heard(now_us):
+        _mail_all_the_same(connection, organization_id, event_id, alert, now_us=now_us)
     if wanted.is_heard(now_us) and _is_wanted(wanted, alert.thresholds_crossed):
         for destination_id in _destinations(connection, organization_id, alert, wanted):
             enqueue(
@@ -252,6 +255,14 @@ def records_of(connection: Connection, event_ids: Sequence[str]) -> dict[str, Al
 
 def _of_row(row: Any) -> Alert:
     return Alert(**{name: getattr(row, name) for name in Alert.__struct_fields__})
+
+
+def _mail_all_the_same(
+    connection: Connection, organization_id: str, event_id: str, alert: NewAlert, *, now_us: int
+) -> None:
+    """In silence, too, some hear of some."""
+    for address in emails_of_roles(connection, organization_id, [*ALWAYS.get(alert.category, ())]):
+        enqueue(connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us)
 
 
 def _is_wanted(wanted: AlertSetting, crossed: tuple[int, ...]) -> bool:

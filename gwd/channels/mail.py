@@ -12,7 +12,7 @@ from typing import Final
 
 from gwd.alerts.queue import Message
 from gwd.alerts.service import AlertRecord
-from gwd.channels.text import LISTED, one_line, severity, title, unlisted
+from gwd.channels.text import LISTED, for_people, heading, severity, title, unlisted
 from gwd.core import links
 from gwd.core.clock import US_PER_S
 
@@ -32,7 +32,11 @@ _PAGE: Final = """\
 :root {{ color-scheme: light dark; }}
 @media (prefers-color-scheme: dark) {{
   .page {{ background: #16181d !important; }}
-  .card {{ background: #20232a !important; border-color: #363b45 !important; }}
+  .card {{ background: #20232a !important; border-right-color: #363b45 !important; \
+border-bottom-color: #363b45 !important; border-left-color: #363b45 !important; }}
+  .info {{ border-top-color: #6ea3f0 !important; }}
+  .warning {{ border-top-color: #e3a82f !important; }}
+  .critical {{ border-top-color: #f2726b !important; }}
   .text {{ color: #e8e9ec !important; }}
   .quiet {{ color: #a5aab5 !important; }}
   .link {{ color: #9dc1ff !important; }}
@@ -43,9 +47,11 @@ _PAGE: Final = """\
 <body class="page" style="margin:0; padding:0; background:#f3f4f6;">
 <table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" style="background:#f3f4f6;">
 <tr><td align="center" style="padding:24px 12px;">
-<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" style="max-width:560px; \
-background:#ffffff; border:1px solid #d9dce2; border-top:4px solid {colour}; border-radius:6px;">
-<tr><td style="padding:24px; font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;">
+<table role="presentation" class="card {severity}" width="100%" cellpadding="0" cellspacing="0" \
+style="max-width:560px; background:#ffffff; border:1px solid #d9dce2; border-top:4px solid {colour}; \
+border-radius:6px;">
+<tr><td style="padding:24px; overflow-wrap:anywhere; word-break:break-word; \
+font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;">
 <p class="quiet" style="margin:0 0 8px; font-size:13px; color:#5b616e;">{level} · {organization}</p>
 <h1 class="text" style="margin:0 0 12px; font-size:19px; line-height:1.35; color:#16181d;">{title}</h1>
 {body}
@@ -92,30 +98,33 @@ def compose(
 
 def _text(alerts: Sequence[AlertRecord], why: str, settings: str) -> str:
     if len(alerts) == 1:
-        said = f"{one_line(alerts[0].message)}\n\n{alerts[0].url}\n"
+        said = f"{for_people(alerts[0].message)}\n\n{alerts[0].url}\n"
     else:
-        said = "\n".join(f"- {one_line(alert.title)}\n  {alert.url}\n" for alert in alerts[:LISTED])
+        said = "\n".join(
+            f"- {for_people(alert.title)}\n  {alert.url}\n" for alert in alerts[:LISTED]
+        )
         if more := unlisted(alerts):
             said += f"\n{more}\n"
-    return f"{title(alerts)}\n\n{said}\n--\n{why}\nChange which alerts are mailed: {settings}\n"
+    return f"{heading(alerts)}\n\n{said}\n--\n{why}\nChange which alerts are mailed: {settings}\n"
 
 
 def _html(alerts: Sequence[AlertRecord], organization: str, why: str, settings: str) -> str:
     if len(alerts) == 1:
         body = _ONE.format(
-            message=escape(one_line(alerts[0].message)), url=escape(alerts[0].url, quote=True)
+            message=escape(for_people(alerts[0].message)), url=escape(alerts[0].url, quote=True)
         )
     else:
         body = "\n".join(
-            _ROW.format(title=escape(one_line(a.title)), url=escape(a.url, quote=True))
+            _ROW.format(title=escape(for_people(a.title)), url=escape(a.url, quote=True))
             for a in alerts[:LISTED]
         )
         if more := unlisted(alerts):
             body += _MORE.format(more=escape(more))
     level = severity(alerts)
     return _PAGE.format(
-        title=escape(title(alerts)),
+        title=escape(heading(alerts)),
         colour=_COLOURS[level],
+        severity=level,
         level=level.capitalize(),
         organization=escape(organization),
         body=body,

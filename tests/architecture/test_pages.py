@@ -81,6 +81,8 @@ def faults(line: str) -> Iterator[str]:
         given = rest[: rest.index("--")] if "--" in rest else rest
         for word in given:
             option = word.partition("=")[0]
+            if option == "-":
+                continue  # standard input
             if option.startswith("-") and option not in own and option not in EVERYWHERE:
                 yield f"{path} has no {option}"
 

@@ -278,7 +278,10 @@ class Collection:
         if "id" not in self.record["properties"]:
             del row["id"]
         self.rows.append(row)
-        secrets = [name for name in once if "secret" in str(answers["properties"][name])]
+        is_signed = body.get("type") not in ("email", "chat")
+        secrets = [
+            name for name in once if is_signed and "secret" in str(answers["properties"][name])
+        ]
         return Answer({**dict.fromkeys(secrets, SECRET), "data": row})
 
     def _fields(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,12 @@ limit = 250.00
 scope = "key:ci"
 interval = "daily"
 limit = 5
+
+[[webhooks]]
+name = "ops"
+url = "https://hooks.example.com/gw"
+events = ["budget_threshold"]
+min_severity = "warning"
 """
 
 
@@ -93,8 +99,9 @@ def test_apply_twice_changes_nothing_the_second_time(
 ) -> None:
     code, out, err = run("apply", "-f", str(file))
     assert (code, err) == (0, "")
-    assert "8 changes made" in out
-    assert out.count(SECRET) == 1
+    assert "9 changes made" in out
+    assert out.count(SECRET) == 2  # the key's and the webhook's, once each
+    assert "Webhook ops created. It is shown once; keep it now." in out
     first = len(node.writes())
     code, out, _ = run("apply", "-f", str(file))
     assert code == 0
@@ -195,6 +202,12 @@ def test_export_gives_a_file_that_changes_nothing(run: Run, node: FakeGateway, f
         ('[[keys]]\nname = "x"\nexpires_at = 2026-11-01T00:00:00', "no offset"),
         ('[[keys]]\nname = "x"\n[[keys]]\nname = "x"', "twice"),
         ("[[keys]", "not valid TOML"),
+        ('[[webhooks]]\nname = "x"', "url is missing"),
+        ('[[webhooks]]\nname = "x"\ntype = "email"\nurl = "https://a.example"', "address"),
+        ('[[webhooks]]\nname = "x"\nurl = "https://a.example"\naddress = "a@b.example"', "url"),
+        ('[[webhooks]]\nname = "x"\nurl = "https://a.example"\nformat = "slack"', "format"),
+        ('[[webhooks]]\nname = "x"\ntype = "pigeon"\nurl = "https://a.example"', "pigeon"),
+        ('[[webhooks]]\nname = "x"\ntype = "chat"\nurl = "https://a.example"', "is a secret"),
     ],
 )
 def test_a_mistake_in_the_file_is_named_and_nothing_is_sent(
@@ -207,6 +220,39 @@ def test_a_mistake_in_the_file_is_named_and_nothing_is_sent(
     assert out == ""
     assert named in err
     assert node.requests == []
+
+
+def test_webhooks_and_mail_are_compared_and_chat_channels_left_alone(
+    run: Run, node: FakeGateway, home: Path
+) -> None:
+    path, rows = home / "hooks.toml", node.collections["/notifications/destinations"].rows
+    chat = {"id": "dst_9", "name": "team", "type": "chat", "url": "https://hooks.slack.com/…"}
+    rows.append({**chat, "enabled": True})
+    mail = '[[webhooks]]\nname = "mail"\naddress = "ops@example.com"\n'
+    hook = '[[webhooks]]\nname = "ops"\nurl = "https://hooks.example.com/gw"\n'
+    path.write_text(mail + hook)
+    assert run("apply", "-f", str(path)).out.count(SECRET) == 1
+    sent = [r.body for r in node.requests if r.method == "POST"]
+    assert [body["type"] for body in sent] == ["email", "webhook"]
+    more = 'events = ["node"]\nmin_severity = "warning"\nenabled = true\n'
+    path.write_text(mail + hook + more)
+    code, out, _ = run("diff", "-f", str(path))
+    assert code == 8
+    assert "~ webhook    ops   events [] -> node" in out
+    run("apply", "-f", str(path), "--prune", "--yes")
+    assert run("diff", "-f", str(path), "--prune").code == 0
+    assert (rows[-1]["enabled"], rows[-1]["min_severity"]) == (True, "warning")
+    exported = run("export", "--only", "webhooks").out
+    assert "slack" not in exported
+    path.write_text(exported)
+    assert run("diff", "-f", str(path), "--prune").code == 0
+    path.write_text(hook + 'type = "email"\n')
+    assert "url is not for type email" in run("apply", "-f", str(path)).err
+    path.write_text('[[webhooks]]\nname = "ops"\naddress = "ops@example.com"\n')
+    assert "type of webhook ops cannot change" in run("apply", "-f", str(path)).err
+    path.write_text("webhooks = []\n")
+    run("apply", "-f", str(path), "--prune", "--yes")
+    assert [row["id"] for row in rows] == ["dst_9"]
 
 
 def test_a_field_the_api_cannot_change_is_refused_before_anything_is_done(

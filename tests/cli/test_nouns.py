@@ -327,11 +327,6 @@ def test_a_key_of_a_provider_comes_from_stdin_a_file_or_a_reference(
         assert "sk-secret" not in out
 
 
-def test_alerts_are_listed(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection("/notifications/events", {"id": "evt_1", "type": "alert.test"})
-    assert run("alert", "list").out.rstrip().endswith("evt_1")
-
-
 def test_own_vendor_keys_come_from_stdin_a_file_or_the_operators_reference(
     run: Run, gateway: FakeGateway, home: Path
 ) -> None:

@@ -94,13 +94,28 @@ BUDGET = {
     "include_byok": st.booleans(), "alert_thresholds": PERCENTS, "on": st.sampled_from(["organization", "key"]),
 }  # fmt: skip
 
+WEBHOOK = {
+    "name": NAMES, "type": st.just("webhook"), "min_severity": st.sampled_from(["info", "warning", "critical"]),
+    "url": st.sampled_from(["http://127.0.0.1:9/a?b=c&d", "https://127.0.0.1/"]), "enabled": st.booleans(),
+    "events": st.sampled_from([[], ["key_limit"], ["low_balance", "node"]]),
+}  # fmt: skip
+MAIL = {**WEBHOOK, "type": st.just("email"), "address": st.just("ops@example.com")}
+del MAIL["url"]
+
 GATEWAYS = st.fixed_dictionaries(
     {
         "providers": rows(PROVIDER, "slug"), "credentials": rows(CREDENTIAL, "name"), "models": rows(MODEL, "id"),
         "endpoints": rows(ENDPOINT, "tag"), "workspaces": rows(WORKSPACE, "slug"), "keys": rows(KEY, "name"),
         "byok": rows(BYOK, "name"), "budgets": rows(BUDGET, "on", "kind"),
+        "webhooks": rows(WEBHOOK, "name") | rows(MAIL, "name"),
     }
 )  # fmt: skip
+
+
+REACHES_ITSELF = {
+    "GWD_WEBHOOKS_ALLOW_NETWORKS": '["127.0.0.0/8"]', "GWD_WEBHOOKS_ALLOW_HTTP": "true",
+    "GWD_SMTP_HOST": "127.0.0.1", "GWD_SMTP_PORT": "9", "GWD_SMTP_FROM": "gateway@example.com",
+}  # fmt: skip
 
 
 class Node:
@@ -165,13 +180,15 @@ class Node:
             if row["on"] == "organization" or made:
                 scope = {"scope": row["on"]} | ({"scope_id": made} if row["on"] == "key" else {})
                 self.post("/budgets", {n: v for n, v in row.items() if n != "on"} | scope)
+        for row in wanted["webhooks"]:
+            self.post("/notifications/destinations", row)
 
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node]]:
     with (
-        serving(tmp_path_factory.mktemp("one")) as one,
-        serving(tmp_path_factory.mktemp("two")) as two,
+        serving(tmp_path_factory.mktemp("one"), **REACHES_ITSELF) as one,
+        serving(tmp_path_factory.mktemp("two"), **REACHES_ITSELF) as two,
     ):
         made = Node(one), Node(two)
         yield made

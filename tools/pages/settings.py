@@ -13,8 +13,8 @@ _INTRODUCTION = """\
 Settings stand in `gwd.toml`, which `gwd init` writes with every setting at its default. A variable in the environment
 beats the file, `--host` and `--port` of `gwd serve` beat both. The same variable with `_FILE` behind its name takes the
 value from a file. A name that is no setting stops the start with the nearest known name; so does a variable `GWD_…`
-that is none. Settings are read at the start: a change waits for a restart. `[smtp]` is read and checked, and this
-version sends no mail.
+that is none. Settings are read at the start: a change waits for a restart. Whether mail arrives tells
+`gwctl webhook test` of a mail address ([alerts.md](alerts.md#mail)).
 
 `gwd` itself reads one more variable: `GWD_CONFIG`, the file or directory that `--config` names."""
 

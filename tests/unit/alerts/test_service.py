@@ -171,6 +171,19 @@ def test_owners_always_hear_of_a_disabled_destination(connection, made):
     }
 
 
+@pytest.mark.parametrize(
+    "silence", [{"enabled": False}, {"muted_until": "2100-01-01T00:00:00Z"}, {"email_roles": None}]
+)
+def test_owners_hear_of_a_disabled_destination_also_in_silence(connection, made, silence):
+    other = destination(connection, made, "other")
+    wants(connection, made, category="destination", **silence)
+    is_silent = "email_roles" not in silence
+    assert sent_to(connection, raised(connection, made, alert("destination"))) == {
+        "owner@acme.example",
+        *(() if is_silent else (other,)),
+    }
+
+
 def test_a_mark_lets_a_cause_speak_once_and_only_louder_again(connection, made):
     def tell(percent: int) -> bool:
         once = Mark(name="key_limit:key_1:monthly:20000", value=percent)

@@ -85,7 +85,7 @@ def cost(
     )
     if insured:
         return parts
-    if usage.cache_read or usage.cache_write:
+    if usage.cache_read or usage.cache_write_5m or usage.cache_write_1h:
         uncached_nano = nano(usage.input_total * rates.prompt_pico)
         prompt_nano = nano(usage.input * rates.prompt_pico)
         discount = uncached_nano - prompt_nano - parts.cache_read_nano - parts.cache_write_nano

@@ -53,12 +53,12 @@ def url_for(
 
 def headers_for(target: Target) -> dict[str, str]:
     """Content type, credential, and the provider's own extra headers."""
-    return {
+    headers = {
         "content-type": "application/json",
         "accept": "application/json",
         **credential_header(target),
-        **configured_headers(target),
     }
+    return headers | configured_headers(target) if target.headers else headers
 
 
 def credential_header(target: Target | Service) -> dict[str, str]:
@@ -72,8 +72,6 @@ def credential_header(target: Target | Service) -> dict[str, str]:
 
 def configured_headers(target: Target | Service) -> dict[str, str]:
     """The provider's own extra headers, in lower case; what no header can carry is left out."""
-    if not target.headers:
-        return {}
     return {
         name.lower(): value
         for name, value in target.headers.items()

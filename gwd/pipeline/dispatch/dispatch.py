@@ -129,6 +129,9 @@ class Dispatcher:
         return [signatures for signatures in found if signatures is not None]
 
 
+Ready = tuple[Request, UpstreamCall, Demand]
+
+
 class Dispatch:
     """The attempts of one generation. `outcome` may be asked for after `run`, also when that was cancelled.
 
@@ -179,8 +182,14 @@ class Dispatch:
                 break
             planned, visit = chosen
             try:
-                sent, call = await self._prepared(planned)
-                fault = await self._serve(sent, planned, call, visit)
+                sent, call, demand = (
+                    self._prepared(planned)
+                    if request.body_bytes <= LARGE_BYTES
+                    else await self._prepared_beside(planned)
+                )
+                fault = await self._attempt(sent, planned, call, demand, visit)
+                if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
+                    fault = await self._once_more(sent, planned, call, demand, fault, visit)
             except InvalidRequest as error:
                 unbuildable = error
                 continue
@@ -201,30 +210,15 @@ class Dispatch:
                 now_s=resources.clock.monotonic_s(),
             )
 
-    async def _prepared(self, planned: Planned) -> tuple[Request, UpstreamCall]:
-        """What is sent to the target, and how. Raises InvalidRequest where it takes no such request."""
-        resources, request = self._resources, self._request
-        adapter = resources.adapters[planned.target.adapter]
-        if request.body_bytes <= LARGE_BYTES:
-            return prepared(adapter, request, planned.target)
-        return await resources.offload.run(
-            request.body_bytes, prepared, adapter, request, planned.target
-        )
+    def _prepared(self, planned: Planned) -> Ready:
+        """What is sent to the target, how, and its bounds. Raises InvalidRequest where it takes no such request."""
+        adapter = self._resources.adapters[planned.target.adapter]
+        sent, call = prepared(adapter, self._request, planned.target)
+        return sent, call, self._demand if sent is self._request else measure(sent)
 
-    async def _serve(
-        self, sent: Request, planned: Planned, call: UpstreamCall, visit: Visit
-    ) -> Fault | None:
-        """The calls to one target. None when it ended well."""
-        resources, request = self._resources, self._request
-        demand = (
-            self._demand
-            if sent is request
-            else await resources.offload.run(request.body_bytes, measure, sent)
-        )
-        fault = await self._attempt(sent, planned, call, demand, visit)
-        if fault is not None and fault.detail in SECOND_TRY and self.serving is None:
-            fault = await self._once_more(sent, planned, call, demand, fault, visit)
-        return fault
+    async def _prepared_beside(self, planned: Planned) -> Ready:
+        """The same of a large request."""
+        return await self._resources.offload.run(self._request.body_bytes, self._prepared, planned)
 
     def outcome(self, begun: Outcome, *, client_left: bool) -> Outcome:
         """What became of it, to what was known when it `begun`."""

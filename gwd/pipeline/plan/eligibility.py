@@ -105,8 +105,8 @@ class Exclusions:
         self, fitting: list[Endpoint], kept: list[Endpoint], reason: Reason, lacks: str = ""
     ) -> list[Endpoint]:
         """Those kept, or all where none is."""
-        if not kept:
-            return fitting
+        if not kept or self.trace is None:
+            return kept or fitting
         self.leave_out_others(fitting, kept, reason, lacks)
         return kept
 

@@ -53,9 +53,11 @@ def resolve(
     Such are names with a suffix that nobody knows, and aliases of families without an active member. The refusal of the
     first is raised where nothing else is left, that of a name that is no model's at once.
     """
-    stranger = unknown_provider(request.preferences, plan_input.catalog)
-    if stranger is not None:
-        raise Rejected(stranger)
+    preferences = request.preferences
+    if preferences.order or preferences.only or preferences.ignore:
+        stranger = unknown_provider(preferences, plan_input.catalog)
+        if stranger is not None:
+            raise Rejected(stranger)
     found: list[Candidate] = []
     unknown: list[str] = []
     first_error: GatewayError | None = None

@@ -1,7 +1,8 @@
 """alerts: events that people are notified of, and to whom each alert goes.
 
 Owns: the tables `alert`, `alert_mark`, `alert_setting`, `destination`, `delivery`; which thresholds a charge or a
-change of a limit crossed (`threshold_alerts`); what is due to whom and how often it is tried (`queue`).
+change of a limit crossed (`threshold_alerts`); what is due to whom and how often it is tried (`queue`); how long all of
+it stays on record (`history`).
 Does not own: where the thresholds stand (keys, spend, ledger), other causes of alerts (the use cases that raise them),
 how a delivery travels (channels), when it is tried (jobs).
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark makes each cause raise

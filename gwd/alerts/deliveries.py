@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from gwd.alerts.service import enqueue
-from gwd.alerts.tables import DeliveryTable
+from gwd.alerts.tables import DeliveryTable, DestinationTable
 from gwd.core.clock import iso
-from gwd.core.errors import InvalidValue, NotFound
+from gwd.core.errors import Conflict, InvalidValue, NotFound
 from gwd.core.fields import Count, Id, Milliseconds, Moment
 from gwd.store import Connection, walk
 
@@ -89,8 +89,10 @@ def list_(
 def redeliver(
     connection: Connection, organization_id: str, delivery_id: str, *, now_us: int
 ) -> DeliveryRecord:
-    """Send the alert again to whom it went, as a new delivery of the same event."""
+    """Send the alert again to whom it went, as a new delivery of the same event. Raises NotFound and Conflict."""
     row = _row(connection, organization_id, delivery_id)
+    if row.destination_id is not None and _is_enabled(connection, row.destination_id) is None:
+        raise Conflict("its destination was deleted; nothing can be sent there again")
     return get(connection, organization_id, _again(connection, row, now_us=now_us))
 
 
@@ -130,6 +132,8 @@ def record(row: Any) -> DeliveryRecord:
 
 
 def _again(connection: Connection, row: Any, *, now_us: int) -> str:
+    """What is for a disabled destination waits until it is enabled."""
+    is_due = row.destination_id is None or bool(_is_enabled(connection, row.destination_id))
     return enqueue(
         connection,
         row.organization_id,
@@ -138,7 +142,18 @@ def _again(connection: Connection, row: Any, *, now_us: int) -> str:
         destination_id=row.destination_id,
         recipient=row.recipient,
         now_us=now_us,
+        is_due=is_due,
     )
+
+
+def _is_enabled(connection: Connection, destination_id: str) -> bool | None:
+    """None where it was deleted."""
+    row = connection.first(
+        DestinationTable.select(DestinationTable.enabled).where(
+            DestinationTable.id == destination_id
+        )
+    )
+    return None if row is None else row.enabled
 
 
 def _matching(organization_id: str, wanted: DeliveryFilter) -> Any:

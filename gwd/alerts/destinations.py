@@ -298,11 +298,21 @@ def rotate_secret(
     return NewSecret(record=get(connection, organization_id, destination_id), secret=secret)
 
 
-def delete(connection: Connection, organization_id: str, destination_id: str) -> None:
+def delete(
+    connection: Connection, organization_id: str, destination_id: str, *, now_us: int
+) -> None:
     """Its deliveries stay on record; what waits for it is closed."""
     row = _row(connection, organization_id, destination_id)
-    queue.close(connection, row.id, "the destination was deleted")
+    queue.close(connection, row.id, "the destination was deleted", now_us=now_us)
     connection.run(DestinationTable.delete().where(DestinationTable.id == row.id))
+
+
+def delete_all(connection: Connection, organization_id: str, *, now_us: int) -> None:
+    """An organization is gone: nothing is told any more, and its addresses and secrets are not kept."""
+    queue.close_all(connection, organization_id, "the organization was deleted", now_us=now_us)
+    connection.run(
+        DestinationTable.delete().where(DestinationTable.organization_id == organization_id)
+    )
 
 
 def record(row: Any) -> DestinationRecord:

@@ -159,7 +159,7 @@ NOTIFICATION_ROUTES: Final[tuple[Route, ...]] = (
         "delivery.redeliver",
         answers=One[DeliveryRecord],
         status=201,
-        fails=(404,),
+        fails=(404, 409),
     ),
 )
 

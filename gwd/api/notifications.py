@@ -175,7 +175,9 @@ def rotate_secret(connection: Connection, call: Call) -> Answer:
 
 def delete_destination(connection: Connection, call: Call) -> Answer:
     """Delete a destination; its deliveries stay on record."""
-    destinations.delete(connection, call.organization_id, call.path["destination"])
+    destinations.delete(
+        connection, call.organization_id, call.path["destination"], now_us=call.now_us
+    )
     return deleted("destination", call.path["destination"])
 
 

@@ -1,5 +1,7 @@
 """One attempt to hand a mail to the operator's mail server."""
 
+import asyncio
+import ssl
 import time
 from email.message import EmailMessage
 from typing import Final, Literal
@@ -33,6 +35,7 @@ class Mailer:
     def __init__(self, server: MailServer) -> None:
         self.sender = server.sender
         self._server = server
+        self._tls: ssl.SSLContext | None = None
 
     async def send(self, mail: EmailMessage) -> Outcome:
         """Never raises for what a mail server can do."""
@@ -40,6 +43,9 @@ class Mailer:
 
         started_s = time.monotonic()
         server = self._server
+        if self._tls is None and server.tls != "none":
+            # Once, and in a thread: the authorities of the machine take longer to read than a mail to send.
+            self._tls = await asyncio.to_thread(ssl.create_default_context)
         try:
             await aiosmtplib.send(
                 mail,
@@ -49,6 +55,7 @@ class Mailer:
                 password=server.password,
                 use_tls=server.tls == "tls",
                 start_tls=server.tls == "starttls",
+                tls_context=self._tls,
                 timeout=TIMEOUT_S,
             )
         except aiosmtplib.SMTPRecipientsRefused as error:

@@ -29,12 +29,16 @@ class Received:
 
 
 class Receiver:
-    """Keeps every request; `answer` says the status of each, `hangs` keeps a path waiting without end."""
+    """Keeps every request; `answer` says the status of each, `hangs` keeps a path waiting without end.
+
+    `delay_s` is how long the answer to each takes.
+    """
 
     def __init__(self) -> None:
         self.received: list[Received] = []
         self.answer: Callable[[Received], bytes] = lambda _: b"204 No Content"
         self.hangs: set[str] = set()
+        self.delay_s: Callable[[Received], float] = lambda _: 0.0
         self.port = 0
         self.connections = 0
 
@@ -55,6 +59,7 @@ class Receiver:
             if request.path in self.hangs:
                 await reader.read()
                 return
+            await asyncio.sleep(self.delay_s(request))
             status = self.answer(request)
             writer.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\n\r\n")
             await writer.drain()

@@ -65,7 +65,8 @@ def seconds(fn: Callable[[], Any]) -> float:
 
 def test_lists_and_the_queue_do_not_read_everything(history_file: tuple[Connection, str]) -> None:
     connection, organization_id = history_file
-    now_us, page = NOW_US + ROWS, {"limit": 50, "offset": 0}
+    now_us = NOW_US + ROWS
+    page: dict[str, Any] = {"limit": 50, "offset": 0}
 
     def alerts(**wanted: Any) -> Callable[[], Any]:
         return lambda: list_events(connection, organization_id, AlertFilter(**wanted), **page)

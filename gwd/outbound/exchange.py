@@ -16,6 +16,12 @@ from gwd.outbound.guard import Route
 
 CONNECT_TIMEOUT_S: Final = 5.0
 READ_LIMIT_BYTES: Final = 16_384
+_TROUBLE: Final[dict[type[BaseException], str]] = {
+    httpcore.ConnectError: "no connection to the receiver could be made; it may be down, or a firewall may refuse us",
+    httpcore.ReadError: "the receiver closed the connection before its answer was complete",
+    httpcore.WriteError: "the receiver closed the connection before it had taken the message",
+    httpcore.RemoteProtocolError: "the receiver closed the connection without an answer, or its answer is no HTTP",
+}
 
 
 class Exchange:
@@ -143,7 +149,8 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 
 def _broken(error: httpx.HTTPError) -> str:
     handshake = ssl_error_of(error)
-    if handshake is None:
-        return f"the call failed: {type(error).__name__}"
-    trust = "it needs one of a public authority"
-    return f"the receiver {tls_trouble(handshake, trust=trust)}"
+    if handshake is not None:
+        trust = "it needs one of a public authority"
+        return f"the receiver {tls_trouble(handshake, trust=trust)}"
+    kind = type(error.__cause__ or error)
+    return _TROUBLE.get(kind, f"the call failed: {kind.__name__}")

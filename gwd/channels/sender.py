@@ -89,4 +89,4 @@ class ChannelSender:
             app_url=self._app_url,
             now_us=self._clock.now_us(),
         )
-        return await self._mailer.send(composed)
+        return await self._mailer.send(composed, to.address)

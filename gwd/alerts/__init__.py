@@ -7,8 +7,7 @@ Does not own: where the thresholds stand (keys, spend, ledger), other causes of 
 how a delivery travels (channels), when it is tried (jobs).
 Invariants: an alert and its deliveries are written in the transaction of their cause; a mark makes each cause raise
 its alert once; an alert never changes afterwards.
-Queries: peewee; what settlement asks for and writes, what the queue asks and writes at every attempt, and what is
-forgotten, in plain SQL.
+Queries: peewee; what settlement asks and writes, the queue, and what is forgotten, in plain SQL.
 Speaks to: orgs for addresses and settings; keys, budgets, spend, ledger and topup for what crossed a threshold.
 """
 

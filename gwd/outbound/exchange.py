@@ -7,6 +7,8 @@ import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 
+import anyio
+import anyio.lowlevel
 import httpcore
 import httpx
 
@@ -22,6 +24,11 @@ _TROUBLE: Final[dict[type[BaseException], str]] = {
     httpcore.WriteError: "the receiver closed the connection before it had taken the message",
     httpcore.RemoteProtocolError: "the receiver closed the connection without an answer, or its answer is no HTTP",
 }
+
+
+def load() -> None:
+    """Load what the first connection would load on its loop. For a thread without one."""
+    anyio.run(anyio.lowlevel.checkpoint)
 
 
 class Exchange:

@@ -92,6 +92,7 @@ def test_lists_and_the_queue_do_not_read_everything(history_file: tuple[Connecti
         "what is due": lambda: queue.due(connection, now_us=now_us),
         "how much waits": lambda: queue.waiting(connection, now_us=now_us),
         "the next message": lambda: queue.next_message(connection, "dst_3", held=(), now_us=now_us),
+        "what expires": lambda: queue.expire(connection, now_us=now_us),
         "old alerts": lambda: history.old_alerts(connection, now_us=now_us, at_most=1_000),
         "old deliveries": lambda: history.old_deliveries(connection, now_us=now_us, at_most=1_000),
         "old marks": lambda: marks.old(connection, now_us=now_us, at_most=1_000),

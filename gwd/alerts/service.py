@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gwd.alerts.categories import AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
-from gwd.alerts.tables import AlertTable, DestinationTable
+from gwd.alerts.tables import AlertTable
 from gwd.core.clock import iso
 from gwd.core.errors import NotFound
 from gwd.core.fields import Id, Moment
@@ -284,22 +284,17 @@ def _destinations(
     connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
 ) -> list[str]:
     """Enabled destinations that subscribe to the category and severity; no subscription list means all categories."""
-    query = (
-        DestinationTable.select(
-            DestinationTable.id, DestinationTable.events, DestinationTable.min_severity
-        )
-        .where(
-            (DestinationTable.organization_id == organization_id)
-            & (DestinationTable.enabled == True)  # noqa: E712 - peewee builds SQL from it
-        )
-        .order_by(DestinationTable.created_at, DestinationTable.id)
+    rows = connection.rows(
+        "SELECT id, events, min_severity FROM destination WHERE organization_id = ? AND enabled = 1"
+        " ORDER BY created_at, id",
+        (organization_id,),
     )
     return [
-        row.id
-        for row in connection.run(query)
-        if (not row.events or alert.category in row.events)
-        and SEVERITIES.index(alert.severity) >= SEVERITIES.index(row.min_severity)
-        and (wanted.channels is None or row.id in wanted.channels)
+        destination_id
+        for destination_id, events, least in rows
+        if (events == "[]" or alert.category in msgspec.json.decode(events))
+        and SEVERITIES.index(alert.severity) >= SEVERITIES.index(least)
+        and (wanted.channels is None or destination_id in wanted.channels)
     ]
 
 

@@ -119,22 +119,22 @@ class PatchAlertSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 def setting(connection: Connection, organization_id: str, category: Category) -> AlertSetting:
     """What an organization wants of one category."""
-    row = connection.first(
-        AlertSettingTable.select().where(
-            (AlertSettingTable.organization_id == organization_id)
-            & (AlertSettingTable.category == category)
-        )
+    row = connection.row(
+        "SELECT enabled, thresholds, channels, email_roles, muted_until FROM alert_setting"
+        " WHERE organization_id = ? AND category = ?",
+        (organization_id, category),
     )
     default = list(EMAIL_ROLES[category])
     if row is None:
         return AlertSetting(category=category, email_roles=default)
+    enabled, thresholds, channels, email_roles, muted_us = row
     return AlertSetting(
         category=category,
-        enabled=row.enabled,
-        thresholds=row.thresholds,
-        channels=row.channels,
-        email_roles=default if row.email_roles is None else row.email_roles,
-        muted_until=None if row.muted_until is None else iso(row.muted_until),
+        enabled=bool(enabled),
+        thresholds=_list(thresholds),
+        channels=_list(channels),
+        email_roles=default if email_roles is None else msgspec.json.decode(email_roles),
+        muted_until=None if muted_us is None else iso(muted_us),
     )
 
 
@@ -165,6 +165,10 @@ def patch_setting(
             )
         )
     return setting(connection, organization_id, changes.category)
+
+
+def _list(text: str | None) -> Any:
+    return None if text is None else msgspec.json.decode(text)
 
 
 def _moment(text: str | None) -> int | None:

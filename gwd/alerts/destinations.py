@@ -307,6 +307,14 @@ def delete(
     connection.run(DestinationTable.delete().where(DestinationTable.id == row.id))
 
 
+def delete_all(connection: Connection, organization_id: str, *, now_us: int) -> None:
+    """An organization is gone: nothing is told any more, and its addresses and secrets are not kept."""
+    queue.close_all(connection, organization_id, "the organization was deleted", now_us=now_us)
+    connection.run(
+        DestinationTable.delete().where(DestinationTable.organization_id == organization_id)
+    )
+
+
 def record(row: Any) -> DestinationRecord:
     """The row as the API shows it."""
     last = None

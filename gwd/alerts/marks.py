@@ -1,8 +1,15 @@
 """Marks: each cause raises its alert once, and again only at a higher level."""
 
+from collections.abc import Sequence
+from typing import Final
+
 import msgspec
 
+from gwd.core.clock import US_PER_DAY
 from gwd.store import Connection
+
+KEPT_US: Final = 400 * US_PER_DAY
+"""Longer than any period, and than any notice of a change that is told when it has come."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +40,24 @@ def clear(connection: Connection, name: str) -> bool:
     return connection.execute("DELETE FROM alert_mark WHERE name = ?", (name,)) > 0
 
 
-def forget_old(connection: Connection, *, prefix: str, marked_before_us: int) -> int:
-    """Drop marks of periods long past; gives back how many. Marks without a period must not be named."""
-    assert prefix, "an empty prefix would re-arm every alert"
-    return connection.execute(
-        "DELETE FROM alert_mark WHERE substr(name, 1, ?) = ? AND marked_at < ?",
-        (len(prefix), prefix, marked_before_us),
+def old(connection: Connection, *, now_us: int, at_most: int) -> list[str]:
+    """The names of marks whose cause cannot come again: of periods, top-ups and catalog changes long past."""
+    return [
+        row[0]
+        for row in connection.rows(
+            "SELECT name FROM alert_mark WHERE marked_at < ? AND ("
+            "(name GLOB 'key_limit:*' OR name GLOB 'budget:*') AND name NOT GLOB '*:lifetime:*'"
+            " OR name GLOB 'auto_topup:*' OR name GLOB 'topup_cap:*' OR name GLOB 'node:certificate:*'"
+            " OR name GLOB 'catalog:deprecated:*' OR name GLOB 'catalog:retiring:*' OR name GLOB 'catalog:retired:*'"
+            " OR name GLOB 'catalog:price_changed:*' OR name GLOB 'catalog:alias_moved:*') LIMIT ?",
+            (now_us - KEPT_US, at_most),
+        )
+    ]
+
+
+def forget(connection: Connection, names: Sequence[str], *, now_us: int) -> None:
+    """Drop these marks, except one that was made anew since it was found to be old."""
+    connection.execute_many(
+        "DELETE FROM alert_mark WHERE name = ? AND marked_at < ?",
+        [(name, now_us - KEPT_US) for name in names],
     )

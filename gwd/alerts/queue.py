@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
-import peewee
 
 from gwd.alerts import notices
 from gwd.alerts.service import AlertRecord, raise_, records_of
@@ -24,8 +23,16 @@ MAX_ATTEMPTS: Final = len(WAITS_S) + 1
 JITTER: Final = 0.1
 KEPT_S: Final = 3 * 86_400
 MAX_DIGEST: Final = 200
-# What was tried before comes first: it holds up what follows.
-_ORDER: Final = (DeliveryTable.attempt == 0, DeliveryTable.created_at, peewee.SQL('"t1"."rowid"'))
+# What was tried before comes first: it holds up what follows. The index delivery_pending has this order.
+_HEAD: Final = (
+    "SELECT id FROM delivery WHERE addressee = ? AND status = 'pending' AND next_attempt_at IS NOT NULL"
+    " AND type NOT IN (SELECT value FROM json_each(?)) ORDER BY attempt = 0, created_at, rowid LIMIT 1"
+)
+_DIGEST: Final = (
+    "SELECT id FROM delivery WHERE addressee = ? AND status = 'pending' AND next_attempt_at IS NOT NULL"
+    " AND type = ? AND organization_id = ? ORDER BY attempt = 0, created_at, rowid LIMIT ?"
+)
+EXPIRED_AT_ONCE: Final = 5_000
 EXPIRED: Final = "nobody could be told within three days"
 
 Kind = Literal["webhook", "email", "chat"]
@@ -66,9 +73,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def due(connection: Connection, *, now_us: int) -> list[str]:
-    """The addressees for whom something waits that may be tried now."""
+    """The addressees for whom something waits that may be tried now; none that is paused or disabled."""
     rows = connection.rows(
-        "SELECT DISTINCT addressee FROM delivery WHERE status = 'pending' AND next_attempt_at <= ?",
+        "SELECT a.addressee FROM (SELECT DISTINCT addressee, destination_id FROM delivery WHERE status = 'pending'"
+        " AND next_attempt_at <= ?1) AS a LEFT JOIN destination AS d ON d.id = a.destination_id"
+        " WHERE (a.destination_id IS NULL OR d.enabled) AND NOT EXISTS (SELECT 1 FROM delivery AS p"
+        " WHERE p.addressee = a.addressee AND p.status = 'pending' AND (p.attempt = 0) = 0 AND p.next_attempt_at > ?1)",
         (now_us,),
     )
     return [row[0] for row in rows]
@@ -99,29 +109,19 @@ def next_message(
     Of the types that are `held` it was told just now: they wait, to be told together.
     """
     paused = connection.row(
-        "SELECT MAX(next_attempt_at) FROM delivery WHERE addressee = ? AND status = 'pending' AND attempt > 0",
+        "SELECT MAX(next_attempt_at) FROM delivery WHERE addressee = ? AND status = 'pending' AND (attempt = 0) = 0",
         (addressee,),
     )
     if paused is not None and paused[0] is not None and paused[0] > now_us:
         return None
-    head = connection.first(
-        DeliveryTable.select()
-        .where(_waiting(addressee) & DeliveryTable.type.not_in(sorted(held)))
-        .order_by(*_ORDER)
-        .limit(1)
-    )
-    if head is None:
+    head_id = connection.row(_HEAD, (addressee, _json(sorted(held))))
+    if head_id is None:
         return None
+    head = connection.first(DeliveryTable.select().where(DeliveryTable.id == head_id[0]))
     to = _addressee(connection, head)
     if to is None:
         return None
-    rows = connection.run(
-        DeliveryTable.select()
-        .where(_waiting(addressee) & (DeliveryTable.type == head.type))
-        .order_by(*_ORDER)
-        .limit(1 if to.kind == "webhook" else MAX_DIGEST)
-    )
-    return _message(connection, to, list(rows))
+    return _message(connection, to, [head] if to.kind == "webhook" else _digest(connection, head))
 
 
 def single(connection: Connection, delivery_id: str) -> Message | None:
@@ -199,11 +199,11 @@ def wait_after(failures: int, outcome: Outcome, *, jitter: float) -> float | Non
 
 
 def expire(connection: Connection, *, now_us: int) -> int:
-    """Close what could not be told within three days; gives back how many."""
+    """Close what could not be told within three days, a list at a time; gives back how many."""
     return connection.execute(
         "UPDATE delivery SET status = 'expired', error = COALESCE(error, ?), next_attempt_at = NULL, finished_at = ?"
-        " WHERE status = 'pending' AND created_at < ?",
-        (EXPIRED, now_us, now_us - KEPT_S * US_PER_S),
+        " WHERE id IN (SELECT id FROM delivery WHERE status = 'pending' AND +created_at < ? LIMIT ?)",
+        (EXPIRED, now_us, now_us - KEPT_S * US_PER_S, EXPIRED_AT_ONCE),
     )
 
 
@@ -213,6 +213,15 @@ def close(connection: Connection, addressee: str, reason: str, *, now_us: int) -
         "UPDATE delivery SET status = 'failed', error = ?, next_attempt_at = NULL, finished_at = ?"
         " WHERE addressee = ? AND status = 'pending'",
         (reason, now_us, addressee),
+    )
+
+
+def close_all(connection: Connection, organization_id: str, reason: str, *, now_us: int) -> None:
+    """What waits of an organization is not sent any more, to whomever it was going."""
+    connection.execute(
+        "UPDATE delivery SET status = 'failed', error = ?, next_attempt_at = NULL, finished_at = ?"
+        " WHERE +organization_id = ? AND status = 'pending'",
+        (reason, now_us, organization_id),
     )
 
 
@@ -232,12 +241,13 @@ def go_on(connection: Connection, destination_id: str, *, now_us: int) -> None:
     )
 
 
-def _waiting(addressee: str) -> Any:
-    return (
-        (DeliveryTable.addressee == addressee)
-        & (DeliveryTable.status == "pending")
-        & DeliveryTable.next_attempt_at.is_null(False)  # noqa: FBT003 - peewee's way to ask for a value
-    )
+def _digest(connection: Connection, head: Any) -> list[Any]:
+    """What waits of the head's kind for the same people, of one organization, in order."""
+    found = connection.rows(_DIGEST, (head.addressee, head.type, head.organization_id, MAX_DIGEST))
+    ids = [row[0] for row in found]
+    rows = connection.run(DeliveryTable.select().where(DeliveryTable.id.in_(ids)))
+    by_id = {row.id: row for row in rows}
+    return [by_id[each] for each in ids]
 
 
 def _message(connection: Connection, to: Addressee, rows: Sequence[Any]) -> Message:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gwd.alerts.categories import ALWAYS, AlertSetting, Category, setting
 from gwd.alerts.marks import Mark, mark_once
-from gwd.alerts.tables import AlertTable, DeliveryTable, DestinationTable
+from gwd.alerts.tables import AlertTable
 from gwd.core.clock import iso
 from gwd.core.errors import NotFound
 from gwd.core.fields import Id, Moment
@@ -20,6 +20,11 @@ from gwd.store import Connection, walk
 Severity = Literal["info", "warning", "critical"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "critical")
 """From the least to the most."""
+
+_ENQUEUE: Final = (
+    "INSERT INTO delivery (id, event_id, organization_id, destination_id, recipient, addressee, type, attempt, status,"
+    " next_attempt_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 'pending', ?, ?)"
+)
 
 
 class NewAlert(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,19 +104,20 @@ def raise_(
     if not wanted.is_heard(now_us):
         _mail_all_the_same(connection, organization_id, event_id, alert, now_us=now_us)
     if wanted.is_heard(now_us) and _is_wanted(wanted, alert.thresholds_crossed):
-        for destination_id in _destinations(connection, organization_id, alert, wanted):
-            enqueue(
-                connection,
-                organization_id,
-                event_id,
-                alert.type,
-                destination_id=destination_id,
-                now_us=now_us,
-            )
-        for address in _addresses(connection, organization_id, alert, wanted):
-            enqueue(
-                connection, organization_id, event_id, alert.type, recipient=address, now_us=now_us
-            )
+        destinations = _destinations(connection, organization_id, alert, wanted)
+        addresses = _addresses(connection, organization_id, alert, wanted)
+        # In one go: this runs within a settlement, and there may be many.
+        connection.execute_many(
+            _ENQUEUE,
+            [
+                _delivery(organization_id, event_id, alert.type, each, None, now_us, now_us)
+                for each in destinations
+            ]
+            + [
+                _delivery(organization_id, event_id, alert.type, None, each, now_us, now_us)
+                for each in addresses
+            ],
+        )
     return event_id
 
 
@@ -149,23 +155,12 @@ def enqueue(
 ) -> str:
     """Put one delivery of an alert in the queue: to a destination, or by email to a person."""
     assert (destination_id is None) != (recipient is None), "a delivery has one addressee"
-    delivery_id = mint("dlv_")
-    connection.run(
-        DeliveryTable.insert(
-            id=delivery_id,
-            event_id=event_id,
-            organization_id=organization_id,
-            destination_id=destination_id,
-            recipient=recipient,
-            addressee=destination_id or recipient,
-            type=alert_type,
-            attempt=0,
-            status="pending",
-            next_attempt_at=now_us if is_due else None,
-            created_at=now_us,
-        )
+    due_us = now_us if is_due else None
+    row = _delivery(
+        organization_id, event_id, alert_type, destination_id, recipient, due_us, now_us
     )
-    return delivery_id
+    connection.execute(_ENQUEUE, row)
+    return row[0]
 
 
 def list_events(
@@ -230,21 +225,48 @@ def record(alert: Alert) -> AlertRecord:
 
 def _insert(connection: Connection, organization_id: str, alert: NewAlert, *, now_us: int) -> str:
     event_id = mint("evt_")
-    connection.run(
-        AlertTable.insert(
-            id=event_id,
-            organization_id=organization_id,
-            category=alert.category,
-            type=alert.type,
-            severity=alert.severity,
-            title=alert.title,
-            message=alert.message,
-            url=alert.url,
-            data={"organization_id": organization_id, **alert.data},
-            created_at=now_us,
-        )
+    data = msgspec.json.encode({"organization_id": organization_id, **alert.data}).decode()
+    connection.execute(
+        "INSERT INTO alert (id, organization_id, category, type, severity, title, message, url, data, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            event_id,
+            organization_id,
+            alert.category,
+            alert.type,
+            alert.severity,
+            alert.title,
+            alert.message,
+            alert.url,
+            data,
+            now_us,
+        ),
     )
     return event_id
+
+
+def _delivery(
+    organization_id: str,
+    event_id: str,
+    alert_type: str,
+    destination_id: str | None,
+    recipient: str | None,
+    due_us: int | None,
+    now_us: int,
+) -> tuple[str, str, str, str | None, str | None, str | None, str, int | None, int]:
+    """The values of _ENQUEUE; the id is the first."""
+    addressee = destination_id or recipient
+    return (
+        mint("dlv_"),
+        event_id,
+        organization_id,
+        destination_id,
+        recipient,
+        addressee,
+        alert_type,
+        due_us,
+        now_us,
+    )
 
 
 def records_of(connection: Connection, event_ids: Sequence[str]) -> dict[str, AlertRecord]:
@@ -273,22 +295,17 @@ def _destinations(
     connection: Connection, organization_id: str, alert: NewAlert, wanted: AlertSetting
 ) -> list[str]:
     """Enabled destinations that subscribe to the category and severity; no subscription list means all categories."""
-    query = (
-        DestinationTable.select(
-            DestinationTable.id, DestinationTable.events, DestinationTable.min_severity
-        )
-        .where(
-            (DestinationTable.organization_id == organization_id)
-            & (DestinationTable.enabled == True)  # noqa: E712 - peewee builds SQL from it
-        )
-        .order_by(DestinationTable.created_at, DestinationTable.id)
+    rows = connection.rows(
+        "SELECT id, events, min_severity FROM destination WHERE organization_id = ? AND enabled = 1"
+        " ORDER BY created_at, id",
+        (organization_id,),
     )
     return [
-        row.id
-        for row in connection.run(query)
-        if (not row.events or alert.category in row.events)
-        and SEVERITIES.index(alert.severity) >= SEVERITIES.index(row.min_severity)
-        and (wanted.channels is None or row.id in wanted.channels)
+        destination_id
+        for destination_id, events, least in rows
+        if (events == "[]" or alert.category in msgspec.json.decode(events))
+        and SEVERITIES.index(alert.severity) >= SEVERITIES.index(least)
+        and (wanted.channels is None or destination_id in wanted.channels)
     ]
 
 

@@ -85,7 +85,7 @@ def compose(
     mail = EmailMessage()
     mail["From"] = sender
     mail["To"] = message.addressee.address
-    mail["Subject"] = title(alerts)[:MAX_SUBJECT]
+    mail["Subject"] = _header(title(alerts))
     mail["Date"] = format_datetime(datetime.fromtimestamp(now_us / US_PER_S, UTC))
     mail["Message-ID"] = f"<{message.delivery_ids[0]}@{_domain(sender)}>"
     mail["Auto-Submitted"] = "auto-generated"
@@ -94,6 +94,15 @@ def compose(
     mail.set_content(_text(alerts, why, settings))
     mail.add_alternative(_html(alerts, organization, why, settings), subtype="html")
     return mail
+
+
+def _header(text: str) -> str:
+    """Text that stays text: what looks like an encoded word would be decoded, with the line breaks it may hold.
+
+    Python without the mendings of CVE-2024-6923 and CVE-2026-1299 writes these breaks as headers of their own
+    (github.com/python/cpython/issues/121650 and 144125, read 2026-11-29).
+    """
+    return text.replace("=?", "= ?")[:MAX_SUBJECT]
 
 
 def _text(alerts: Sequence[AlertRecord], why: str, settings: str) -> str:

@@ -1,5 +1,6 @@
 """One attempt to send one message, over the channel of its addressee."""
 
+import logging
 from typing import Final
 
 from gwd.alerts.destinations import address_binding, secret_binding
@@ -13,6 +14,8 @@ from gwd.outbound import OutboundClient
 from gwd.store import Store
 
 NO_MAIL_SERVER: Final = "no mail can be sent: name the mail server as [smtp] host in gwd.toml"
+
+log = logging.getLogger(__name__)
 
 
 class ChannelSender:
@@ -41,15 +44,19 @@ class ChannelSender:
         return self._mailer is not None
 
     async def send(self, message: Message) -> Outcome:
-        """How the attempt ended; never raises for what a receiver can do."""
-        if message.addressee.kind == "email":
-            return await self._send_mail(message)
+        """How the attempt ended; never raises, whatever the receiver does or the message holds."""
         try:
+            if message.addressee.kind == "email":
+                return await self._send_mail(message)
             return await self._call(message)
         except CannotOpenError:
             return Outcome(
                 error="its address or secret does not open with this node's key ring; make the destination anew"
             )
+        except Exception:
+            # What cannot be sent must not be tried every second, and must not hold up what waits behind it.
+            log.exception("a message could not be made: %s", message.delivery_ids[0])
+            return Outcome(error="the message could not be made; the gateway's log says why")
 
     async def _call(self, message: Message) -> Outcome:
         to, now_us = message.addressee, self._clock.now_us()
@@ -82,4 +89,4 @@ class ChannelSender:
             app_url=self._app_url,
             now_us=self._clock.now_us(),
         )
-        return await self._mailer.send(composed)
+        return await self._mailer.send(composed, to.address)

@@ -1,5 +1,7 @@
 """One attempt to hand a mail to the operator's mail server."""
 
+import asyncio
+import ssl
 import time
 from email.message import EmailMessage
 from typing import Final, Literal
@@ -8,6 +10,9 @@ import msgspec
 
 from gwd.alerts.queue import Outcome
 from gwd.channels.text import one_line
+from gwd.core.connection_trouble import ssl_error_of, tls_trouble
+from gwd.core.errors import InvalidValue
+from gwd.orgs import checks
 
 TIMEOUT_S: Final = 20.0
 MAX_ERROR: Final = 300
@@ -33,33 +38,50 @@ class Mailer:
     def __init__(self, server: MailServer) -> None:
         self.sender = server.sender
         self._server = server
+        self._tls: ssl.SSLContext | None = None
 
-    async def send(self, mail: EmailMessage) -> Outcome:
-        """Never raises for what a mail server can do."""
+    async def send(self, mail: EmailMessage, recipient: str) -> Outcome:
+        """To one address, whatever the mail's header says. Never raises for what a mail server can do."""
         import aiosmtplib  # a twentieth of a second, for nodes that send mail only
 
         started_s = time.monotonic()
         server = self._server
         try:
+            checks.email(recipient, param="address")
+        except InvalidValue as error:
+            # Of a version that took more: what separates addresses would name other recipients.
+            return _failed(error.message, None, started_s)
+        if self._tls is None and server.tls != "none":
+            # Once, and in a thread: the authorities of the machine take longer to read than a mail to send.
+            self._tls = await asyncio.to_thread(ssl.create_default_context)
+        try:
             await aiosmtplib.send(
                 mail,
+                recipients=[recipient],
                 hostname=server.host,
                 port=server.port,
                 username=server.username,
                 password=server.password,
                 use_tls=server.tls == "tls",
                 start_tls=server.tls == "starttls",
+                tls_context=self._tls,
                 timeout=TIMEOUT_S,
             )
         except aiosmtplib.SMTPRecipientsRefused as error:
-            refused = error.recipients[0]
+            [first] = error.recipients
             return _failed(
-                f"the mail server refused the address: {refused.message}", refused.code, started_s
+                f"the mail server refused the address: {first.message}", first.code, started_s
             )
+        except aiosmtplib.SMTPAuthenticationError as error:
+            refused = "the mail server refused the user name or the password ([smtp] username, password_ref)"
+            return _failed(f"{refused}: {error.message}", error.code, started_s)
         except aiosmtplib.SMTPResponseException as error:
             return _failed(f"the mail server answered: {error.message}", error.code, started_s)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            handshake = ssl_error_of(error)
             said = str(error) or type(error).__name__
+            if handshake is not None:
+                said = tls_trouble(handshake)
             return _failed(f"the mail server {server.host}:{server.port}: {said}", None, started_s)
         return Outcome(error=None, response_status=250, latency_ms=_ms(started_s))
 

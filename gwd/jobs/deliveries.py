@@ -52,9 +52,14 @@ class DeliveryJob:
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if now_s >= self._expires_s:
             self._expires_s = now_s + EXPIRE_S
-            await self._store.write(queue.expire, now_us=now_us)
+            while await self._store.write(queue.expire, now_us=now_us) == queue.EXPIRED_AT_ONCE:
+                pass
         self._told = {key: at_s for key, at_s in self._told.items() if at_s > now_s - TOGETHER_S}
-        for addressee in await self._store.read(queue.due, now_us=now_us):
+        found = await self._store.read(queue.due, now_us=now_us)
+        self._rng.shuffle(
+            found
+        )  # where there are more than can be served at once, each has its turn
+        for addressee in found:
             if len(self._busy) >= AT_ONCE:
                 return
             if addressee not in self._busy:

@@ -1,4 +1,5 @@
-"""What is kept for a while only: replies of keyed requests, signed reasoning, tags where an organization says so.
+"""What is kept for a while only: replies of keyed requests, signed reasoning, alerts and their deliveries, marks of
+periods long past, tags where an organization says so.
 
 A reader finds what is past its retention, however long the history is; the writer deletes it in short lists.
 """
@@ -8,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from gwd.activity import service as activity
+from gwd.alerts import history, marks
 from gwd.core.clock import US_PER_DAY
 from gwd.core.node_clock import NodeClock
 from gwd.orgs import settings
@@ -22,9 +24,14 @@ AT_MOST: Final = 100_000
 async def forget(store: Store, clock: NodeClock) -> None:
     """Delete what is past its retention; nothing is deleted while the machine's clock is in doubt."""
     now_us = clock.due_us()
-    for kind in (idempotency, signatures):
+    for kind in (idempotency, signatures, marks):
         found = await store.read(kind.old, now_us=now_us, at_most=AT_MOST)
         await _in_chunks(store, partial(kind.forget, now_us=now_us), found)
+    for find, drop in (
+        (history.old_deliveries, history.forget_deliveries),
+        (history.old_alerts, history.forget_alerts),  # after their deliveries, which name them
+    ):
+        await _in_chunks(store, drop, await store.read(find, now_us=now_us, at_most=AT_MOST))
     for organization_id, days in await store.read(settings.retentions):
         before_us = now_us - days * US_PER_DAY
         tagged = await store.read(

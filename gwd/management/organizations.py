@@ -3,6 +3,7 @@
 import msgspec
 
 from gwd import ledger
+from gwd.alerts import destinations
 from gwd.core.errors import Conflict
 from gwd.credentials import own
 from gwd.keys import cascades
@@ -53,13 +54,14 @@ class DissolvedOrganization(msgspec.Struct, frozen=True, kw_only=True):
 def delete(
     connection: Connection, organization_id: str, *, change: Change
 ) -> DissolvedOrganization:
-    """Delete an organization other than the operator's own; its ledger and records stay."""
+    """Delete an organization other than the operator's own; its ledger and records stay, nobody is told any more."""
     require(change.actor, "organizations.manage")
     if organization_id == change.organization_id:
         raise Conflict("The operator's own organization cannot be deleted.")
     held = cascades.count_usable(connection, organization_id, now_us=change.now_us)
     organization = organizations.delete(connection, organization_id, now_us=change.now_us)
     vendor_keys = own.delete_all(connection, organization_id)
+    destinations.delete_all(connection, organization_id, now_us=change.now_us)
     left_nano = ledger.balance(connection, organization_id, now_us=change.now_us).owned_nano
     return DissolvedOrganization(
         organization=organization,

@@ -13,7 +13,8 @@ LIST_LENGTH: Final = 500  # said of the fields of bodies, which are checked wher
 
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9]+", re.ASCII)
-_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+", re.ASCII)
+# What separates addresses in a header is in none, nor what begins an encoded word: one address is one recipient.
+_EMAIL: Final = re.compile(r"[^@\s()<>\[\]:;,\\\"]+@[^@\s()<>\[\]:;,\\\"]+", re.ASCII)
 
 
 def name(text: str, *, param: str = "name", longest: int = NAME_LENGTH) -> str:
@@ -54,7 +55,7 @@ def slug_from(text: str) -> str:
 def email(text: str, *, param: str = "email") -> str:
     """An address in lower case: two spellings of one address are one person."""
     cleaned = text.strip().lower()
-    if len(cleaned) > EMAIL_LENGTH or _EMAIL.fullmatch(cleaned) is None:
+    if len(cleaned) > EMAIL_LENGTH or _EMAIL.fullmatch(cleaned) is None or "=?" in cleaned:
         raise InvalidValue(f"{param} must be an address such as ada@example.com.", param=param)
     if not cleaned.isprintable():
         raise InvalidValue(f"{param} must not contain control characters.", param=param)

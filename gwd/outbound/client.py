@@ -98,8 +98,9 @@ class OutboundClient:
 
 
 def _exchange(tls: ssl.SSLContext | None) -> "Exchange":
-    from gwd.outbound.exchange import Exchange
+    from gwd.outbound.exchange import Exchange, load
 
+    load()
     return Exchange(tls)
 
 

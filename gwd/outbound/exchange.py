@@ -1,12 +1,14 @@
-"""One POST to a judged address, spoken by httpx. Loaded when a call is first made.
+"""One POST to a judged address, spoken by httpcore. Loaded when a call is first made.
 
 Name and TLS stay those of the URL; the connection goes where the guard has judged, whatever a name resolves to by now.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import anyio
+import anyio.lowlevel
 import httpcore
 import httpx
 
@@ -16,10 +18,21 @@ from gwd.outbound.guard import Route
 
 CONNECT_TIMEOUT_S: Final = 5.0
 READ_LIMIT_BYTES: Final = 16_384
+_TROUBLE: Final[dict[type[BaseException], str]] = {
+    httpcore.ConnectError: "no connection to the receiver could be made; it may be down, or a firewall may refuse us",
+    httpcore.ReadError: "the receiver closed the connection before its answer was complete",
+    httpcore.WriteError: "the receiver closed the connection before it had taken the message",
+    httpcore.RemoteProtocolError: "the receiver closed the connection without an answer, or its answer is no HTTP",
+}
+
+
+def load() -> None:
+    """Load what the first connection would load on its loop. For a thread without one."""
+    anyio.run(anyio.lowlevel.checkpoint)
 
 
 class Exchange:
-    """A client for each call: a pooled connection would outlive the judgement of its address."""
+    """A connection for each call: one that is kept would outlive the judgement of its address."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         self._tls = tls or httpx.create_ssl_context(trust_env=False)
@@ -28,87 +41,40 @@ class Exchange:
         self, path: Route, body: bytes, headers: Mapping[str, str], *, timeout_s: float
     ) -> tuple[int, str | None, str | None]:
         """Status, location and retry-after of the answer. Raises TimeoutError and CallBroken."""
-        client = httpx.AsyncClient(
-            transport=_PinnedTransport(path, self._tls),
-            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
-            follow_redirects=False,
-            trust_env=False,
+        url = httpx.URL(path.url)
+        connection = httpcore.AsyncHTTPConnection(
+            origin=httpcore.Origin(url.raw_scheme, url.raw_host, path.port),
+            ssl_context=self._tls,
+            network_backend=_PinnedBackend(path),
         )
+        waits = {"connect": CONNECT_TIMEOUT_S, "read": timeout_s, "write": timeout_s}
         try:
             async with (
-                client,
-                client.stream("POST", path.url, content=body, headers=headers) as response,
+                connection,
+                connection.stream(
+                    b"POST",
+                    httpcore.URL(
+                        scheme=url.raw_scheme,
+                        host=url.raw_host,
+                        port=url.port,
+                        target=url.raw_path,
+                    ),
+                    headers=[(b"host", url.netloc), *_encoded(headers)],
+                    content=body,
+                    extensions={"timeout": waits},
+                ) as response,
             ):
                 read = 0
-                async for chunk in response.aiter_raw():
+                async for chunk in response.aiter_stream():
                     read += len(chunk)
                     if read > READ_LIMIT_BYTES:
                         break
-                said = response.headers
-                return response.status_code, said.get("location"), said.get("retry-after")
-        except httpx.TimeoutException as error:
+                said = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+                return response.status, said.get(b"location"), said.get(b"retry-after")
+        except httpcore.TimeoutException as error:
             raise TimeoutError from error
-        except httpx.HTTPError as error:
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise CallBroken(_broken(error)) from error
-
-
-class _PinnedTransport(httpx.AsyncBaseTransport):
-    """One request over one connection to a judged address; name and TLS stay those of the URL."""
-
-    def __init__(self, path: Route, tls: ssl.SSLContext) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls,
-            max_connections=1,
-            http1=True,
-            http2=False,
-            network_backend=_PinnedBackend(path),
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
-        assert isinstance(request.stream, httpx.AsyncByteStream)
-        try:
-            response = await self._pool.handle_async_request(
-                httpcore.Request(
-                    method=request.method,
-                    url=url,
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions=request.extensions,
-                )
-            )
-        except httpcore.TimeoutException as error:
-            raise httpx.TimeoutException(str(error), request=request) from error
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise httpx.TransportError(str(error), request=request) from error
-        return httpx.Response(
-            status_code=response.status, headers=response.headers, stream=_Body(response)
-        )
-
-    async def aclose(self) -> None:
-        await self._pool.aclose()
-
-
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in self._response.aiter_stream():
-                yield chunk
-        except httpcore.TimeoutException as error:
-            raise httpx.ReadTimeout(str(error)) from error
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise httpx.ReadError(str(error)) from error
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
 
 
 class _PinnedBackend(httpcore.AsyncNetworkBackend):
@@ -141,9 +107,13 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         await self._network.sleep(seconds)
 
 
-def _broken(error: httpx.HTTPError) -> str:
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+
+
+def _broken(error: Exception) -> str:
     handshake = ssl_error_of(error)
-    if handshake is None:
-        return f"the call failed: {type(error).__name__}"
-    trust = "it needs one of a public authority"
-    return f"the receiver {tls_trouble(handshake, trust=trust)}"
+    if handshake is not None:
+        trust = "it needs one of a public authority"
+        return f"the receiver {tls_trouble(handshake, trust=trust)}"
+    return _TROUBLE.get(type(error), f"the call failed: {type(error).__name__}")

@@ -5,8 +5,10 @@ what they resolve to, never by how they are spelled.
 """
 
 import asyncio
+import importlib
 import ipaddress
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -91,6 +93,8 @@ async def resolve(host: str, port: int) -> list[str]:
 
 async def route(url: str, rules: Rules, resolver: Resolve = resolve) -> Route:
     """Parse, resolve once, judge every answer. Raises AddressRefused."""
+    if "httpx" not in sys.modules:
+        await asyncio.to_thread(importlib.import_module, "httpx")  # the other requests do not wait
     scheme, host, port = _parsed(url)
     try:
         async with asyncio.timeout(RESOLVE_TIMEOUT_S):

@@ -50,6 +50,8 @@ class Figures(msgspec.Struct, kw_only=True):
 class Harness:
     """One node in one directory over many lives. The vendor lives here, and outlives every life of the node."""
 
+    program = "tests.faults.killed_node:main"
+
     def __init__(self, directory: Path, vendor: SimulatedVendor, seed: int) -> None:
         self.figures = Figures()
         self._nodes = Nodes(directory)
@@ -111,7 +113,7 @@ class Harness:
     async def _start(self, point: list[str]) -> None:
         began_s = time.monotonic()
         self._child = WarmProcess(
-            "tests.faults.killed_node:main",
+            self.program,
             [str(self._config), str(self._port), *point],
             {**os.environ, **_NO_RATE_LIMIT},
             out=NOTHING,

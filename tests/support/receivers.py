@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
@@ -29,12 +30,16 @@ class Received:
 
 
 class Receiver:
-    """Keeps every request; `answer` says the status of each, `hangs` keeps a path waiting without end."""
+    """Keeps every request; `answer` says the status of each, `hangs` keeps a path waiting without end.
+
+    `delay_s` is how long the answer to each takes.
+    """
 
     def __init__(self) -> None:
         self.received: list[Received] = []
         self.answer: Callable[[Received], bytes] = lambda _: b"204 No Content"
         self.hangs: set[str] = set()
+        self.delay_s: Callable[[Received], float] = lambda _: 0.0
         self.port = 0
         self.connections = 0
 
@@ -55,6 +60,7 @@ class Receiver:
             if request.path in self.hangs:
                 await reader.read()
                 return
+            await asyncio.sleep(self.delay_s(request))
             status = self.answer(request)
             writer.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\n\r\n")
             await writer.drain()
@@ -76,11 +82,20 @@ async def open_receiver() -> AsyncIterator[Receiver]:
 
 
 class MailBox:
-    """What a mail server took. `refuses` are addresses that it does not know."""
+    """What a mail server took. `refuses` are addresses that it does not know.
+
+    `answers` are what it says to the next mails in place of its own answer, and so many it `drops` before any of that:
+    the connection ends in the middle of the mail.
+    """
 
     def __init__(self) -> None:
         self.mails: list[tuple[str, EmailMessage]] = []
         self.refuses: set[str] = set()
+        self.logins: list[str] = []
+        self.answers: list[str] = []
+        self.drops = 0
+        self.encrypted: list[bool] = []
+        self.is_tls = False
         self.port = 0
 
     def to(self, address: str) -> list[EmailMessage]:
@@ -97,6 +112,14 @@ class MailBox:
     async def handle_DATA(  # noqa: N802 - the library's names
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
+        if self.drops:
+            self.drops -= 1
+            assert isinstance(server.transport, asyncio.WriteTransport)
+            server.transport.abort()
+            return "421 gone"
+        if self.answers:
+            return self.answers.pop(0)
+        self.encrypted.append(session.ssl is not None or self.is_tls)
         assert isinstance(envelope.content, bytes)
         mail = message_from_bytes(envelope.content, policy=policy.default)
         assert isinstance(mail, EmailMessage)
@@ -105,11 +128,19 @@ class MailBox:
 
 
 @asynccontextmanager
-async def open_mail_box(**options: Any) -> AsyncIterator[MailBox]:
-    """A mail server; `options` are those of the library's SMTP, such as `authenticator` and `tls_context`."""
+async def open_mail_box(
+    *, tls: ssl.SSLContext | None = None, **options: Any
+) -> AsyncIterator[MailBox]:
+    """A mail server, which speaks TLS from the first byte with `tls`.
+
+    `options` are those of the library's SMTP, such as `authenticator` and `tls_context`.
+    """
     box = MailBox()
+    box.is_tls = tls is not None
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: SMTP(box, loop=loop, **options), "127.0.0.1", 0)
+    server = await loop.create_server(
+        lambda: SMTP(box, loop=loop, **options), "127.0.0.1", 0, ssl=tls
+    )
     box.port = server.sockets[0].getsockname()[1]
     try:
         yield box

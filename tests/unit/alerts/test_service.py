@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gwd.alerts.categories import PatchAlertSetting, list_settings, patch_setting
-from gwd.alerts.marks import Mark, clear, forget_old, mark_once
+from gwd.alerts.marks import Mark, clear, mark_once
 from gwd.alerts.service import AlertFilter, NewAlert, list_events, raise_, record
 from gwd.alerts.tables import DeliveryTable, DestinationTable
 from gwd.core.errors import InvalidValue, NotFound
@@ -198,16 +198,13 @@ def test_a_mark_lets_a_cause_speak_once_and_only_louder_again(connection, made):
     assert total == 3
 
 
-def test_a_cleared_mark_speaks_again_and_old_marks_are_forgotten(connection):
+def test_a_cleared_mark_speaks_again(connection):
     low = Mark(name="low_balance:org_1")
     assert mark_once(connection, low, now_us=NOW_US)
     assert not mark_once(connection, low, now_us=NOW_US)
     assert clear(connection, low.name)
     assert not clear(connection, low.name)
     assert mark_once(connection, low, now_us=NOW_US)
-    assert forget_old(connection, prefix="key_limit:", marked_before_us=NOW_US + 1) == 0
-    assert forget_old(connection, prefix="low_balance:", marked_before_us=NOW_US) == 0
-    assert forget_old(connection, prefix="low_balance:", marked_before_us=NOW_US + 1) == 1
 
 
 def test_events_are_filtered_and_stay_in_their_organization(connection, made):

@@ -137,7 +137,7 @@ async def test_under_load_the_count_is_that_of_the_holds_made_after_the_limit(
             limit_nano = int(Decimal(str(budget["limit"])) * 10**9)
             spent_nano, late = 0, set()
             for kind, generation_id, amount_nano in rows:
-                if kind == "settlement":
+                if kind == "charge":
                     spent_nano += amount_nano
                 elif kind == "reservation" and spent_nano >= limit_nano:
                     late.add(generation_id)
@@ -208,7 +208,7 @@ async def test_where_no_budget_is_a_shadow_or_raised_requests_do_nothing_for_it(
         await gateway.store.write(on_writer, None)
     assert called["admission.py:check_hard"] == 1
     assert called["admission.py:end_would_refuse"] == 1
-    new = ("limit_at", "is_raised", "refuses", "count_would_refuse", "_exceeded")
+    new = ("limit_at", "refuses", "count_would_refuse", "_exceeded")
     assert [name for name in called if name.rpartition(":")[2] in new] == []
     assert [name for name in called if name.startswith("shadow.py")] == []
 

@@ -42,6 +42,7 @@ from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
 from gwd.jobs.nightly import NightlyCheck
 from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
+from gwd.jobs.raises import RAISES_S, RaiseWatch
 from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
@@ -312,6 +313,7 @@ class RunningNode:
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
         self._repeat(FORGET_S, self._forget, "forget")
         self._repeat(TOPUP_S, self._topup().run, "top-up")
+        self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
         self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
         self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
@@ -339,6 +341,9 @@ class RunningNode:
             self._clock,
             app_url=self.settings.server.app_url,
         )
+
+    def _raise_watch(self) -> RaiseWatch:
+        return RaiseWatch(self.store, self._clock, app_url=self.settings.server.app_url)
 
     def _catalog_watch(self) -> CatalogWatch:
         return CatalogWatch(

@@ -4,7 +4,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any
 
-from gwctl import schema, text
+from gwctl import schema, text, time_input
 from gwctl.changes import delete_record, patch_record, report, send
 from gwctl.errors import FAILED, USAGE, CommandError, not_found, usage
 from gwctl.keys import KEYS, workspace_id
@@ -12,9 +12,24 @@ from gwctl.records import Resource, data, fetch, find, same_field
 from gwctl.session import Session
 from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
-from gwctl.values import CLEAR, INTERVALS, arg, body, dollars, flag, one_of, opt, thresholds
+from gwctl.values import CLEAR, INTERVALS, arg, body, dollars, flag, one_of, opt, thresholds, whole
 
 SCOPES = ("organization", "workspace", "key")
+
+
+def _in_force(row: Record) -> Any:
+    """The limit that holds now; a gateway of an earlier version has only one."""
+    return row.get("limit_in_force", row.get("limit"))
+
+
+def _period(row: Record) -> str:
+    start = row.get("period_start")
+    return str(start)[:10] if start else "lifetime"
+
+
+def _minute(moment: str | None) -> str | None:
+    return f"{moment[:16]}Z" if moment else None
+
 
 BUDGETS = Resource(
     noun="budget",
@@ -25,19 +40,31 @@ BUDGETS = Resource(
         "BudgetRecord",
         Column("SCOPE", lambda row: row.get("scope_name") or row.get("scope"), name=True),
         Column("INTERVAL", "interval"),
-        Column("KIND", "kind", leaves=1),
+        Column("KIND", lambda row: "shadow" if row.get("shadow") else row.get("kind"), leaves=1),
         Column("SPENT", "spend"),
-        Column("LIMIT", "limit"),
+        Column("LIMIT", _in_force, "money"),
         Column("USED", "percent_used", "bar", leaves=1),
         Column("RESETS", "resets_at"),
         Column("ID", "id", leaves=2),
+        Column("WOULD REFUSE", "would_refuse.requests", leaves=3),
+        Column("RAISED UNTIL", "raised.until", leaves=3),
     ),
+)
+
+_SIMULATED = of(
+    "SimulatedPeriod",
+    Column("PERIOD", _period, name=True),
+    Column("REQUESTS", "requests"),
+    Column("SPENT", "spend"),
+    Column("REACHED", lambda row: _minute(row.get("reached_at"))),
+    Column("WOULD REFUSE", "would_refuse.requests"),
+    Column("COST", "would_refuse.cost"),
 )
 
 
 def _projected_percent(row: Record) -> Decimal | None:
     projected = text.decimal((row.get("forecast") or {}).get("projected_spend"))
-    limit = text.decimal(row.get("limit"))
+    limit = text.decimal(_in_force(row))
     if projected is None or not limit:
         return None
     return round(projected * 100 / limit, 2).normalize()
@@ -49,7 +76,7 @@ _FORECAST = of(
     Column("INTERVAL", "interval"),
     Column("USED", "percent_used", "bar", leaves=1),
     Column("SPENT", "spend"),
-    Column("LIMIT", "limit"),
+    Column("LIMIT", _in_force, "money"),
     Column("PROJECTED", "forecast.projected_spend"),
     Column("AT PERIOD END", _projected_percent, "bar", leaves=1),
     Column("EXHAUSTED", "forecast.exhausts_at"),
@@ -159,6 +186,12 @@ def set_(
     alerts: Annotated[
         str | None, opt("--alerts", "PERCENTS", "Alert thresholds, for example 50,80,100.")
     ] = None,
+    shadow: Annotated[
+        bool | None,
+        flag(
+            "--shadow/--no-shadow", "Only count what the limit would refuse; --no-shadow enforces."
+        ),
+    ] = None,
 ) -> None:
     """Create or change budgets: repeating the command changes nothing."""
     given = {"lifetime": lifetime, "monthly": monthly, "weekly": weekly, "daily": daily}
@@ -168,10 +201,18 @@ def set_(
     percents = thresholds("--alerts", alerts)
     where = scope_of(session, target)
     kind = "soft" if soft else "hard"
+    if soft and shadow:
+        raise usage(
+            "--soft and --shadow exclude each other", do="a soft budget refuses nothing anyway"
+        )
     rows, _ = fetch(session, BUDGETS.path, {**where, "kind": kind}, everything=True)
     before = {row["interval"]: row for row in rows}
     _check_order(limits, {name: row["limit"] for name, row in before.items()})
-    more = {"include_byok": include_byok, "alert_thresholds": [] if percents is CLEAR else percents}
+    more = {
+        "include_byok": include_byok,
+        "alert_thresholds": [] if percents is CLEAR else percents,
+        "shadow": shadow,
+    }
     for interval in _order(limits, before):
         policy = body({"limit": limits[interval], **more})
         if interval not in before:
@@ -230,7 +271,8 @@ def _create(session: Session, wanted: dict[str, Any], target: str) -> None:
     what = f"create budget {target} {wanted['interval']} {text.money(wanted['limit'])}"
     reply = send(session, "POST", BUDGETS.path, wanted, what=what)
     if reply is not None:
-        limit = f"{text.money(wanted['limit'])} {wanted['interval']} ({wanted['kind']})"
+        kind = "shadow" if wanted.get("shadow") else wanted["kind"]
+        limit = f"{text.money(wanted['limit'])} {wanted['interval']} ({kind})"
         report(session, data(reply), f"budget of {target} is {limit}")
 
 
@@ -260,10 +302,16 @@ def delete(
     soft: Annotated[bool, flag("--soft", "The soft budget of that interval.")] = False,
 ) -> None:
     """Delete a budget; asks for the scope unless --yes is given."""
+    row = _one(session, target, interval, kind="soft" if soft else "hard")
+    session.out.note(f"{target} {row['interval']} {text.money(row['limit'])}")
+    delete_record(session, BUDGETS, str(row["id"]))
+
+
+def _one(session: Session, target: str, interval: str | None, *, kind: str) -> Any:
+    """The budget of an id, or the one of a scope and kind; of several the interval says which."""
     chosen = one_of("--interval", interval, INTERVALS)
     rows = _of(session, target)
     if not target.startswith(BUDGETS.id_prefix):
-        kind = "soft" if soft else "hard"
         rows = [
             row for row in rows if row.get("kind") == kind and chosen in (None, row.get("interval"))
         ]
@@ -272,5 +320,103 @@ def delete(
     if len(rows) > 1:
         found = ", ".join(f"--interval {row['interval']}" for row in rows)
         raise usage(f"{target} has several budgets", do=f"name one: {found}", code="ambiguous")
-    session.out.note(f"{target} {rows[0]['interval']} {text.money(rows[0]['limit'])}")
-    delete_record(session, BUDGETS, str(rows[0]["id"]))
+    return rows[0]
+
+
+@budget.verb(
+    "raise",
+    "gwctl budget raise workspace:web --interval monthly --to 200 --until 24h",
+    "gwctl budget raise bud_6vR2abc --end",
+    writes=True,
+)
+def raise_(
+    session: Session,
+    target: Annotated[str, _TARGET],
+    to: Annotated[str | None, opt("--to", "USD", "The limit meanwhile.")] = None,
+    until: Annotated[
+        str | None, opt("--until", "TIME", "When the old limit holds again: 24h, a date or a time.")
+    ] = None,
+    end: Annotated[bool, flag("--end", "End the raise now.")] = False,
+    interval: Annotated[
+        str | None, opt("--interval", "INTERVAL", "daily, weekly, monthly or lifetime.")
+    ] = None,
+    soft: Annotated[bool, flag("--soft", "The soft budget of that interval.")] = False,
+) -> None:
+    """Raise a budget's limit for a time; it falls back by itself."""
+    if end and (to is not None or until is not None):
+        raise usage("--end takes no --to and no --until", do="leave them out")
+    if not end and (to is None or until is None):
+        raise usage("--to and --until are needed", do="--to 200 --until 24h, or --end")
+    wanted = None
+    if to is not None and until is not None:
+        wanted = {"limit": dollars("--to", to), "until": time_input.future(until)}
+    row = _one(session, target, interval, kind="soft" if soft else "hard")
+    title = f"{target} {row['interval']}"
+    path = f"{BUDGETS.path}/{row['id']}/raise"
+    if wanted is None:
+        reply = send(session, "DELETE", path, what=f"end the raise of budget {title}")
+        done = f"budget {title} is {text.money(row['limit'])} again"
+    else:
+        what = f"raise budget {title} to {text.money(wanted['limit'])}"
+        reply = send(session, "POST", path, wanted, what=what)
+        done = f"budget {title} is {text.money(wanted['limit'])} until {wanted['until']}"
+    if reply is not None:
+        report(session, data(reply), done)
+
+
+@budget.verb(
+    "enforce",
+    "gwctl budget enforce workspace:web --interval monthly",
+    "gwctl budget enforce bud_6vR2abc --dry-run",
+    writes=True,
+)
+def enforce(
+    session: Session,
+    target: Annotated[str, _TARGET],
+    interval: Annotated[
+        str | None, opt("--interval", "INTERVAL", "daily, weekly, monthly or lifetime.")
+    ] = None,
+) -> None:
+    """Switch on a shadow budget: from now on it refuses what it only counted."""
+    row = _one(session, target, interval, kind="hard")
+    patch_record(session, BUDGETS, {**row, "scope_name": target}, {"shadow": False})
+
+
+@budget.verb(
+    "simulate",
+    "gwctl budget simulate --scope workspace:web --limit 200 --interval monthly",
+    "gwctl budget simulate --scope organization --limit 20 --interval daily --periods 30",
+)
+def simulate(
+    session: Session,
+    limit: Annotated[str, opt("--limit", "USD", "The limit to try.")],
+    interval: Annotated[str, opt("--interval", "INTERVAL", "daily, weekly, monthly or lifetime.")],
+    scope: Annotated[
+        str, opt("--scope", "SCOPE", "organization, workspace:SLUG or key:NAME.")
+    ] = "organization",
+    periods: Annotated[
+        int | None, whole("--periods", "N", "How many to look at, this one included: 1 to 100.")
+    ] = None,
+    include_byok: Annotated[
+        bool, flag("--include-byok", "As if own provider keys counted too.")
+    ] = False,
+) -> None:
+    """Show what a hard budget would have refused in the last periods; nothing is made."""
+    wanted = body(
+        {
+            **scope_of(session, scope),
+            "interval": one_of("--interval", interval, INTERVALS),
+            "limit": dollars("--limit", limit),
+            "periods": periods,
+            "include_byok": include_byok or None,
+        }
+    )
+    found = data(session.api.post(f"{BUDGETS.path}/simulate", wanted))
+    if session.out.shape.machine:
+        session.out.data(found)
+        return
+    session.out.records(found["periods"], _SIMULATED, noun="period")
+    session.out.note(
+        f"a {found['interval']} limit of {text.money(found['limit'])} would have refused"
+        f" {text.counted(found['requests'], 'request')} that cost {text.money(found['cost'])}"
+    )

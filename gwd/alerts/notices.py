@@ -41,13 +41,16 @@ def budget_threshold(
 ) -> NewAlert:
     """A budget's spending reached a threshold; `budget` is its record."""
     scope = f"{budget['scope']} {scope_name}"
+    kind = "shadow" if budget["shadow"] else budget["kind"]
     end = "requests are refused" if budget["kind"] == "hard" else "requests go on"
+    if budget["shadow"]:
+        end = "requests would be refused, if it were switched on"
     return NewAlert(
         category="budget_threshold",
         type="alert.budget_threshold",
         severity=severity,
         title=f"The {budget['interval']} budget of {scope} is at {percent} %",
-        message=f"{percent} % or more of the {budget['interval']} {budget['kind']} budget of {scope},"
+        message=f"{percent} % or more of the {budget['interval']} {kind} budget of {scope},"
         f" {usd_text(limit_nano)} USD, is used; at 100 % {end}.{_reset(budget['resets_at'])}",
         url=links.budget(app_url, budget["id"]),
         data={
@@ -57,9 +60,10 @@ def budget_threshold(
             "scope_name": scope_name,
             "interval": budget["interval"],
             "kind": budget["kind"],
+            "shadow": budget["shadow"],
             "threshold_percent": percent,
             "thresholds_crossed": list(crossed),
-            "limit": budget["limit"],
+            "limit": budget["limit_in_force"],
             "spend": budget["spend"],
             "percent_used": budget["percent_used"],
             "remaining": budget["remaining"],

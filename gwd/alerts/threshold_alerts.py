@@ -135,13 +135,22 @@ def raise_budget(
             scope_name=_scope_name(connection, budget.scope, budget.scope_id),
             percent=percent,
             crossed=found.crossing.thresholds_crossed,
-            limit_nano=budget.limit_nano,
-            severity=thresholds.severity(percent, refuses=budget.kind == "hard"),
+            limit_nano=found.status.limit_nano,
+            severity=thresholds.severity(percent, refuses=budget.refuses),
             app_url=app_url,
         ),
         now_us=now_us,
         once=alerts.Mark(name=found.crossing.mark, value=percent),
     )
+
+
+def raise_standing_budget(
+    connection: Connection, budget: budgets.Budget, *, app_url: str, now_us: int
+) -> None:
+    """A budget was made or changed, or its raise has ended: what it has reached already no later charge will cross."""
+    crossed = budgets.standing_crossing(connection, budget, now_us=now_us)
+    if crossed is not None:
+        raise_budget(connection, crossed, app_url=app_url, now_us=now_us)
 
 
 def rearm_low_balance(connection: Connection, organization_id: str, *, now_us: int) -> None:

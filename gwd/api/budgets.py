@@ -1,4 +1,4 @@
-"""/budgets, and the same by workspace and interval under /workspaces/{id}/budgets."""
+"""/budgets with their raises and simulation, and the same by workspace and interval under /workspaces/{id}/budgets."""
 
 from typing import Final, get_args
 
@@ -9,12 +9,13 @@ from gwd import budgets
 from gwd.alerts import threshold_alerts
 from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.api.query import Query, Text, Words
-from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, PatchBudget
+from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, NewRaise, PatchBudget
 from gwd.budgets import PutWorkspaceBudget as PutBudget
 from gwd.core.caller import Caller
 from gwd.core.errors import Forbidden, InvalidValue, MissingParameter, NotFound
 from gwd.core.periods import WINDOWS, Window
 from gwd.keys import service as keys
+from gwd.management import budgets as use_cases
 from gwd.orgs import workspaces
 from gwd.orgs.workspaces import Workspace
 from gwd.store import Connection
@@ -30,7 +31,8 @@ FILTERS: Final = (
 def create(connection: Connection, call: Call) -> Answer:
     """Make a budget."""
     body: NewBudget = call.body
-    where = _scope(connection, call, body)
+    where = _scope(connection, call, body.scope, body.scope_id)
+    _require_reach(connection, call.caller, where.scope, where.scope_id)
     budget = budgets.create(connection, call.organization_id, body, where, now_us=call.now_us)
     return _changed(connection, call, budget, status=201)
 
@@ -53,18 +55,72 @@ def get(connection: Connection, call: Call) -> Answer:
 
 
 def patch(connection: Connection, call: Call) -> Answer:
-    """Change a budget."""
+    """Change a budget.
+
+    `shadow` false switches on a budget that only counted; what it would have refused goes into the audit line.
+    """
     body: PatchBudget = call.body
-    known = budgets.get(connection, call.organization_id, call.path["budget"])
-    _require_reach(connection, call.caller, known.scope, known.scope_id)
+    known = _in_reach(connection, call)
+    counted = budgets.status_of(connection, known, now_us=call.now_us).would_refuse
     budget = budgets.patch(connection, call.organization_id, known.id, body, now_us=call.now_us)
-    return _changed(connection, call, budget)
+    more: dict[str, object] = {}
+    if counted is not None and not budget.shadow:
+        more = {
+            "would_refuse": counted.requests,
+            "would_refuse_nano": counted.cost_nano(include_byok=known.include_byok),
+        }
+    return _changed(connection, call, budget, details=_details(budget) | more)
+
+
+def raise_(connection: Connection, call: Call) -> Answer:
+    """Raise a budget's limit for a time.
+
+    From `until` on the old limit holds again by itself. A raise that holds already is replaced. `limit` of the budget
+    stays what it is, so that a file that says it finds nothing to change.
+    """
+    body: NewRaise = call.body
+    raised = use_cases.raise_limit(
+        connection,
+        _in_reach(connection, call),
+        body,
+        by=call.caller.key_id,
+        app_url=call.node.app_url,
+        now_us=call.now_us,
+    )
+    return one(
+        budgets.record(budgets.status_of(connection, raised, now_us=call.now_us)),
+        status=201,
+        subject=("budget", raised.id),
+        details=use_cases.raise_details(raised),
+    )
+
+
+def end_raise(connection: Connection, call: Call) -> Answer:
+    """End a raise before its time."""
+    known = _in_reach(connection, call)
+    if known.raised_until_us is None:
+        raise NotFound("this budget is not raised")
+    budget = budgets.end_raise(connection, known, now_us=call.now_us)
+    return _changed(connection, call, budget, details=use_cases.raise_details(known))
+
+
+def simulate(connection: Connection, call: Call) -> Answer:
+    """What a hard budget would have refused, had it been there.
+
+    Read from the records of its last periods; nothing is made. In each period a request counts as spent when it ended,
+    and as one to be refused if it came after the limit was reached. Spending is taken as it was, also of requests that
+    the budget would have refused in the period before.
+    """
+    body: use_cases.SimulateBudget = call.body
+    where = _scope(connection, call, body.scope, body.scope_id)
+    return one(
+        use_cases.simulate(connection, call.organization_id, body, where, now_us=call.now_us)
+    )
 
 
 def delete(connection: Connection, call: Call) -> Answer:
     """Delete a budget."""
-    known = budgets.get(connection, call.organization_id, call.path["budget"])
-    _require_reach(connection, call.caller, known.scope, known.scope_id)
+    known = _in_reach(connection, call)
     budgets.delete(connection, call.organization_id, known.id)
     return deleted("budget", known.id)
 
@@ -127,18 +183,23 @@ def delete_of_workspace(connection: Connection, call: Call) -> Answer:
     return deleted("budget", budget.id)
 
 
-def _changed(connection: Connection, call: Call, budget: Budget, *, status: int = 200) -> Answer:
+def _changed(
+    connection: Connection,
+    call: Call,
+    budget: Budget,
+    *,
+    status: int = 200,
+    details: dict[str, object] | None = None,
+) -> Answer:
     standing = budgets.status_of(connection, budget, now_us=call.now_us)
-    crossed = budgets.standing_crossing(connection, budget, now_us=call.now_us)
-    if crossed is not None:
-        threshold_alerts.raise_budget(
-            connection, crossed, app_url=call.node.app_url, now_us=call.now_us
-        )
+    threshold_alerts.raise_standing_budget(
+        connection, budget, app_url=call.node.app_url, now_us=call.now_us
+    )
     return one(
         budgets.record(standing),
         status=status,
         subject=("budget", budget.id),
-        details=_details(budget),
+        details=_details(budget) if details is None else details,
     )
 
 
@@ -149,30 +210,39 @@ def _details(budget: Budget) -> dict[str, object]:
         "interval": budget.interval,
         "kind": budget.kind,
         "limit_nano": budget.limit_nano,
+        "shadow": budget.shadow,
     }
 
 
-def _scope(connection: Connection, call: Call, body: NewBudget) -> BudgetScope:
-    """The scope that the body names, which must be in the organization and in reach."""
+def _in_reach(connection: Connection, call: Call) -> Budget:
+    """The budget that the path names, which the caller may write."""
+    known = budgets.get(connection, call.organization_id, call.path["budget"])
+    _require_reach(connection, call.caller, known.scope, known.scope_id)
+    return known
+
+
+def _scope(
+    connection: Connection, call: Call, scope: budgets.Scope, named: str | None
+) -> BudgetScope:
+    """The scope that a body names, which must be in the organization."""
     organization_id = call.organization_id
-    if body.scope == "organization":
-        if body.scope_id not in (None, organization_id):
+    if scope == "organization":
+        if named not in (None, organization_id):
             raise InvalidValue(
                 "`scope_id` of scope organization is the organization itself; leave it out",
                 param="scope_id",
             )
         scope_id = spend_id = organization_id
-    elif body.scope_id is None:
+    elif named is None:
         raise MissingParameter(
-            f"`scope_id` is required: the {body.scope} that the budget is for", param="scope_id"
+            f"`scope_id` is required: the {scope} that the budget is for", param="scope_id"
         )
-    elif body.scope == "workspace":
-        scope_id = spend_id = workspaces.get(connection, organization_id, body.scope_id).id
+    elif scope == "workspace":
+        scope_id = spend_id = workspaces.get(connection, organization_id, named).id
     else:
-        key = keys.get(connection, organization_id, body.scope_id, actor=call.caller)
+        key = keys.get(connection, organization_id, named, actor=call.caller)
         scope_id, spend_id = key.id, key.family_id
-    _require_reach(connection, call.caller, body.scope, scope_id)
-    return BudgetScope(scope=body.scope, scope_id=scope_id, spend_id=spend_id)
+    return BudgetScope(scope=scope, scope_id=scope_id, spend_id=spend_id)
 
 
 def _require_reach(

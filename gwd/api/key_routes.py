@@ -10,6 +10,7 @@ from gwd.api import (
 from gwd.api.access import ANY_KEY, manage
 from gwd.api.route import (
     Route,
+    ask,
     delete,
     get,
     list_,
@@ -22,6 +23,7 @@ from gwd.api.shapes import Deleted, Listed, Noted, One, Walked
 from gwd.budgets import (
     BudgetRecord,
     NewBudget,
+    NewRaise,
     PatchBudget,
     PutWorkspaceBudget,
     WorkspaceBudgetRecord,
@@ -29,6 +31,7 @@ from gwd.budgets import (
 from gwd.keys.fields import CreateKey, PatchKey
 from gwd.keys.record import KeyRecord
 from gwd.keys.rotation import RotateKey
+from gwd.management.budgets import SimulateBudget, SimulationRecord
 
 KEY_ROUTES: Final[tuple[Route, ...]] = (
     get(
@@ -133,6 +136,30 @@ KEY_ROUTES: Final[tuple[Route, ...]] = (
         budgets.delete,
         "budget.delete",
         answers=Deleted,
+    ),
+    post(
+        "/budgets/<budget>/raise",
+        manage("budgets.write"),
+        budgets.raise_,
+        NewRaise,
+        "budget.raise",
+        answers=One[BudgetRecord],
+        status=201,
+    ),
+    delete(
+        "/budgets/<budget>/raise",
+        manage("budgets.write"),
+        budgets.end_raise,
+        "budget.end_raise",
+        answers=One[BudgetRecord],
+    ),
+    ask(
+        "/budgets/simulate",
+        manage("budgets.read"),
+        budgets.simulate,
+        SimulateBudget,
+        answers=One[SimulationRecord],
+        fails=(404,),
     ),
     list_(
         "/workspaces/<workspace>/budgets",

@@ -3,10 +3,12 @@
 Plain SQL with constant text; the writer remembers the budgets that apply to a key and what was spent of each.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from gwd.budgets import shadow
 from gwd.budgets.status import Budget, BudgetRow, BudgetStatus, budget_of, spent, status_at
 from gwd.core.clock import iso
 from gwd.core.errors import BudgetExceeded
@@ -37,15 +39,20 @@ def check_hard(
     family_id: str,
     *,
     now_us: int,
-) -> None:
+) -> list[Budget]:
     """Raise BudgetExceeded if a hard budget of the organization, workspace or key is reached (spent ≥ limit).
 
-    Of several the organization's comes before the workspace's before the key's, and the broadest interval first.
+    Of several the organization's comes before the workspace's before the key's, and the broadest interval first. Gives
+    back the shadow budgets that are reached: each would have refused the request.
     """
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
     reached = _reached(connection, organization_id, workspace_id, family_id, at_us)
-    if reached:
-        raise _exceeded(min(reached, key=_precedence), at_us)
+    if not reached:
+        return reached
+    refusing = [budget for budget in reached if budget.refuses]
+    if refusing:
+        raise _exceeded(min(refusing, key=_precedence), at_us)
+    return reached
 
 
 def hard_refusals(
@@ -59,7 +66,41 @@ def hard_refusals(
     """The refusal of every hard budget that is reached; the first is the one that `check_hard` raises."""
     at_us = ledger_time_us(connection, organization_id, now_us=now_us)
     reached = _reached(connection, organization_id, workspace_id, family_id, at_us)
-    return [_exceeded(budget, at_us) for budget in sorted(reached, key=_precedence)]
+    return [
+        _exceeded(budget, at_us) for budget in sorted(reached, key=_precedence) if budget.refuses
+    ]
+
+
+def count_would_refuse(
+    connection: Connection, reached: Sequence[Budget], generation_id: str, *, at_us: int
+) -> None:
+    """Count a request for the shadow budgets that `check_hard` gave back, once it is admitted."""
+    shadow.count(
+        connection,
+        [(budget.id, budget.interval) for budget in reached],
+        generation_id,
+        at_us=at_us,
+    )
+
+
+def end_would_refuse(
+    connection: Connection,
+    organization_id: str,
+    workspace_id: str | None,
+    family_id: str,
+    generation_id: str,
+    *,
+    charged_nano: int = 0,
+    byok_nano: int = 0,
+) -> None:
+    """A request has ended: what it cost is added where a shadow budget has counted it.
+
+    Nothing is asked where no shadow budget applies; one that is switched on or deleted has forgotten its requests.
+    """
+    for budget in _applicable(connection, organization_id, workspace_id, family_id):
+        if budget.shadow:
+            shadow.end(connection, generation_id, charged_nano=charged_nano, byok_nano=byok_nano)
+            return
 
 
 def crossed(
@@ -79,9 +120,8 @@ def crossed(
         if not counted_nano or not budget.alert_thresholds:
             continue
         after_nano = spent(connection, budget, at_us=at_us)
-        if not crosses(
-            after_nano - counted_nano, after_nano, budget.limit_nano, budget.alert_thresholds
-        ):
+        limit_nano = budget.limit_nano if budget.raised_until_us is None else budget.limit_at(at_us)
+        if not crosses(after_nano - counted_nano, after_nano, limit_nano, budget.alert_thresholds):
             continue
         if over := _crossing(budget, after_nano - counted_nano, after_nano, at_us):
             standing = status_at(connection, budget, at_us)
@@ -124,7 +164,9 @@ def _reached(
     return [
         budget
         for budget in _applicable(connection, organization_id, workspace_id, family_id)
-        if budget.kind == "hard" and spent(connection, budget, at_us=at_us) >= budget.limit_nano
+        if budget.kind == "hard"
+        and (spent_nano := spent(connection, budget, at_us=at_us)) >= budget.limit_nano
+        and (budget.raised_until_us is None or spent_nano >= budget.limit_at(at_us))
     ]
 
 
@@ -137,12 +179,17 @@ def _applicable(
 
 
 def _crossing(budget: Budget, before_nano: int, after_nano: int, at_us: int) -> Crossing | None:
+    """Raised limits and shadows have marks of their own: what the limit as it was set has reached stays told."""
+    limit_nano = budget.limit_at(at_us)
+    apart = "" if limit_nano == budget.limit_nano else f":{limit_nano}"
+    if budget.shadow:
+        apart += ":shadow"
     return crossing(
         before_nano,
         after_nano,
-        budget.limit_nano,
+        limit_nano,
         budget.alert_thresholds,
-        subject=f"budget:{budget.id}",
+        subject=f"budget:{budget.id}{apart}",
         window=budget.interval,
         at_us=at_us,
     )
@@ -155,7 +202,8 @@ def _precedence(budget: Budget) -> tuple[int, int]:
 def _exceeded(budget: Budget, at_us: int) -> BudgetExceeded:
     resets_at_us = period_end_us(budget.interval, at_us)
     resets_at = None if resets_at_us is None else iso(resets_at_us)
-    limit = usd_text(budget.limit_nano)
+    limit_nano = budget.limit_at(at_us)
+    limit = usd_text(limit_nano)
     end = "It does not reset" if resets_at is None else f"It resets at {resets_at}"
     return BudgetExceeded(
         f"The {budget.interval} budget of this {budget.scope} ({limit} USD) is used up."
@@ -163,7 +211,7 @@ def _exceeded(budget: Budget, at_us: int) -> BudgetExceeded:
         metadata={
             "budget_scope": budget.scope,
             "budget_interval": budget.interval,
-            "budget_limit": usd_json(budget.limit_nano),
+            "budget_limit": usd_json(limit_nano),
             "budget_resets_at": resets_at,
             "budget_id": budget.id,
         },

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from gwd.budgets.shadow import WouldRefuse
 from gwd.budgets.status import BudgetStatus, Kind, Scope
 from gwd.core.clock import iso, iso_or_none
-from gwd.core.fields import Id, Moment, Percent, Usd, WholePercent
+from gwd.core.fields import Count, Id, Moment, Percent, Usd, WholePercent
 from gwd.core.money import usd_json, usd_or_none
 from gwd.core.periods import Reset, Window
 
@@ -27,6 +28,41 @@ class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
+class WouldRefuseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The requests of one period that a shadow budget let through, and would have refused."""
+
+    requests: Annotated[
+        Count, Meta(description="How many were admitted while the budget was used up.")
+    ]
+    cost: Annotated[
+        Usd,
+        Meta(description="What they cost, USD; those under way are added when they end."),
+    ]
+    first_at: Annotated[
+        Moment | None, Meta(description="When the first was admitted; null if there is none.")
+    ]
+    last_at: Annotated[
+        Moment | None, Meta(description="When the last was admitted; null if there is none.")
+    ]
+
+
+class CountedRecord(WouldRefuseRecord, frozen=True, kw_only=True):
+    """What a shadow budget would have refused in its period, and in the one before."""
+
+    last_period: Annotated[
+        WouldRefuseRecord | None,
+        Meta(description="The same of the period before; null for a lifetime."),
+    ]
+
+
+class RaisedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A higher limit that holds for a time."""
+
+    limit: Annotated[Usd, Meta(description="What may be spent in the period meanwhile, USD.")]
+    until: Annotated[Moment, Meta(description="From when on `limit` of the budget holds again.")]
+    by: Annotated[Id, Meta(description="The management key that raised it.")]
+
+
 class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What an organization, workspace or key may spend in a window, and where that stands."""
 
@@ -40,13 +76,32 @@ class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
     kind: Annotated[
         Kind, Meta(description="A hard budget refuses once it is reached, a soft one only alerts.")
     ]
-    limit: Annotated[Usd, Meta(description="What may be spent in the period, USD.")]
+    shadow: Annotated[
+        bool,
+        Meta(description="Whether it only counts what it would refuse, until it is switched on."),
+    ]
+    limit: Annotated[
+        Usd, Meta(description="What may be spent in the period, USD, as it was set for good.")
+    ]
+    limit_in_force: Annotated[
+        Usd, Meta(description="What may be spent now, USD: `limit`, or what it is raised to.")
+    ]
+    raised: Annotated[
+        RaisedRecord | None,
+        Meta(description="The raise that holds; null if there is none."),
+    ]
     spend: Annotated[Usd, Meta(description="What was spent in the period so far, USD.")]
-    remaining: Annotated[Usd, Meta(description="What is left of it, USD, never negative.")]
+    remaining: Annotated[
+        Usd, Meta(description="What is left of the limit in force, USD, never negative.")
+    ]
+    would_refuse: Annotated[
+        CountedRecord | None,
+        Meta(description="What a shadow budget would have refused; null for one that is none."),
+    ]
     percent_used: Annotated[
         Percent,
         Meta(
-            description="How much of the limit is used, rounded down to hundredths; 100 means reached."
+            description="How much of the limit in force is used, rounded down to hundredths; 100 means reached."
         ),
     ]
     period_start: Annotated[
@@ -92,7 +147,8 @@ class KeyBudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
     kind: Annotated[
         Kind, Meta(description="A hard budget refuses once it is reached, a soft one only alerts.")
     ]
-    limit: Annotated[Usd, Meta(description="What may be spent in the period, USD.")]
+    shadow: Annotated[bool, Meta(description="Whether a hard budget refuses nothing yet.")]
+    limit: Annotated[Usd, Meta(description="What may be spent in the period now, USD.")]
     spend: Annotated[Usd, Meta(description="What was spent in the period so far, USD.")]
     remaining: Annotated[Usd, Meta(description="What is left of it, USD, never negative.")]
     resets_at: Annotated[
@@ -137,11 +193,12 @@ def key_record(status: BudgetStatus) -> KeyBudgetRecord:
         scope=budget.scope,
         interval=budget.interval,
         kind=budget.kind,
-        limit=usd_json(budget.limit_nano),
+        shadow=budget.shadow,
+        limit=usd_json(status.limit_nano),
         spend=usd_json(status.spent_nano),
         remaining=usd_json(status.remaining_nano),
         resets_at=iso_or_none(status.resets_at_us),
-        limit_usd=usd_json(budget.limit_nano),
+        limit_usd=usd_json(status.limit_nano),
         spend_usd=usd_json(status.spent_nano),
         remaining_usd=usd_json(status.remaining_nano),
         reset_interval=_reset_interval(status),
@@ -162,10 +219,14 @@ def _shown(status: BudgetStatus) -> dict[str, Any]:
         "scope_id": budget.scope_id,
         "interval": budget.interval,
         "kind": budget.kind,
+        "shadow": budget.shadow,
         "limit": usd_json(budget.limit_nano),
+        "limit_in_force": usd_json(status.limit_nano),
+        "raised": _raised(status),
         "spend": usd_json(status.spent_nano),
         "remaining": usd_json(status.remaining_nano),
-        "percent_used": percent(status.spent_nano, budget.limit_nano),
+        "would_refuse": _counted(status),
+        "percent_used": percent(status.spent_nano, status.limit_nano),
         "period_start": iso_or_none(status.period_start_us),
         "resets_at": iso_or_none(status.resets_at_us),
         "forecast": ForecastRecord(
@@ -176,6 +237,38 @@ def _shown(status: BudgetStatus) -> dict[str, Any]:
         "alert_thresholds": list(budget.alert_thresholds),
         "created_at": iso(budget.created_at_us),
         "updated_at": iso(budget.updated_at_us),
+    }
+
+
+def _raised(status: BudgetStatus) -> RaisedRecord | None:
+    budget = status.budget
+    if not status.is_raised or budget.raised_nano is None or budget.raised_until_us is None:
+        return None
+    return RaisedRecord(
+        limit=usd_json(budget.raised_nano),
+        until=iso(budget.raised_until_us),
+        by=budget.raised_by or "",
+    )
+
+
+def _counted(status: BudgetStatus) -> CountedRecord | None:
+    if status.would_refuse is None:
+        return None
+    before, include_byok = status.would_refuse_before, status.budget.include_byok
+    return CountedRecord(
+        **_requests(status.would_refuse, include_byok=include_byok),
+        last_period=None
+        if before is None
+        else WouldRefuseRecord(**_requests(before, include_byok=include_byok)),
+    )
+
+
+def _requests(counted: WouldRefuse, *, include_byok: bool) -> dict[str, Any]:
+    return {
+        "requests": counted.requests,
+        "cost": usd_json(counted.cost_nano(include_byok=include_byok)),
+        "first_at": iso_or_none(counted.first_at_us),
+        "last_at": iso_or_none(counted.last_at_us),
     }
 
 

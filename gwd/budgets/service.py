@@ -1,4 +1,7 @@
-"""Budgets as records: create, get, list, patch, delete, and the workspace form with one hard budget per interval."""
+"""Budgets as records: create, get, list, patch, delete, and the workspace form with one hard budget per interval.
+
+A raise holds for a time beside the limit that was set, which it does not change.
+"""
 
 from decimal import Decimal
 from typing import Annotated, Final
@@ -7,17 +10,20 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from peewee import ModelSelect
 
+from gwd.budgets import shadow
 from gwd.budgets.status import Budget, Kind, Scope
 from gwd.budgets.tables import BudgetRow
+from gwd.core.clock import US_PER_DAY, TimeError, us_from_iso
 from gwd.core.errors import AlreadyExists, BudgetOrderViolation, InvalidValue, NotFound
 from gwd.core.ids import mint
-from gwd.core.inputs import PercentInput, UsdInput
+from gwd.core.inputs import MomentInput, PercentInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_text
 from gwd.core.periods import WINDOWS, Window
 from gwd.spend.thresholds import DEFAULT_THRESHOLDS
 from gwd.store.connection import Connection
 
 MAX_THRESHOLDS: Final = 10
+MAX_RAISE_DAYS: Final = 366
 
 
 class BudgetScope(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +39,13 @@ Limit = Annotated[
 ]
 WithByok = Annotated[
     bool, Meta(description="Whether requests on the owner's own vendor keys count.")
+]
+Shadow = Annotated[
+    bool,
+    Meta(
+        description="Whether a hard budget only counts what it would refuse. False switches it on, and forgets what was"
+        " counted."
+    ),
 ]
 Thresholds = Annotated[
     tuple[PercentInput, ...],
@@ -63,6 +76,7 @@ class NewBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
     include_byok: WithByok = False
     alert_thresholds: Thresholds = DEFAULT_THRESHOLDS
+    shadow: Shadow = False
 
 
 class PatchBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,6 +85,24 @@ class PatchBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     limit: Limit | UnsetType = UNSET
     include_byok: WithByok | UnsetType = UNSET
     alert_thresholds: Thresholds | UnsetType = UNSET
+    shadow: Shadow | UnsetType = UNSET
+
+
+class NewRaise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A higher limit for a time. Another one takes its place."""
+
+    limit: Annotated[
+        UsdInput,
+        Meta(
+            description="What may be spent in the interval meanwhile; more than the budget's limit."
+        ),
+    ]
+    until: Annotated[
+        MomentInput,
+        Meta(
+            description="From when on the old limit holds again, with an offset; within 366 days."
+        ),
+    ]
 
 
 class PutWorkspaceBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,7 +136,7 @@ def create(
     now_us: int,
 ) -> Budget:
     """Raises InvalidValue, AlreadyExists, or BudgetOrderViolation."""
-    limit_nano = _limit(new.limit, "limit")
+    limit_nano = limit_of(new.limit, "limit")
     budget = Budget(
         id=mint("bud_"),
         organization_id=organization_id,
@@ -118,7 +150,9 @@ def create(
         alert_thresholds=_thresholds(new.alert_thresholds),
         created_at_us=now_us,
         updated_at_us=now_us,
+        shadow=new.shadow,
     )
+    _check_shadow(budget)
     siblings = _siblings(connection, budget)
     for sibling in siblings:
         if sibling.interval == budget.interval:
@@ -130,6 +164,7 @@ def create(
     values = msgspec.structs.asdict(budget)
     values["created_at"] = values.pop("created_at_us")
     values["updated_at"] = values.pop("updated_at_us")
+    values["raised_until"] = values.pop("raised_until_us")
     connection.run(BudgetRow.insert(**values))
     return budget
 
@@ -179,6 +214,7 @@ def patch(
 
 def delete(connection: Connection, organization_id: str, budget_id: str) -> None:
     """Raises NotFound."""
+    shadow.forget(connection, get(connection, organization_id, budget_id).id)
     deleted = connection.run(
         BudgetRow.delete().where(
             BudgetRow.id == budget_id, BudgetRow.organization_id == organization_id
@@ -186,6 +222,48 @@ def delete(connection: Connection, organization_id: str, budget_id: str) -> None
     )
     if deleted != 1:
         raise NotFound("no such budget")
+
+
+def raise_limit(
+    connection: Connection, known: Budget, new: NewRaise, *, by: str, now_us: int, at_us: int
+) -> Budget:
+    """Raise a budget's limit for a time; `by` is the key that asks, `at_us` ledger time, from which the end counts.
+
+    The order of limits is that of the limits in force. Raises InvalidValue or BudgetOrderViolation.
+    """
+    limit_nano = limit_of(new.limit, "limit")
+    if limit_nano <= known.limit_nano:
+        raise InvalidValue(
+            f"limit must be more than the budget's own of {usd_text(known.limit_nano)} USD; patch the budget to"
+            " lower it",
+            param="limit",
+        )
+    raised = msgspec.structs.replace(
+        known,
+        raised_nano=limit_nano,
+        raised_until_us=_until_us(new.until, at_us),
+        raised_by=by,
+        updated_at_us=now_us,
+    )
+    siblings = _siblings(connection, known)
+    _check_order(_in_force(raised, at_us), [_in_force(each, at_us) for each in siblings], "limit")
+    _write_raise(connection, raised)
+    return raised
+
+
+def end_raise(connection: Connection, known: Budget, *, now_us: int) -> Budget:
+    """The budget without its raise."""
+    budget = msgspec.structs.replace(
+        known, raised_nano=None, raised_until_us=None, raised_by=None, updated_at_us=now_us
+    )
+    _write_raise(connection, budget)
+    return budget
+
+
+def lapsed_raises(connection: Connection, *, now_us: int) -> list[Budget]:
+    """The budgets of every organization whose raise is over and has not been taken away, oldest end first."""
+    query = _select().where(BudgetRow.raised_until <= now_us)
+    return [_budget(row) for row in connection.run(query.order_by(BudgetRow.raised_until))]
 
 
 def put_of_workspace(
@@ -237,28 +315,72 @@ def _change(
     limit = changes.limit
     include_byok = changes.include_byok
     thresholds = changes.alert_thresholds
+    is_shadow = known.shadow if isinstance(changes.shadow, UnsetType) else changes.shadow
     budget = msgspec.structs.replace(
         known,
-        limit_nano=known.limit_nano if isinstance(limit, UnsetType) else _limit(limit, param),
+        limit_nano=known.limit_nano if isinstance(limit, UnsetType) else limit_of(limit, param),
         include_byok=known.include_byok if isinstance(include_byok, UnsetType) else include_byok,
         alert_thresholds=known.alert_thresholds
         if isinstance(thresholds, UnsetType)
         else _thresholds(thresholds),
         updated_at_us=now_us,
+        shadow=is_shadow,
     )
+    _check_shadow(budget)
     _check_order(budget, _siblings(connection, budget), param)
+    if known.shadow and not is_shadow:
+        shadow.forget(connection, budget.id)
     connection.run(
         BudgetRow.update(
             limit_nano=budget.limit_nano,
             include_byok=budget.include_byok,
             alert_thresholds=budget.alert_thresholds,
+            shadow=budget.shadow,
             updated_at=now_us,
         ).where(BudgetRow.id == budget.id)
     )
     return budget
 
 
-def _limit(usd: Decimal, param: str) -> int:
+def _write_raise(connection: Connection, budget: Budget) -> None:
+    connection.run(
+        BudgetRow.update(
+            raised_nano=budget.raised_nano,
+            raised_until=budget.raised_until_us,
+            raised_by=budget.raised_by,
+            updated_at=budget.updated_at_us,
+        ).where(BudgetRow.id == budget.id)
+    )
+
+
+def _in_force(budget: Budget, at_us: int) -> Budget:
+    return msgspec.structs.replace(budget, limit_nano=budget.limit_at(at_us))
+
+
+def _until_us(text: str, at_us: int) -> int:
+    try:
+        until_us = us_from_iso(text)
+    except TimeError as error:
+        raise InvalidValue(f"until {error}", param="until") from None
+    if until_us <= at_us:
+        raise InvalidValue("until lies in the past; name a later time", param="until")
+    if until_us > at_us + MAX_RAISE_DAYS * US_PER_DAY:
+        raise InvalidValue(
+            f"until is more than {MAX_RAISE_DAYS} days away; patch the budget to raise it for good",
+            param="until",
+        )
+    return until_us
+
+
+def _check_shadow(budget: Budget) -> None:
+    if budget.shadow and budget.kind != "hard":
+        raise InvalidValue(
+            f"shadow is for hard budgets; a {budget.kind} one refuses nothing", param="shadow"
+        )
+
+
+def limit_of(usd: Decimal, param: str) -> int:
+    """A limit in nano-USD. Raises InvalidValue for one that is no amount or nothing."""
     try:
         limit_nano = nano_from_usd(usd)
     except MoneyError as error:
@@ -338,6 +460,10 @@ def _budget(row: BudgetRow) -> Budget:
             "alert_thresholds": row.alert_thresholds,
             "created_at_us": row.created_at,
             "updated_at_us": row.updated_at,
+            "shadow": row.shadow,
+            "raised_nano": row.raised_nano,
+            "raised_until_us": row.raised_until,
+            "raised_by": row.raised_by,
         },
         Budget,
     )

@@ -18,6 +18,10 @@ class BudgetRow(Table):
     alert_thresholds = JsonField()
     created_at = BigIntegerField()
     updated_at = BigIntegerField()
+    shadow = BooleanField()
+    raised_nano = BigIntegerField(null=True)
+    raised_until = BigIntegerField(null=True)
+    raised_by = TextField(null=True)
 
     class Meta:
         table_name = "budget"

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -218,6 +219,22 @@ def of_budget(**fields: Any) -> Case:
         outside=403,
         scoped=True,
     )
+
+
+def in_a_day() -> str:
+    return (datetime.now(UTC) + timedelta(days=1)).isoformat()
+
+
+def raised(
+    of: Callable[[Office, Person], Awaitable[str]],
+) -> Callable[[Office, Person], Awaitable[str]]:
+    async def make(office: Office, person: Person) -> str:
+        found = await of(office, person)
+        body = {"limit": 6, "until": in_a_day()}
+        await office.ok("owner", "POST", f"/budgets/{found}/raise", body)
+        return found
+
+    return make
 
 
 def of_interval(
@@ -487,6 +504,14 @@ CASES: dict[str, Case] = {
     "GET /budgets/<budget>": Case(build=keyed(budget, "budget"), scoped=True),
     "PATCH /budgets/<budget>": of_budget(limit=6),
     "DELETE /budgets/<budget>": of_budget(),
+    "POST /budgets/<budget>/raise": of_budget(limit=6, until=in_a_day()),
+    "DELETE /budgets/<budget>/raise": Case(
+        build=keyed(raised(budget), "budget"),
+        within=keyed(raised(budget_within), "budget"),
+        outside=403,
+        scoped=True,
+    ),
+    "POST /budgets/simulate": Case(build=new_budget, scoped=True),
     "GET /workspaces/<workspace>/budgets": Case(build=keyed(workspace, "workspace"), scoped=True),
     "GET /workspaces/<workspace>/budgets/<interval>": Case(
         build=of_interval(workspace), scoped=True

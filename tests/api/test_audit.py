@@ -146,6 +146,7 @@ async def test_a_line_says_what_was_changed(office: Office) -> None:
                 "interval": "daily",
                 "kind": "hard",
                 "limit_nano": 5_000_000_000,
+                "shadow": False,
             },
         ),
         ("invitation.revoke", invitation_id, {}),

@@ -18,6 +18,7 @@ GWD = ROOT / "gwd"
 WRITERS = {
     "api/perform.py",  # every request
     "jobs/topup.py",  # the node buys credit by itself
+    "management/budgets.py",  # a raise that ended by the clock
     "management/time_repair.py",  # the machine's owner, at the command line
     "management/setup.py",
 }

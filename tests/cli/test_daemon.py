@@ -205,6 +205,34 @@ def test_budgets_are_set_once_and_kept_in_order(daemon: Daemon) -> None:
     daemon("budget", "delete", "workspace:lab", "--interval", "daily", "--yes", code=3)
 
 
+def test_a_limit_is_tried_watched_raised_and_switched_on(daemon: Daemon, tmp_path: Path) -> None:
+    daemon("workspace", "create", "shade")
+    tried = ["--scope", "workspace:shade", "--limit", "20", "--interval", "daily"]
+    assert daemon.json("budget", "simulate", *tried)["requests"] == 0
+    assert len(daemon("budget", "simulate", *tried).splitlines()) >= 3
+    daemon("budget", "set", "workspace:shade", "--daily", "20", "--shadow")
+    (row,) = daemon.json("budget", "show", "workspace:shade")
+    assert (row["shadow"], row["would_refuse"]["requests"]) == (True, 0)
+    assert "\tshadow\t" in daemon("budget", "list")
+    file = tmp_path / "gw.toml"
+    file.write_text(daemon("export"))
+    assert "shadow = true" in file.read_text()
+    daemon("budget", "raise", "workspace:shade", "--to", "30", "--until", "24h")
+    (row,) = daemon.json("budget", "show", "workspace:shade")
+    assert (row["limit"], row["limit_in_force"], row["raised"]["limit"]) == (20, 30, 30)
+    daemon("diff", "-f", str(file))  # a raise is no declared state
+    daemon("budget", "raise", "workspace:shade", "--to", "30", code=2)
+    daemon("budget", "raise", "workspace:shade", "--end", "--to", "30", code=2)
+    daemon("budget", "raise", "workspace:shade", "--to", "19", "--until", "24h", code=1)
+    assert "$20.00 again" in daemon("budget", "raise", "workspace:shade", "--end")
+    daemon("budget", "raise", "workspace:shade", "--end", code=3)
+    daemon("budget", "enforce", "workspace:shade", "--interval", "daily")
+    (row,) = daemon.json("budget", "show", "workspace:shade")
+    assert (row["shadow"], row["would_refuse"]) == (False, None)
+    daemon("budget", "enforce", "workspace:shade")  # and again: already so
+    daemon("budget", "delete", "workspace:shade", "--yes")
+
+
 def test_another_organization_is_the_operators_to_make(daemon: Daemon) -> None:
     key = daemon("org", "create", "Beta", "--email", "b@beta.example", "-q").strip()
     assert "Beta" in daemon("org", "list")

@@ -38,7 +38,7 @@ workspace list show create update settings delete
 member list invite role remove invitations revoke accept
 credit balance grant purchase refund topup
 ledger list show verify head
-budget list show set forecast delete
+budget list show set forecast delete raise enforce simulate
 usage summary export
 model list show add update alias deprecate retire undo-retire
 provider list add show update test models secret disable delete

@@ -92,6 +92,7 @@ BYOK = {
 BUDGET = {
     "interval": st.sampled_from(["monthly"]), "kind": st.sampled_from(["hard", "soft"]), "limit": MONEY,
     "include_byok": st.booleans(), "alert_thresholds": PERCENTS, "on": st.sampled_from(["organization", "key"]),
+    "shadow": st.booleans(),
 }  # fmt: skip
 
 WEBHOOK = {
@@ -179,7 +180,8 @@ class Node:
         for row in wanted["budgets"]:
             if row["on"] == "organization" or made:
                 scope = {"scope": row["on"]} | ({"scope_id": made} if row["on"] == "key" else {})
-                self.post("/budgets", {n: v for n, v in row.items() if n != "on"} | scope)
+                shadow = {"shadow": row["shadow"] and row["kind"] == "hard"}
+                self.post("/budgets", {n: v for n, v in row.items() if n != "on"} | scope | shadow)
         for row in wanted["webhooks"]:
             self.post("/notifications/destinations", row)
 

@@ -170,6 +170,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "limit": "budget set organization --monthly 7",
         "include_byok": "budget set organization --monthly 7 --include-byok",
         "alert_thresholds": "budget set organization --monthly 7 --alerts 50",
+        "shadow": "budget set organization --monthly 7 --shadow",
     },
     "PATCH /workspaces/{}": {
         "name": "workspace update web --name Shop",

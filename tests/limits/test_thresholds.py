@@ -170,7 +170,7 @@ async def test_a_budget_tells_at_its_thresholds(gateway: Gateway, kind: str, ful
     assert set(data) == {
         *("organization_id", "budget_id", "scope", "scope_id", "scope_name", "interval", "kind"),
         *("threshold_percent", "thresholds_crossed", "limit", "spend", "percent_used"),
-        *("remaining", "resets_at", "forecast"),
+        *("shadow", "remaining", "resets_at", "forecast"),
     }
     assert (data["budget_id"], data["spend"], data["remaining"]) == (
         budget["id"],

@@ -82,7 +82,7 @@ def admit(
         ledger_us = credit.ledger_time_us(connection, identity.organization_id, now_us=now_us)
         keys.require_below_limit(connection, key, now_us=ledger_us)
         check_in_flight(connection, key, in_flight_cap)
-        budgets.check_hard(
+        would_refuse = budgets.check_hard(
             connection,
             identity.organization_id,
             identity.workspace_id,
@@ -92,7 +92,14 @@ def admit(
         if isinstance(planned, Refusal):
             raise planned.error
         within = within_strict_limit(connection, planned, key, ledger_us)
-        return _hold(connection, within, identity, boot_id, app_url, now_us=now_us, due_us=due_us)
+        admitted = _hold(
+            connection, within, identity, boot_id, app_url, now_us=now_us, due_us=due_us
+        )
+        if would_refuse:
+            budgets.count_would_refuse(
+                connection, would_refuse, identity.generation_id, at_us=ledger_us
+            )
+        return admitted
     except GatewayError as error:
         activity.write(connection, refused_row(identity, error, now_us))
         if isinstance(error, InsufficientCredits):

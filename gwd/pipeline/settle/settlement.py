@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gwd import budgets
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow, digest
 from gwd.alerts import threshold_alerts
@@ -36,6 +37,9 @@ def settle(
         ended = ledger.release(connection, row.id, now_us=now_us, seal=digest(row))
         if ended is not None and ended.first:
             activity.write(connection, _at(row, ended.at_us))
+            budgets.end_would_refuse(
+                connection, row.organization_id, row.workspace_id, row.family_id, row.id
+            )
         return ended
     settled = ledger.settle(
         connection, row.id, row.cost_total_nano, now_us=now_us, seal=digest(row)
@@ -49,6 +53,15 @@ def settle(
             charged_nano=settled.charged_nano,
             byok_nano=byok_nano,
             at_us=settled.at_us,
+        )
+        budgets.end_would_refuse(
+            connection,
+            row.organization_id,
+            row.workspace_id,
+            row.family_id,
+            row.id,
+            charged_nano=settled.charged_nano,
+            byok_nano=byok_nano,
         )
         activity.write(connection, _at(row, settled.at_us))
         keys.mark_used(connection, row.key_id, now_us=settled.at_us)

@@ -317,6 +317,10 @@ def test_the_record_shows_spend_rest_and_forecast(connection: Connection) -> Non
         "include_byok": False,
         "alert_thresholds": [50, 80, 90, 100],
         "created_at": "2026-11-27T22:00:00Z",
+        "shadow": False,
+        "limit_in_force": 4,
+        "raised": None,
+        "would_refuse": None,
         "updated_at": "2026-11-27T22:00:00Z",
     }
 

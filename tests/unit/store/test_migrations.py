@@ -6,7 +6,7 @@ import apsw
 import msgspec
 import pytest
 
-from gwd import ledger, proof
+from gwd import budgets, ledger, proof
 from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
 from gwd.health import kept
@@ -355,4 +355,37 @@ def test_a_node_of_before_keeps_its_health_from_now_on(
     connection.execute("UPDATE credential SET updated_at = ?", (NOW_US + 1,))
     assert kept.load(connection) == nothing
     assert proof.verify(connection).ok
+    connection.raw.close()
+
+
+def test_budgets_of_an_earlier_version_refuse_what_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0018_budget_shadow_and_raise"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        for kind in ("hard", "soft"):
+            connection.execute(
+                "INSERT INTO budget (id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano,"
+                " created_at, updated_at) VALUES ('bud_' || ?1, ?2, 'organization', ?2, ?2, 'daily', ?1, 5, 1, 1)",
+                (kind, ORGANIZATION),
+            )
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    found = [budgets.get(connection, ORGANIZATION, f"bud_{kind}") for kind in ("hard", "soft")]
+    assert [(one.shadow, one.refuses, one.limit_at(NOW_US)) for one in found] == [
+        (False, True, 5),
+        (False, False, 5),
+    ]
+    assert [one.raised_until_us for one in found] == [None, None]
+    with pytest.raises(apsw.ConstraintError):
+        connection.execute("UPDATE budget SET shadow = 1 WHERE kind = 'soft'")
     connection.raw.close()

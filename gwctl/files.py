@@ -1,8 +1,13 @@
 """Text files that people wrote, on whatever machine: a byte order mark is left out, UTF-16 is called by its name."""
 
 import codecs
+import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from gwctl.errors import CommandError
 
@@ -50,4 +55,29 @@ def text_of(content: bytes, name: str, code: str) -> str:
         line = content[: error.start].count(b"\n") + 1
         raise CommandError(
             f"{name} is not valid UTF-8 (line {line})", code=code, do="save it as UTF-8"
+        ) from None
+
+
+@contextmanager
+def replacing(path: Path, code: str) -> Iterator[TextIO]:
+    """A file to write to that takes this name when it is complete; a failure leaves the old one. A new one is 0600."""
+    target = path.resolve()  # a link to a file kept elsewhere stays a link
+    if target.exists() and not target.is_file():
+        raise CommandError(f"{path} is no file", code=code, do="name a file")
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                Path(name).chmod(target.stat().st_mode & 0o777)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CommandError(
+            f"cannot write {path}: {error.strerror}", code=code, do="check the path"
         ) from None

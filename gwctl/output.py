@@ -5,13 +5,15 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from gwctl import jsontext, tables, text
 from gwctl.errors import CommandError, usage
+from gwctl.files import replacing
 from gwctl.tables import Column, Record
 from gwctl.time_input import utc_now
 
@@ -41,10 +43,16 @@ class Output:
         self.environment = os.environ if environment is None else environment
         self.noted: set[str] = set()
         self.pager: Callable[[], str] = lambda: "cat"
+        self.file: TextIO | None = None
 
     @property
     def terminal(self) -> bool:
         return sys.stdout.isatty()
+
+    @property
+    def unicode(self) -> bool:
+        """Whether standard output takes more than ASCII."""
+        return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
 
     @property
     def table(self) -> bool:
@@ -102,7 +110,7 @@ class Output:
         """One record of a list that is never complete."""
         if self.shape.machine:
             self.data(row) if self.shape.jq else self._write(
-                f"{jsontext.dumps(self._picked(row))}\n"
+                f"{jsontext.dumps(self.picked(row))}\n"
             )
         elif self.table:
             cells = [tables.cell(c.value(row), c.kind, utc_now()) for c in columns]
@@ -154,7 +162,7 @@ class Output:
 
     def data(self, value: Any) -> None:
         """A value as JSON, after field picks and --jq."""
-        value = self._picked(value)
+        value = self.picked(value)
         if self.shape.jq is not None:
             from gwctl import jq
 
@@ -235,7 +243,8 @@ class Output:
         """What was printed is out, whatever happens next."""
         sys.stdout.flush()
 
-    def _picked(self, value: Any) -> Any:
+    def picked(self, value: Any) -> Any:
+        """The fields that were asked for, of one record or of each of a list; all without."""
         if not self.shape.fields:
             return value
         rows = value if isinstance(value, list) else [value]
@@ -248,8 +257,20 @@ class Output:
         picked = [{name: tables.pick(row, name) for name in self.shape.fields} for row in rows]
         return picked if isinstance(value, list) else picked[0]
 
+    @contextmanager
+    def into(self, path: Path | None) -> Iterator[None]:
+        """Print what follows to this file, whole or not at all; to standard output without one, or for `-`."""
+        if path is None or str(path) == "-":
+            yield
+            return
+        with replacing(path, "output_file") as self.file:
+            try:
+                yield
+            finally:
+                self.file = None
+
     def _write(self, written: str) -> None:
-        sys.stdout.write(written)
+        (self.file or sys.stdout).write(written)
 
     def _page(self, written: str) -> None:
         """What is longer than the screen goes through the pager, where a person sits in front of it."""

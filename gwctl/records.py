@@ -1,6 +1,6 @@
 """Records of any noun: what is known of a kind, reading one, finding one by name, listing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,36 +64,53 @@ def fetch(
     limit: int = 30,
     everything: bool = False,
 ) -> tuple[list[Any], int | None]:
-    """Records of a list endpoint, page by page, and how many there are.
-
-    A list that grows at its head says where it goes on: so each record is there once, whatever is added meanwhile.
-    """
+    """Records of a list endpoint, page by page, and how many there are."""
     rows: list[Any] = []
     total: int | None = None
-    wanted = limit
-    place: dict[str, Any] = {"offset": 0}
-    quiet = session.flags.quiet or session.flags.debug
+    for page, counted in pages(session, path, query, wanted=None if everything else limit):
+        rows += page
+        total = counted
+    return (rows if everything else rows[:limit]), total
+
+
+def pages(
+    session: Session,
+    path: str,
+    query: Mapping[str, Any] | None = None,
+    *,
+    wanted: int | None = None,
+    after: str | None = None,
+    quiet: bool = False,
+) -> Iterator[tuple[list[Any], int | None]]:
+    """The pages of a list endpoint, each with how many records there are: `wanted` of them, or all.
+
+    A list that grows at its head says where it goes on: so each record is there once, whatever is added meanwhile.
+    `after` is such a place, where an earlier walk ended.
+    """
+    reached, total = 0, None
+    place: dict[str, Any] = {"offset": 0} if after is None else {"after": after}
+    quiet = quiet or session.flags.quiet or session.flags.debug
     with waiting(f"reading {path}", show=not quiet) as progress:
-        while everything or len(rows) < wanted:
-            size = PAGE if everything else min(PAGE, wanted - len(rows))
+        while wanted is None or reached < wanted:
+            size = PAGE if wanted is None else min(PAGE, wanted - reached)
             reply = session.api.get(path, {**(query or {}), "limit": size, **place})
             page = data(reply)
             if not isinstance(page, list):
                 raise CommandError(f"GET {path} did not answer with a list", code="bad_reply")
             counted = reply.get("total_count") if isinstance(reply, dict) else None
             total = total if counted is None else counted
-            rows += page
-            progress.reached(len(rows), total)
+            reached += len(page)
+            progress.reached(reached, total)
+            yield page, total
             if isinstance(reply, dict) and "next" in reply:
                 if not page or reply["next"] is None:
-                    break
+                    return
                 place = {"after": reply["next"]}
                 continue
-            place = {"offset": len(rows)}
+            place = {"offset": reached}
             # A server that ignores the paging sends everything at once.
-            if len(page) != size or (total is not None and len(rows) >= total):
-                break
-    return (rows if everything else rows[:wanted]), total
+            if len(page) != size or (total is not None and reached >= total):
+                return
 
 
 def find(session: Session, resource: Resource, reference: str) -> dict[str, Any]:

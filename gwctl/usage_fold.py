@@ -1,44 +1,64 @@
-"""Adding up generation records, by model, key, user, app or session, and by day."""
+"""Adding up generation records, by whom or what they were for, and by day."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from gwctl.text import decimal
 
+DAY = "date__day"
 # Where a generation record keeps what the rows call by another name.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "api_key": ("key_name", "key_id"),
     "user": ("external_user",),
     "app": ("title", "http_referer"),
+    "provider": ("provider_name",),
+    "endpoint": ("endpoint_id",),
+    "workspace": ("workspace_id",),
 }
+_COUNTS = ("requests", "tokens_prompt", "tokens_completion", "cached_tokens")
+_AMOUNTS = ("cost", "cache_discount")
 
 
 def fold(
-    generations: Sequence[Mapping[str, Any]], dimensions: Sequence[str], *, daily: bool
+    generations: Iterable[Mapping[str, Any]], dimensions: Sequence[str], *, daily: bool
 ) -> list[dict[str, Any]]:
     """One row per combination of dimensions (and day), refusals left out."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for record in generations:
         if record.get("status") == "refused":
             continue
-        values = [_value(record, name) for name in dimensions]
-        day = str(record.get("created_at"))[:10]
-        group = (*values, day) if daily else tuple(values)
-        row = rows.get(group)
-        if row is None:
-            row = dict(zip(dimensions, values, strict=True))
-            row |= {"requests": 0, "tokens_prompt": 0, "tokens_completion": 0, "cost": Decimal(0)}
-            row |= {"cached_tokens": 0, "cache_discount": Decimal(0)}
-            if daily:
-                row["date__day"] = day
-            rows[group] = row
+        named = {name: _value(record, name) for name in dimensions}
+        if daily:
+            named[DAY] = str(record.get("created_at"))[:10]
+        row = _row(rows, named)
         row["requests"] += 1
         row["tokens_prompt"] += record.get("tokens_prompt") or 0
         row["tokens_completion"] += record.get("tokens_completion") or 0
         row["cost"] += decimal(record.get("total_cost")) or Decimal(0)
         row["cached_tokens"] += record.get("native_tokens_cached") or 0
         row["cache_discount"] += decimal(record.get("cache_discount")) or Decimal(0)
+    return _finished(rows)
+
+
+def summed(rows: Iterable[Mapping[str, Any]], dimensions: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of a finer division added up to one per combination of these dimensions."""
+    sums: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        whole = _row(sums, {name: row.get(name) for name in dimensions})
+        for name in (*_COUNTS, *_AMOUNTS):
+            whole[name] += row[name]
+    return _finished(sums)
+
+
+def _row(rows: dict[tuple[Any, ...], dict[str, Any]], named: dict[str, Any]) -> dict[str, Any]:
+    group = tuple(named.values())
+    if group not in rows:
+        rows[group] = named | dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_AMOUNTS, Decimal(0))
+    return rows[group]
+
+
+def _finished(rows: Mapping[tuple[Any, ...], dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows.values():
         row["cache_hit_rate"] = _share(row["cached_tokens"], row["tokens_prompt"])
     return list(rows.values())

@@ -40,6 +40,11 @@ def arg(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, show_default=False)
 
 
+def given(options: Mapping[str, str | None]) -> list[str]:
+    """The options that have a value, as words of a command line."""
+    return [word for name, value in options.items() if value is not None for word in (name, value)]
+
+
 def body(values: Mapping[str, Any]) -> dict[str, Any]:
     """A request body: what was not given is left out, CLEAR becomes null."""
     return {

@@ -1,19 +1,19 @@
 """`gwctl activity`: every request, served and refused."""
 
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
-from gwctl import time_input
+from gwctl import record_export, time_input
 from gwctl.commands.ledger import period
-from gwctl.commands.usage import comma_separated
 from gwctl.errors import usage
 from gwctl.records import PAGE, data, fetch
 from gwctl.session import Session
 from gwctl.tables import Column, of
 from gwctl.tree import Noun
-from gwctl.values import arg, flag, opt, whole
+from gwctl.values import arg, flag, given, opt, whole
 
-PATH = "/generations"
+PATH = record_export.PATH
 # What `--status error` means: everything that did not end as the client wanted.
 _ERROR = ("failed", "incomplete", "refused")
 _STATUSES = ("in_progress", "succeeded", "incomplete", "failed", "cancelled", "refused", "error")
@@ -151,28 +151,33 @@ def tail(
 
 @activity.verb(
     "export",
-    "gwctl activity export --last 30d --csv > activity.csv",
-    "gwctl activity export --from 2026-11-01 --to 2026-11-30 --jsonl",
+    "gwctl activity export --last 30d --csv -o activity.csv",
+    "gwctl activity export --from 2026-11-01 --to 2026-11-30 --jsonl | gzip > november.jsonl.gz",
 )
 def export(
     session: Session,
     csv: Annotated[bool, flag("--csv", "Comma separated values (the default).")] = False,
+    target: Annotated[Path | None, record_export.OUTPUT] = None,
     key: Annotated[str | None, _KEY] = None,
     model: Annotated[str | None, _MODEL] = None,
     status: Annotated[str | None, _STATUS] = None,
     last: Annotated[str | None, _LAST] = None,
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
+    after: Annotated[str | None, record_export.AFTER] = None,
 ) -> None:
-    """Write all requests of a time as CSV, or as JSON with --json or --jsonl."""
+    """Write all requests of a time as CSV, or as JSON with --json or --jsonl.
+
+    They are written while they are read, newest first, each once, whatever is added meanwhile. A file gets its name
+    when it is complete; what an export that broke off had written is in FILE.part, and a note says how to go on.
+    """
     if csv and session.out.shape.machine:
         raise usage("--csv and --json exclude each other", do="give one of them")
-    query = _filters(session, key=key, model=model, more=dict(period(session, last, start, end)))
-    rows, _ = _rows(session, query, status, limit=0, everything=True)
-    if session.out.shape.machine:
-        session.out.data(rows)
-        return
-    names = sorted({name for row in rows for name in row})
-    first = [n for n in ("created_at", "id", "model", "status", "total_cost") if n in names]
-    names = first + [name for name in names if name not in first]
-    session.out.block(comma_separated(rows, names))
+    if status is not None and status not in _STATUSES:
+        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
+    more = period(session, last, start, end)
+    query = _filters(session, key=key, model=model, more=dict(more))
+    stretch = record_export.Stretch(query, _ERROR if status == "error" else (status,), after)
+    words = {"--key": key, "--model": model, "--status": status}
+    words |= {"--from": more["from"], "--to": more["to"]}
+    record_export.export(session, stretch, target, ["activity", "export", *given(words)])

@@ -1,20 +1,20 @@
-"""`gwctl usage`: what was used and what it cost, by model, key, user, app or session."""
+"""`gwctl usage`: what was used and what it cost, by model, key, user, app, session and more."""
 
-import csv
+import shutil
 from collections.abc import Sequence
 from decimal import Decimal
-from io import StringIO
+from pathlib import Path
 from typing import Annotated, Any
 
-from gwctl import text, time_input
+from gwctl import chart, comma_separated, record_export, text, time_input
 from gwctl.commands.ledger import tell_days
 from gwctl.errors import usage
-from gwctl.records import fetch
 from gwctl.session import Session
-from gwctl.tables import Column, Record, exact
+from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.usage_fold import fold
-from gwctl.values import flag, one_of, opt
+from gwctl.usage_fold import DAY, summed
+from gwctl.usage_source import per_day
+from gwctl.values import flag, given, one_of, opt
 
 METRICS = (
     *("requests", "tokens_prompt", "tokens_completion", "cost"),
@@ -26,7 +26,14 @@ DIMENSIONS = {
     "user": "user",
     "app": "app",
     "session": "session_id",
+    "provider": "provider",
+    "endpoint": "endpoint",
+    "dialect": "dialect",
+    "workspace": "workspace",
 }
+REQUEST = "request"
+_WORDS = ", ".join(DIMENSIONS)
+_SPARK_CELLS = 30
 
 usage_noun = Noun("usage", "What was used and what it cost.")
 NOUNS = [usage_noun]
@@ -43,21 +50,22 @@ _TO = opt("--to", "TIME", "Up to this time, a day included (UTC); now otherwise.
 )
 def summary(
     session: Session,
-    by: Annotated[
-        str, opt("--by", "WHAT", "model (the default), key, user, app or session.")
-    ] = "model",
+    by: Annotated[str, opt("--by", "WHAT", f"One of {_WORDS}, day; model otherwise.")] = "model",
     last: Annotated[str, _LAST] = "7d",
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
-    plot: Annotated[bool, flag("--plot", "Add a line of cost per day.")] = False,
+    plot: Annotated[bool, flag("--plot", "Draw the cost of each day.")] = False,
 ) -> None:
     """Sum up requests, tokens and cost."""
-    chosen = one_of("--by", by, tuple(DIMENSIONS))
-    dimension = DIMENSIONS[chosen]
+    chosen = one_of("--by", by, (*DIMENSIONS, "day"))
+    dimension = DIMENSIONS.get(chosen, DAY)
     span = _range(session, last, start, end)
-    generations = _generations(session, span)
-    rows = fold(generations, [dimension], daily=False)
-    rows.sort(key=lambda row: text.decimal(row.get("cost")) or Decimal(0), reverse=True)
+    daily = per_day(session, span, [] if chosen == "day" else [dimension])
+    rows = summed(daily, [dimension])
+    if chosen == "day":
+        rows.sort(key=lambda row: str(row[DAY]))
+    else:
+        rows.sort(key=lambda row: row["cost"], reverse=True)
     columns = [
         Column(chosen.upper(), lambda row: row.get(dimension) or "(none)", name=True),
         Column("REQUESTS", "requests", "count"),
@@ -66,78 +74,96 @@ def summary(
         Column("COST", "cost", "money"),
         Column("CACHED", _cached, "percent"),
     ]
-    if plot:
-        days = _days(span)
-        daily = fold(generations, [dimension], daily=True)
+    days = _days(span)
+    if plot and chosen != "day":
         for row in rows:
             row["cost_per_day"] = _series(daily, dimension, row.get(dimension), days)
-        columns.append(Column(f"LAST {len(days)} DAYS", "cost_per_day", "spark"))
+        columns.append(_per_day(session, days))
     session.out.records(rows, columns, noun="usage")
     if session.out.table and rows:
+        if plot:
+            _draw(session, daily, days)
         saved = sum((row["cache_discount"] for row in rows), Decimal(0))
         cached = f", {text.money(saved)} saved by prompt caches" if saved > 0 else ""
         since = span["from"][:16].replace("T", " ")
         session.out.note(f"total {text.money(total_cost(rows))} since {since}{cached}")
 
 
+def _per_day(session: Session, days: list[str]) -> Column:
+    """The cost of each day: drawn for a person, as numbers for a script."""
+    out = session.out
+    if not out.table:
+        return Column(f"LAST {len(days)} DAYS", "cost_per_day", "spark")
+
+    def drawn(row: Record) -> str:
+        return chart.sparkline(row["cost_per_day"], _SPARK_CELLS, ascii_only=not out.unicode)
+
+    return Column(f"LAST {len(days)} DAYS", drawn, cut=False)
+
+
+def _draw(session: Session, daily: list[dict[str, Any]], days: list[str]) -> None:
+    """A bar for each day below the table."""
+    costs = {row[DAY]: row["cost"] for row in summed(daily, [DAY])}
+    width = shutil.get_terminal_size().columns
+    rows = [(day, costs.get(day, Decimal(0))) for day in days]
+    session.out.block("\n" + chart.bars(rows, width, ascii_only=not session.out.unicode))
+
+
 @usage_noun.verb(
     "export",
     "gwctl usage export --csv --last 30d > usage.csv",
-    "gwctl usage export --by key,model --csv",
+    "gwctl usage export --by request --from 2026-11-01 --to 2026-11-30 --csv -o november.csv",
 )
 def export(
     session: Session,
     csv_: Annotated[bool, flag("--csv", "Comma separated values (the default).")] = False,
+    target: Annotated[Path | None, record_export.OUTPUT] = None,
     by: Annotated[
-        str, opt("--by", "WHAT", "Up to three of model, key, user, app, session.")
+        str, opt("--by", "WHAT", f"Up to three of {_WORDS}; or request: every record.")
     ] = "model,key",
     last: Annotated[str, _LAST] = "7d",
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
+    after: Annotated[str | None, record_export.AFTER] = None,
 ) -> None:
-    """Write usage per day as CSV, or as JSON with --json."""
+    """Write usage per day as CSV, or as JSON with --json or --jsonl.
+
+    With --by request it writes the record of every request, as gwctl activity export does.
+    """
+    if csv_ and session.out.shape.machine:
+        raise usage("--csv and --json exclude each other", do="give one of them")
+    if by == REQUEST:
+        _export_records(session, target, _range(session, last, start, end), after)
+        return
+    if after is not None:
+        raise usage("--after goes on with an export of records", do="add --by request")
     chosen = [one_of("--by", word, tuple(DIMENSIONS)) for word in by.split(",") if word]
     if not 1 <= len(chosen) <= 3:
         raise usage("--by takes one to three words", do="for example --by model,key")
     dimensions = [DIMENSIONS[word] for word in chosen]
-    rows = fold(_generations(session, _range(session, last, start, end)), dimensions, daily=True)
-    rows.sort(key=lambda row: [str(row.get(name)) for name in ("date__day", *dimensions)])
-    if session.out.shape.machine:
-        if csv_:
-            raise usage("--csv and --json exclude each other", do="give one of them")
-        session.out.data(rows)
-        return
-    session.out.block(comma_separated(rows, ["date__day", *dimensions, *METRICS]))
+    rows = per_day(session, _range(session, last, start, end), dimensions)
+    rows.sort(key=lambda row: [str(row.get(name)) for name in (DAY, *dimensions)])
+    names = [DAY, *dimensions, *METRICS]
+    with session.out.into(target):
+        if session.out.shape.machine:
+            session.out.data(rows)
+            return
+        title = comma_separated.title([name.removesuffix("__day") for name in names])
+        session.out.block(title + comma_separated.lines(rows, names))
 
 
-def comma_separated(rows: list[Any], names: list[str]) -> str:
-    """RFC 4180; a text that a spreadsheet would run as a formula gets an apostrophe."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([name.removesuffix("__day") for name in names])
-    for row in rows:
-        cells = [exact(row.get(name), "text") for name in names]
-        writer.writerow(
-            [
-                f"'{cell}"
-                if cell[:1] in ("=", "+", "-", "@") and text.decimal(cell) is None
-                else cell
-                for cell in cells
-            ]
-        )
-    return out.getvalue()
+def _export_records(
+    session: Session, target: Path | None, span: dict[str, str], after: str | None
+) -> None:
+    times = given({"--from": span["from"], "--to": span["to"]})
+    command = ["usage", "export", "--by", REQUEST, *times]
+    record_export.export(session, record_export.Stretch(span, after=after), target, command)
 
 
 def _cached(row: Record) -> Decimal | None:
     """How much of the prompts came from the vendor's cache, in percent."""
     whole = row.get("tokens_prompt")
     return Decimal(100) * row["cached_tokens"] / whole if whole else None
-
-
-def _generations(session: Session, span: dict[str, str]) -> list[Record]:
-    """The requests of that time, whatever became of them."""
-    rows, _ = fetch(session, "/generations", span, everything=True)
-    return rows
 
 
 def _range(session: Session, last: str, start: str | None, end: str | None) -> dict[str, str]:
@@ -157,7 +183,7 @@ def _days(span: dict[str, str]) -> list[str]:
     assert last is not None
     whole = -(-(last - first) // time_input.span("1d"))
     days = []
-    while first.date() <= last.date():
+    while first.date() <= (last - time_input.span("1s")).date():  # the end is exclusive
         days.append(first.date().isoformat())
         first += time_input.span("1d")
     # Seven days back from noon touch eight dates; the first, half a day, is left out.
@@ -168,7 +194,7 @@ def _series(rows: list[Any], dimension: str, value: Any, days: list[str]) -> lis
     costs: dict[str, Decimal] = {}
     for row in rows:
         if row.get(dimension) == value:
-            day = str(row.get("date__day"))[:10]
+            day = str(row[DAY])
             costs[day] = costs.get(day, Decimal(0)) + (text.decimal(row.get("cost")) or Decimal(0))
     return [costs.get(day, Decimal(0)) for day in days]
 

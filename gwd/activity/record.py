@@ -41,6 +41,12 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
             description="The provider that served, or was to; null where it did not come to that."
         ),
     ]
+    endpoint_id: Annotated[
+        Id | None,
+        Meta(
+            description="The endpoint that served, or was to; null where it did not come to that."
+        ),
+    ]
     status: Annotated[
         Status,
         Meta(
@@ -228,6 +234,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> GenerationRecord:
         id=row.id,
         model=row.model,
         provider_name=row.provider,
+        endpoint_id=row.endpoint_id,
         status=row.status,
         streamed=row.streamed,
         finish_reason=row.finish_reason,

@@ -19,6 +19,12 @@ async def test_served_and_refused_requests_are_both_listed_newest_first(gateway:
     assert found["total_count"] == 2
     ids = [reply.headers["x-gw-generation-id"] for reply in (refused, served)]
     assert [record["id"] for record in found["data"]] == ids
+    (endpoint,) = [
+        one["id"]
+        for one in (await gateway.manage("GET", "/catalog/endpoints"))["data"]
+        if one["model"] == "demo/chat"
+    ]
+    assert [record["endpoint_id"] for record in found["data"]] == [None, endpoint]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ FIELDS: dict[str, tuple[str, str, set[str]]] = {
         {
             *("budget_id", "scope", "scope_id", "scope_name", "interval", "kind", "limit", "spend"),
             *("threshold_percent", "thresholds_crossed", "percent_used", "remaining", "resets_at"),
-            "forecast",
+            *("forecast", "shadow"),
         },
     ),
     "alert.key_limit": (

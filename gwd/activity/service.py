@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from gwd.activity import day_sums
 from gwd.activity.lists import LOOK_US, number_at
 from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
 from gwd.core.clock import US_PER_S
@@ -16,6 +17,11 @@ _INSERT: Final = (
     # Without their names, of which there are a thousand characters: the text is looked up for every request.
     f"INSERT INTO generation VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608
     " ON CONFLICT (id) DO NOTHING"
+)
+_COUNT_REFUSAL: Final = (
+    "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND rowid >= ?"
+    " AND created_at >= ? AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'"
+    " RETURNING workspace_id, model, settled_at"
 )
 _NONE: Final = 1 << 62
 _LAST_OF_EACH: Final = (
@@ -35,7 +41,8 @@ _TTFT_AT: Final = (
 
 @maintains_cache
 def write(connection: Connection, row: GenerationRow) -> None:
-    """Write a generation once; a second write of the same id changes nothing (recovery may run twice).
+    """Write a generation once, and count it for its day; a second write of the same id changes nothing (recovery may
+    run twice).
 
     Lists are walked and cut by time in the order in which rows are written, so a refusal has ledger time as well: a
     clock that was set back does not put it before what was written earlier.
@@ -43,15 +50,15 @@ def write(connection: Connection, row: GenerationRow) -> None:
     if row.status == "refused":
         at_us = ledger_time_us(connection, row.organization_id, now_us=row.settled_at)
         row = msgspec.structs.replace(row, settled_at=at_us)
-    connection.execute(_INSERT, msgspec.structs.astuple(row))
+    if connection.execute(_INSERT, msgspec.structs.astuple(row)):
+        day_sums.add(connection, row)
 
 
 def count_refusal(connection: Connection, row: GenerationRow) -> None:
     """Write a refusal that repeats: one row per key, code and second, with the number of occurrences."""
     second = row.created_at // US_PER_S * US_PER_S
-    changed = connection.execute(
-        "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND rowid >= ?"
-        " AND created_at >= ? AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'",
+    counted = connection.rows(
+        _COUNT_REFUSAL,
         (
             row.occurrences,
             row.organization_id,
@@ -62,7 +69,10 @@ def count_refusal(connection: Connection, row: GenerationRow) -> None:
             row.error_code,
         ),
     )
-    if not changed:
+    for workspace_id, model, settled_us in counted:
+        same = msgspec.structs.replace(row, workspace_id=workspace_id, model=model)
+        day_sums.count_refusals(connection, same, settled_us)
+    if not counted:
         write(connection, row)
 
 

@@ -1,9 +1,10 @@
-"""The whole proof: the ledger's own, every charge, the audit trail, the schema, and a kept head where one is given."""
+"""The whole proof: the ledger's own, charges, sums by day, audit trail, schema, and a kept head where one is given."""
 
 from collections.abc import Iterator
 from itertools import islice
 
 from gwd import ledger
+from gwd.activity import day_sums
 from gwd.audit import chain
 from gwd.ledger.audit import MAX_DIFFERENCES, Verification, organizations, strays
 from gwd.ledger.replay import Difference
@@ -73,9 +74,15 @@ def _books(connection: Connection, organization_id: str, *, boot_id: str | None)
     own = ledger.books(connection, organization_id, boot_id=boot_id)
     more = [
         *islice(check_charges(connection, organization_id), MAX_DIFFERENCES),
+        *_day_sums(connection, organization_id),
         *_trail(connection, organization_id),
     ]
     return joined([own, _of(more)])
+
+
+def _day_sums(connection: Connection, organization_id: str) -> Iterator[Difference]:
+    for message in islice(day_sums.check(connection, organization_id), MAX_DIFFERENCES):
+        yield Difference(invariant="I12", organization_id=organization_id, message=message)
 
 
 def _trail(connection: Connection, name: str) -> Iterator[Difference]:

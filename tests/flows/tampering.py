@@ -217,6 +217,13 @@ FOUND: list[tuple[str, Tampering, str, str]] = [
     ("a day on an own key", "UPDATE spend SET byok_nano = 0 WHERE byok_nano > 0", "I12", "not the sum of its charges"),
     ("spend deleted", f"DELETE FROM spend WHERE scope_id = {FIRST}", "I12", "is missing"),
     ("spend moved", "UPDATE spend SET scope_id = 'key_nobody' WHERE scope_id LIKE 'key_%'", "I12", "belongs to nobody"),
+    # sums by day
+    ("a day's charges made smaller", "UPDATE day_sum SET charged_nano = charged_nano - 1 WHERE charged_nano > 0", "I12", "and the ledger differ"),
+    ("a day's tokens made more", "UPDATE day_sum SET tokens_output = tokens_output + 1", "I12", "the records give others"),
+    ("a day's failures forgotten", "UPDATE day_sum SET errors = 0 WHERE errors > 0", "I12", "missing or others"),
+    ("a day of another key", "UPDATE day_sum SET key_id = 'key_other'", "I12", "key_other"),
+    ("a day deleted", "DELETE FROM day_sum WHERE charged_nano > 0", "I12", "missing or others"),
+    ("days moved", "UPDATE day_sum SET day = day - 1", "I12", "the records give others"),
     # audit
     ("an audit line changed", f"UPDATE audit SET details = '{{}}' WHERE id = {LINE}", "audit", "hash of its content"),
     ("an audit line of somebody else", f"UPDATE audit SET actor_key_id = 'key_other' WHERE id = {LINE}", "audit", "hash of its content"),

@@ -1,6 +1,10 @@
 """Builders for money tests: an organization with an account, credit, holds, and the record a settlement goes with."""
 
+import msgspec
+
 from gwd import ledger, spend
+from gwd.activity import day_sums
+from gwd.activity.row import GenerationRow, Status
 from gwd.store.connection import Connection
 
 USD = 1_000_000_000
@@ -99,25 +103,30 @@ def record(
     connection: Connection,
     opened: ledger.OpenReservation,
     *,
-    status: str,
+    status: Status,
     cost_nano: int,
     at_us: int,
 ) -> None:
     """The smallest generation record that goes with a charge."""
-    connection.execute(
-        "INSERT INTO generation (id, organization_id, workspace_id, key_id, family_id, dialect, status,"
-        " cost_completion_nano, cost_total_nano, created_at, settled_at)"
-        " VALUES (?, ?, ?, ?, ?, 'chat_completions', ?, ?, ?, ?, ?)",
-        (
-            opened.generation_id,
-            opened.organization_id,
-            opened.workspace_id,
-            opened.key_id,
-            opened.family_id,
-            status,
-            cost_nano,
-            cost_nano,
-            opened.created_at_us,
-            at_us,
-        ),
+    row = GenerationRow(
+        id=opened.generation_id,
+        organization_id=opened.organization_id,
+        workspace_id=opened.workspace_id,
+        key_id=opened.key_id,
+        family_id=opened.family_id,
+        dialect="chat_completions",
+        status=status,
+        cost_completion_nano=cost_nano,
+        cost_total_nano=cost_nano,
+        created_at=opened.created_at_us,
+        settled_at=at_us,
     )
+    # By names, and without sums by day where there are none: a test may stand on an earlier schema.
+    values = msgspec.structs.asdict(row)
+    smallest = {name: value for name, value in values.items() if value}
+    connection.execute(
+        f"INSERT INTO generation ({', '.join(smallest)}) VALUES ({', '.join('?' * len(smallest))})",
+        tuple(smallest.values()),
+    )
+    if connection.row("SELECT 1 FROM sqlite_master WHERE name = 'day_sum'"):
+        day_sums.add(connection, row)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from gwd import budgets, ledger, proof
+from gwd.activity import day_sums
 from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
 from gwd.health import kept
@@ -388,4 +389,54 @@ def test_budgets_of_an_earlier_version_refuse_what_they_did(
     assert [one.raised_until_us for one in found] == [None, None]
     with pytest.raises(apsw.ConstraintError):
         connection.execute("UPDATE budget SET shadow = 1 WHERE kind = 'soft'")
+    connection.raw.close()
+
+
+def test_sums_by_day_hold_what_was_recorded_before_they_were_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0019_day_sums"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    columns = (
+        "id, organization_id, workspace_id, key_id, family_id, dialect, model, vendor, provider, endpoint_id, status,"
+        " tokens_input, tokens_cache_write_5m, tokens_cache_write_1h, tokens_output, cost_completion_nano,"
+        " cost_total_nano, ttft_ms, generation_ms, latency_ms, occurrences, created_at, settled_at"
+    )
+    served = ("ws", "k", "k", "messages", "demo/chat", "demo", "demo", "ep_1")
+    refused = (None, "k", "k", "messages", None, None, None, None)
+    day_us = 86_400_000_000
+    next_us = NOW_US + day_us
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        connection.execute_many(
+            f"INSERT INTO generation ({columns}) VALUES ({','.join('?' * 23)})",
+            [
+                ("gen-1", ORGANIZATION, *served, "succeeded", 5, 1, 2, 10, 7, 7, 20, 500, 900, 1, NOW_US, NOW_US),
+                ("gen-2", ORGANIZATION, *served, "succeeded", 6, 0, 0, 11, 8, 8, None, 0, 100, 1, NOW_US, NOW_US),
+                ("gen-3", ORGANIZATION, *served, "failed", 0, 0, 0, 0, 0, 0, None, None, 50, 1, NOW_US, next_us),
+                ("gen-4", ORGANIZATION, *refused, "refused", 0, 0, 0, 0, 0, 0, None, None, 3, 4, NOW_US, NOW_US),
+            ],
+        )  # fmt: skip
+    connection.raw.close()
+
+    assert migrate(path, SystemClock())[0] == name
+    connection = open_connection(path, "writer")
+    day = NOW_US // day_us
+    assert connection.rows(
+        "SELECT day, model, requests, errors, refusals, tokens_input, tokens_cache_write, tokens_output,"
+        " charged_nano, latency_ms, latencies, ttft_ms, ttfts, generation_ms, timed_tokens FROM day_sum"
+    ) == [
+        (day, "", 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        (day, "demo/chat", 2, 0, 0, 11, 3, 21, 15, 1_000, 2, 20, 1, 500, 10),
+        (day + 1, "demo/chat", 1, 1, 0, 0, 0, 0, 0, 50, 1, 0, 0, 0, 0),
+    ]
+    found = list(day_sums.check(connection, ORGANIZATION))
+    assert found == [
+        f"the sums of k on day {day} and the ledger differ: its sums charged 15"
+    ]  # no entry charges these records
     connection.raw.close()

@@ -12,6 +12,7 @@ TAGS: Final = {
     "credits": "Credit: the balance, what moved it, adding, refunding and adjusting.",
     "ledger": "The proof that the books are whole.",
     "generations": "What became of each request: tokens, cost, route, error.",
+    "analytics": "What requests came to, added up by whatever they have in common.",
     "notifications": "Alerts that were raised, and where, how and to whom they are told.",
     "organization": "The key's own organization: its name, settings, members and invitations.",
     "invitations": "Accepting an invitation.",
@@ -28,6 +29,7 @@ _BY_FIRST_WORD: Final = {
     "auth": "keys",
     "key": "keys",
     "generation": "generations",
+    "activity": "analytics",
     "estimate": "route",
 }
 

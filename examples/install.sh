@@ -20,6 +20,7 @@ version is ready to start, its database is copied and the copy proved, and a ver
   --uninstall       stop the service and remove the program; the database and the key ring stay
   --purge           with --uninstall: remove the database, the copies and the key ring as well
   --dry-run         say what would be done
+  --socket          systemd keeps the listening socket (examples/gwd.socket): clients wait while the service restarts
   --no-service      leave systemd alone
   --user NAME       who the service runs as (default: gwd, made if missing)
   --root DIR        everything below DIR instead of / (to build an image)
@@ -41,7 +42,7 @@ run() {
     [ "$dry_run" = yes ] || "$@"
 }
 
-org='' email='' credit='' action=install purge=no dry_run=no service=yes yes=no user=gwd root='' python=python3
+org='' email='' credit='' action=install purge=no dry_run=no service=yes socket=no yes=no user=gwd root='' python=python3
 while [ $# -gt 0 ]; do
     option=$1
     case $option in
@@ -61,6 +62,7 @@ while [ $# -gt 0 ]; do
         --uninstall) action=uninstall ;;
         --purge) purge=yes ;;
         --dry-run) dry_run=yes ;;
+        --socket) socket=yes ;;
         --no-service) service=no ;;
         --yes) yes=yes ;;
         -h | --help)
@@ -157,6 +159,11 @@ make_service() {
         systemd daemon-reload
     fi
     systemd enable gwd
+    [ "$socket" = yes ] && [ ! -e "${unit%.service}.socket" ] || return 0
+    run cp "$source_tree/examples/gwd.socket" "${unit%.service}.socket"
+    systemd daemon-reload
+    systemd stop gwd
+    systemd enable --now gwd.socket
 }
 
 install_release() {
@@ -233,7 +240,8 @@ uninstall() {
     [ "$purge$yes$dry_run" != yesnono ] || fail "--purge removes $state and $ring for ever; add --yes"
     if [ -e "$unit" ]; then
         systemd disable --now gwd
-        run rm -f "$unit"
+        [ ! -e "${unit%.service}.socket" ] || systemd disable --now gwd.socket
+        run rm -f "$unit" "${unit%.service}.socket"
         systemd daemon-reload
     fi
     run rm -rf "$program" "$releases" "$commands/gwd" "$commands/gwctl"

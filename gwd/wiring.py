@@ -6,6 +6,7 @@ no new requests, running ones may finish, the rest end in-band, every settlement
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
@@ -57,7 +58,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
 from gwd.replay.items import InMemoryItems
-from gwd.settings import Settings, smtp_password
+from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
 from gwd.store.ballast import Ballast
 from gwd.store.connection import require
@@ -112,6 +113,7 @@ class RunningNode:
         self._disk: DiskWatch
         self._heartbeat: Heartbeat
         self._listeners: list[Listener] = []
+        self._is_handed = False
         self.failure: BaseException | None = None
 
     async def __aenter__(self) -> "RunningNode":
@@ -396,13 +398,24 @@ class RunningNode:
         dialects = {dialect.path: dialect for dialect in DIALECTS}
         main = api.build(self.node, dialects, name=self._name, alone=self._alone)
         self._tls = tls_context(server.tls_cert, server.tls_key)
-        self.port = await self._serve(main, server.host, server.port, self._tls)
+        handed = service_manager.handed_socket(self._environment)
+        if handed is not None:
+            self._check_handed(handed)
+            self._is_handed = True
+        self.port = await self._serve(main, server.host, server.port, self._tls, handed)
         if server.metrics_port:
             vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
             await self._serve(vitals, server.metrics_host, server.metrics_port, None)
         service_manager.notify(self._environment, "READY=1")
 
-    async def _serve(self, app: Any, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+    async def _serve(
+        self,
+        app: Any,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        handed: socket.socket | None = None,
+    ) -> int:
         """The port on which it listens; a flood on one listener leaves the other its connections."""
         limits = self.settings.limits
         front = Front(
@@ -412,18 +425,37 @@ class RunningNode:
         )
         listener = Listener(app, front)
         self._listeners.append(listener)
-        await listener.open(host, port, tls)
+        await listener.open(host, port, tls, handed)
         self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
         return listener.port
 
+    def _check_handed(self, handed: socket.socket) -> None:
+        """The settings about the address hold for a socket that somebody else bound."""
+        host, port = handed.getsockname()[:2]
+        server = self.settings.server
+        if (host, port) != (server.host, server.port):
+            handed.close()
+            raise SettingsError(
+                f"gwd.socket listens on {host}:{port}, [server] host and port say {server.host}:{server.port};"
+                " give both the same address"
+            )
+
     async def _drain(self) -> None:
-        """Let running requests finish, end the rest with an error of their own, wait for every settlement."""
-        self.node.status.draining = True
+        """Let running requests finish, end the rest with an error of their own, wait for every settlement.
+
+        Where the socket was handed over, the next process takes the next connections, and those that are open are
+        served until the end.
+        """
+        status = self.node.status
+        status.draining, status.is_followed = True, self._is_handed
+        if self._is_handed:
+            self._listeners[0].leave()
         service_manager.notify(self._environment, "STOPPING=1")
         live = self.node.line.live
         if self.failure is None:
             await _until(lambda: not live, self.settings.timeouts.drain_s)
+        status.is_followed = False
         last = list(live.values())
         for generation in last:
             generation.stop(Draining("the gateway is stopping; try again", retry_after_s=5))

@@ -100,6 +100,8 @@ class Front:
         self.cap = cap
         self.cap_per_address = cap_per_address
         self.open = 0
+        self.is_leaving = False
+        """Whether another process takes the next connections: those that are open end with their next answer."""
         self.body_intake = BodyIntake(counters)
         self.readers = Readers(counters)
         self._by_address: dict[str, int] = {}
@@ -159,6 +161,8 @@ class GuardedHttp(Http):
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:  # noqa: FBT001
         """The head of a response, and the first of its body. Those of inference are written as they are."""
         response = self.response
+        if self.protocol.front.is_leaving:
+            self.keep_alive = False
         if not isinstance(response, InferenceResponse) or self.head_only or self.expecting_continue:
             await super().http1_response_header(data, end_stream)
             return

@@ -12,7 +12,11 @@ BACKLOG: Final = 2_048
 
 
 class Listener:
-    """`open` binds and serves; `close` ends the socket and every connection."""
+    """`open` binds and serves; `close` ends the socket and every connection.
+
+    A socket that the service manager handed over outlives the process: after `leave`, connections wait in it for the
+    next one.
+    """
 
     def __init__(self, app: Sanic[Any, Any], front: Front) -> None:
         self.app = app
@@ -21,13 +25,16 @@ class Listener:
         self._server: Any = None
         app.ctx.front = front
 
-    async def open(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Serve on an address; port 0 takes a free one."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    async def open(
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None = None,
+        handed: socket.socket | None = None,
+    ) -> None:
+        """Serve on an address, or on the socket that was handed over; port 0 takes a free one."""
+        listener = handed or _bound(host, port)
         try:
-            listener.bind((host, port))
             self.port = listener.getsockname()[1]
             self._server = await self.app.create_server(
                 sock=listener,
@@ -44,6 +51,11 @@ class Listener:
         await self._server.startup()
         await self._server.start_serving()
 
+    def leave(self) -> None:
+        """Accept nothing more; what is open ends with its next answer."""
+        self.front.is_leaving = True
+        self._server.close()
+
     def close(self) -> None:
         """No new connections; the open ones end."""
         if self._server is not None:
@@ -51,6 +63,18 @@ class Listener:
             for connection in list(self._server.connections):
                 connection.close()
         Sanic.unregister_app(self.app)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:

@@ -31,6 +31,8 @@ class NodeStatus:
     def __init__(self, *, started_us: int) -> None:
         self.started_us = started_us
         self.draining = False
+        self.is_followed = False
+        """Draining, and another process takes the next connections: until the end, those that are open are served."""
         self.quarantine: str | None = None
         self.take_certificate: Callable[[], str | None] = lambda: None
 

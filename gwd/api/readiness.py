@@ -27,7 +27,7 @@ def unready(node: Node) -> str | None:
 
 def require_serving(node: Node) -> None:
     """Raises the 503 that fits when no new inference may begin."""
-    if node.status.draining:
+    if node.status.draining and not node.status.is_followed:
         raise Draining("the gateway is stopping; try again in a moment", retry_after_s=5)
     if node.status.quarantine is not None:
         raise quarantine.refusal()

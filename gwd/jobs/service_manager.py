@@ -6,8 +6,16 @@ import socket
 from collections.abc import Mapping
 
 US_PER_S = 1_000_000
+FIRST_HANDED = 3
+"""The descriptor of the first socket that a manager hands over (sd_listen_fds)."""
+
+_NO_SOCKET = "what the service manager hands over is no listening TCP socket; ListenStream in gwd.socket is HOST:PORT"
 
 log = logging.getLogger("gwd")
+
+
+class HandedSocketError(RuntimeError):
+    """The socket that was handed over cannot be used; the text says what to do."""
 
 
 def notify(environment: Mapping[str, str], state: str) -> None:
@@ -25,6 +33,30 @@ def notify(environment: Mapping[str, str], state: str) -> None:
     except OSError as error:
         # A notification that cannot be sent does not stop the node.
         log.warning("NOTIFY_SOCKET %s: %s was not sent: %s", shown, state, error.strerror or error)
+
+
+def handed_socket(environment: Mapping[str, str]) -> socket.socket | None:
+    """The listening socket that the manager made; None where it made none for this process.
+
+    Raises HandedSocketError for several of them, and for one that does not listen for TCP connections.
+    """
+    if environment.get("LISTEN_PID") != str(os.getpid()):
+        return None
+    count = environment.get("LISTEN_FDS", "")
+    if count != "1":
+        raise HandedSocketError(
+            f"the service manager hands over {count or 'no'} sockets; name one ListenStream in gwd.socket"
+        )
+    try:
+        handed = socket.socket(fileno=FIRST_HANDED)
+    except OSError:
+        raise HandedSocketError(_NO_SOCKET) from None
+    is_listening = handed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    if not is_listening or handed.family not in (socket.AF_INET, socket.AF_INET6):
+        handed.close()
+        raise HandedSocketError(_NO_SOCKET)
+    handed.set_inheritable(False)
+    return handed
 
 
 def watchdog_gap_s(environment: Mapping[str, str]) -> float | None:

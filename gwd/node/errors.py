@@ -7,6 +7,7 @@ import apsw
 from gwd.core.errors import GatewayError
 from gwd.credentials.keyring import KeyRingError
 from gwd.credentials.references import UnresolvedReferenceError
+from gwd.jobs.service_manager import HandedSocketError
 from gwd.management.setup import WrongKeyRingError
 from gwd.node.backup import BackupError
 from gwd.node.init import DirectoryTakenError
@@ -20,6 +21,7 @@ _EXPLAINED = (
     AlreadyRunningError,
     BackupError,
     DirectoryTakenError,
+    HandedSocketError,
     KeyRingError,
     DamagedFileError,
     NewerSchemaError,

@@ -1,5 +1,8 @@
 """The examples: request bodies parse in their dialect and name models of the shipped catalog; the unit is complete."""
 
+import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -62,3 +65,27 @@ def test_stopping_waits_longer_than_draining(unit):
 def test_unit_hands_the_ring_over_as_the_credential_that_settings_look_for(unit):
     name, _, path = unit["LoadCredential"][0].partition(":")
     assert (name, path) == ("gwd-keyring", "/etc/gwd/keyring.json")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
+def test_systemd_finds_nothing_wrong_with_the_units_and_little_exposed(tmp_path):
+    for name in ("gwd.service", "gwd.socket"):
+        text = (EXAMPLES / name).read_text()
+        # The programs are not installed here.
+        text = re.sub(r"^ExecStart=.*", "ExecStart=/bin/true", text, flags=re.MULTILINE)
+        (tmp_path / name).write_text(text)
+    units = [tmp_path / "gwd.service", tmp_path / "gwd.socket"]
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=20", units[0]],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert shown.returncode == 0, shown.stdout.splitlines()[-1]

@@ -367,15 +367,27 @@ def restore(
     *,
     config: Config = DEFAULT_DIRECTORY,
     yes: Annotated[bool, typer.Option("--yes", help="Do it without being asked.")] = False,
+    drill: Annotated[
+        bool,
+        typer.Option(
+            "--drill", help="Try it in a directory that is deleted again; change nothing."
+        ),
+    ] = False,
 ) -> None:
     """Put a backup in place of a stopped node's database; the present file is kept under another name.
 
-    Keys that were revoked after the backup work again, and what was charged after it is forgotten.
+    Keys that were revoked after the backup work again, and what was charged after it is forgotten. A drill may run
+    while the node serves: it migrates and recomputes the copy, and exits 1 if that would not be a whole node.
+
+    gwd restore gwd-monday.db --drill
 
     gwd restore gwd-monday.db
 
     gwd restore /backup/gwd.db --config /var/lib/gwd --yes
     """
+    if drill:
+        _drill(file, config)
+        return
     if not yes and not (_on_a_terminal() and typer.confirm("Replace the present database?")):
         raise typer.BadParameter("nothing was done; --yes replaces the database")
     from gwd import settings
@@ -395,6 +407,24 @@ def restore(
             verb = "is" if lost == 1 else "are"
             print(f"{_entries(lost, 'later ledger')} {verb} only in the replaced database")
     print("Keys that were revoked after the backup work again: look through `gwctl key list`.")
+
+
+def _drill(file: Path, config: Path) -> None:
+    from gwd import settings
+    from gwd.core.clock import SystemClock, iso
+    from gwd.node import backup as copying
+
+    tried = copying.drill(settings.load(config, os.environ), file, SystemClock())
+    for name in tried.applied:
+        print(f"applied {name} to the copy")
+    if tried.backup.wrong:
+        print(
+            f"error: {tried.backup.path} cannot be restored: {tried.backup.wrong}", file=sys.stderr
+        )
+        raise typer.Exit(1)
+    known = "" if tried.last_us is None else f"  last moment {iso(tried.last_us)}"
+    print(f"can be restored: {tried.backup.path}  {_entries(tried.backup.entries)}{known}")
+    print(f"it took {tried.took_s:.1f} s; the scratch copy is deleted, nothing else was touched")
 
 
 @app.command("operator-key")

@@ -6,6 +6,7 @@ The key ring is not in a backup: whoever has both can read every stored secret.
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ import msgspec
 from gwd import proof
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.credentials import keyring
-from gwd.management import setup
+from gwd.management import setup, time_repair
 from gwd.node.files import give_to_owner_of, sync
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
@@ -47,6 +48,15 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     backup: Backup
     replaced: Path | None
     lost_entries: int | None
+
+
+class Drill(msgspec.Struct, frozen=True, kw_only=True):
+    """A restore that was tried. `last_us`: the last moment the copy knows of, None if it cannot be read."""
+
+    backup: Backup
+    applied: tuple[str, ...]
+    last_us: int | None
+    took_s: float
 
 
 def backup(settings: Settings, target: Path) -> Backup:
@@ -89,6 +99,34 @@ def restore(settings: Settings, source: Path, clock: Clock) -> Restored:
         backup=msgspec.structs.replace(proved, path=source),
         replaced=replaced,
         lost_entries=None if entries is None else max(0, entries - proved.entries),
+    )
+
+
+def drill(settings: Settings, source: Path, clock: Clock) -> Drill:
+    """Restore a backup into a directory of its own, migrate and recompute it there, and delete it; the node may serve.
+
+    Raises BackupError for what is no backup; one that would not be a whole node is told in `backup.wrong`.
+    """
+    source = source.absolute()
+    if not source.is_file():
+        raise BackupError(f"{source} does not exist; name a file that `gwd backup` made")
+    began_s = clock.monotonic_s()
+    with (
+        tempfile.TemporaryDirectory(prefix="gwd-drill-") as scratch,
+        _private_copy(source, Path(scratch) / settings.database.name) as copy,
+    ):
+        proved = _prove(copy, settings.keyring)
+        applied: tuple[str, ...] = ()
+        last_us: int | None = None
+        if not proved.wrong and (applied := _migrated(copy, clock)):
+            proved = _prove(copy, settings.keyring)
+        if not proved.wrong:
+            last_us = _last_us(copy)
+    return Drill(
+        backup=msgspec.structs.replace(proved, path=source),
+        applied=applied,
+        last_us=last_us,
+        took_s=clock.monotonic_s() - began_s,
     )
 
 
@@ -187,6 +225,24 @@ def _verified(connection: Connection, ring: Path) -> tuple[int, str]:
     except (keyring.KeyRingError, setup.WrongKeyRingError) as error:
         return found.checked, str(error)
     return found.checked, "" if found.ok else found.differences[0].message
+
+
+def _migrated(copy: Path, clock: Clock) -> tuple[str, ...]:
+    try:
+        return tuple(migrations.migrate(str(copy), clock))
+    except apsw.FullError:
+        raise
+    except apsw.Error as error:
+        raise BackupError(f"the backup cannot be brought up to this version: {error}") from None
+
+
+def _last_us(database: Path) -> int | None:
+    connection = open_connection(str(database), "reader")
+    try:
+        with transaction(connection, "DEFERRED"):
+            return time_repair.last_known_us(connection)
+    finally:
+        connection.raw.close()
 
 
 def _entries_in(database: Path) -> int | None:

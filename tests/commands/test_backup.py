@@ -248,3 +248,44 @@ def test_a_copy_into_no_directory_names_it(gwd, made, tmp_path):
     done = gwd("backup", "missing/copy.db", "--config", "node")
     assert done.code == 1
     assert f"{tmp_path / 'missing'} is no directory; make it" in done.err
+
+
+def test_a_drill_says_that_a_backup_can_be_restored_and_leaves_nothing(gwd, made, copy, tmp_path):
+    scratch, node = tmp_path / "scratch", tmp_path / "node"
+    scratch.mkdir()
+    before = {file.name: file.read_bytes() for file in node.iterdir()}
+    lock = InstanceLock(node / "gwd.lock")  # the node may serve meanwhile
+    try:
+        environ = {"TMPDIR": str(scratch)}
+        done = gwd("restore", "copy.db", "--config", "node", "--drill", environ=environ)
+    finally:
+        lock.close()
+    assert (done.code, done.err) == (0, "")
+    assert "copy.db  1 ledger entry  last moment 20" in done.out
+    assert list(scratch.iterdir()) == []
+    assert {name: (node / name).read_bytes() for name in before if name != "gwd.lock"} == {
+        name: content for name, content in before.items() if name != "gwd.lock"
+    }
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "node", "scratch"]
+
+
+@pytest.mark.parametrize("spoil", [damage, unbalance, another_ring, no_node, newer])
+def test_a_drill_fails_for_less_than_a_whole_node(gwd, made, copy, tmp_path, spoil):
+    spoil(copy, tmp_path)
+    (tmp_path / "scratch").mkdir()
+    environ = {"TMPDIR": str(tmp_path / "scratch")}
+    done = gwd("restore", "copy.db", "--config", "node", "--drill", environ=environ)
+    assert done.code == 1
+    assert done.err.startswith("error: ")
+    assert "can be restored" not in done.out
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_drill_migrates_the_copy_and_recomputes_it_then(gwd, made, copy, tmp_path):
+    change(copy, "DROP TABLE day_sum", "DELETE FROM schema_history WHERE name = '0019_day_sums'")
+    before = copy.read_bytes()
+    done = gwd("restore", "copy.db", "--config", "node", "--drill")
+    assert (done.code, done.err) == (0, "")
+    assert "applied 0019_day_sums to the copy" in done.out
+    assert "1 ledger entry" in done.out
+    assert copy.read_bytes() == before

@@ -3,12 +3,13 @@
 from typing import Final
 
 from gwd.activity.record import GenerationRecord
-from gwd.api import generations, money, topup
+from gwd.api import generations, money, statements, topup
 from gwd.api.access import any_key_with, manage
 from gwd.api.query import BETWEEN
 from gwd.api.route import Route, ask, get, patch, post, walk
 from gwd.api.shapes import One, Walked
 from gwd.ledger import BalanceRecord, EntryRecord, Verification
+from gwd.management.statements import StatementRecord
 from gwd.proof import Head
 from gwd.topup import PatchTopUp, TopUpRecord
 
@@ -81,6 +82,13 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         *money.WHOSE_BOOKS,
         answers=One[Head],
         fails=(404,),
+    ),
+    get(
+        "/statements/<month>",
+        manage("ledger.read"),
+        statements.get,
+        money.WHOSE,
+        answers=One[StatementRecord],
     ),
     get(
         "/credits/auto-topup",

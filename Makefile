@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -14,6 +14,14 @@ slow:
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:
 	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
+
+# Nodes of earlier versions come up to date, each killed on the way at many points; the ordinary run kills it four times.
+upgrades:
+	UPGRADE_KILLS=$(or $(KILLS),50) $(PYTHON) -m pytest -n 0 -o timeout=900 tests/flows/test_upgrade.py
+
+# One more of them, made by the present version; NAME as in 18-raises.
+freeze:
+	$(PYTHON) -m tools.freeze $(NAME)
 
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:

@@ -1,13 +1,15 @@
-"""The routes about money and what it went for: credits, the ledger, top-up, generations."""
+"""The routes about money and what it went for: credits, the ledger, top-up, generations, analytics."""
 
 from typing import Final
 
+from gwd.activity.analytics import AnalyticsQuery
+from gwd.activity.by_day import ActivityRecord
 from gwd.activity.record import GenerationRecord
-from gwd.api import generations, money, statements, topup
-from gwd.api.access import any_key_with, manage
+from gwd.api import analytics, generations, money, statements, topup
+from gwd.api.access import ANY_KEY, any_key_with, manage
 from gwd.api.query import BETWEEN
-from gwd.api.route import Route, ask, get, patch, post, walk
-from gwd.api.shapes import One, Walked
+from gwd.api.route import Route, ask, get, patch, post, report, walk
+from gwd.api.shapes import Listed, One, Walked
 from gwd.ledger import BalanceRecord, EntryRecord, Verification
 from gwd.management.statements import StatementRecord
 from gwd.proof import Head
@@ -119,5 +121,33 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         generations.list_,
         *(*generations.FILTERS, *BETWEEN),
         answers=Walked[GenerationRecord],
+    ),
+    # added up
+    report(
+        "/analytics/query",
+        manage("activity.read"),
+        analytics.query,
+        shape=AnalyticsQuery,
+        answers=One[analytics.AnalyticsAnswer],
+    ),
+    get(
+        "/analytics/meta",
+        manage("activity.read"),
+        analytics.meta,
+        answers=One[analytics.AnalyticsMeta],
+    ),
+    get(
+        "/activity",
+        manage("activity.read"),
+        analytics.activity,
+        *analytics.ACTIVITY,
+        answers=Listed[ActivityRecord],
+    ),
+    report(
+        "/key/usage",
+        ANY_KEY,
+        analytics.key_usage,
+        *analytics.KEY_USAGE,
+        answers=One[analytics.AnalyticsAnswer],
     ),
 )

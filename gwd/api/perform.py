@@ -70,6 +70,9 @@ async def perform(
     )
     if isinstance(route, LiveRoute):
         return await _live(node, route, call)
+    if route.is_report:
+        owner, within_s = caller.organization_id, node.settings.timeouts.report_s
+        return await node.store.reports.read(owner, within_s, _report, route.handler, call)
     if route.reads or incoming.method == "GET":
         return _reply(await node.store.read(route.handler, call))
     if route.before is not None:
@@ -101,6 +104,11 @@ async def _live(node: Node, route: LiveRoute, call: Call) -> Reply:
         await node.store.write(_note, call, route.action, answer)
         _forget(node)
     return _reply(answer)
+
+
+def _report(connection: Connection, handler: Handler, call: Call) -> Reply:
+    """A long answer is put into bytes where it was read."""
+    return _reply(handler(connection, call))
 
 
 def _act(

@@ -19,6 +19,7 @@ from gwd.api.query import DEFAULT_LIMIT, OFFSET, PAGING, PLACES, Query, limit
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Served by one function in one transaction: GET and `reads` on a reader, the rest on the writer.
 
+    What `is_report` may take long, and is read beside the others, with an end.
     `before` looks outside ahead of the transaction, such as at what a name resolves to; it may refuse and changes
     nothing.
     """
@@ -35,6 +36,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     also: int | None = None
     fails: tuple[int, ...] = ()
     reads: bool = False
+    is_report: bool = False
     before: Check | None = None
 
 
@@ -143,6 +145,28 @@ def ask(
         reads=True,
         answers=answers,
         fails=fails,
+    )
+
+
+def report(
+    path: str,
+    access: Access,
+    handler: Handler,
+    *query: Query,
+    shape: type | None = None,
+    answers: Any,
+) -> Route:
+    """A question that may take long: a GET, or a POST with a body that changes nothing."""
+    return Route(
+        method="GET" if shape is None else "POST",
+        path=path,
+        access=access,
+        handler=handler,
+        query=query,
+        shape=shape,
+        reads=True,
+        is_report=True,
+        answers=answers,
     )
 
 

@@ -169,6 +169,13 @@ class InvalidImage(InvalidRequest):
     remedy = "Send it again in the form that the message names."
 
 
+class ReportTooLarge(InvalidRequest):
+    """A question to analytics takes longer to answer than the node allows."""
+
+    code = "report_too_large"
+    remedy = "Ask for a shorter range, fewer dimensions, no percentiles, or days of UTC."
+
+
 class BudgetOrderViolation(InvalidRequest):
     """A budget of a longer interval would be smaller than one of a shorter interval of the same scope."""
 

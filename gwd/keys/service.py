@@ -177,6 +177,15 @@ def ids_of_user(connection: Connection, organization_id: str, user_id: str) -> l
     return [row.id for row in connection.run(query)]
 
 
+def ids_of_hash(connection: Connection, organization_id: str, ref: str) -> list[str]:
+    """The key with this public hash or id, whether or not it was deleted; none where there is no such key."""
+    query = KeyTable.select(KeyTable.id).where(
+        (KeyTable.organization_id == organization_id)
+        & ((KeyTable.hash == ref) | (KeyTable.id == ref))
+    )
+    return [row.id for row in connection.run(query)]
+
+
 def list_keys(
     connection: Connection,
     organization_id: str,

@@ -14,13 +14,14 @@ from gwd.node.price_book import NoPriceBookError
 from gwd.settings import SettingsError
 from gwd.store.connection import NoDatabaseError, OldSqliteError, ReadOnlyDatabaseError
 from gwd.store.lock import AlreadyRunningError
-from gwd.store.migrations import NewerSchemaError
+from gwd.store.migrations import DamagedFileError, NewerSchemaError
 
 _EXPLAINED = (
     AlreadyRunningError,
     BackupError,
     DirectoryTakenError,
     KeyRingError,
+    DamagedFileError,
     NewerSchemaError,
     NoDatabaseError,
     NoPriceBookError,

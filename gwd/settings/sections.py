@@ -91,6 +91,9 @@ class Timeouts(Struct, frozen=True, kw_only=True):
     drain_s: Annotated[
         Seconds, Meta(description="Open requests at shutdown before they are ended.")
     ] = 120.0
+    report_s: Annotated[
+        Seconds, Meta(description="A question to analytics; one that takes longer is refused.")
+    ] = 10.0
 
 
 class Upstream(Struct, frozen=True, kw_only=True):

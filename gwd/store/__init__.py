@@ -3,7 +3,7 @@
 Owns: connections, transactions, the schema's history, what a lost batch or a full disk means.
 Does not own: any table's meaning; rooms write plain functions of a `Connection` and never commit.
 Invariants: one process writes, one batch at a time; a function runs entirely or not at all; callers wake after COMMIT;
-what the writer remembers is what the file says.
+what the writer remembers is what the file says; a report ends when its time is over.
 Speaks to: nobody above core.
 """
 

@@ -28,6 +28,7 @@ from gwd.core.counters import WriterCounters
 from gwd.core.errors import StorageUnavailable
 from gwd.store.ballast import Ballast
 from gwd.store.connection import Connection, open_connection, transaction
+from gwd.store.reports import Reports
 from gwd.store.writer import Job, Outcome, TransactionLost, Writer
 
 MAX_BATCH: Final = 64
@@ -71,6 +72,7 @@ class Store:
         self._thread.start()
         self._local = threading.local()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self.reports = Reports(path)
 
     async def write(
         self, fn: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
@@ -130,6 +132,7 @@ class Store:
         self._slow.put(None)
         await asyncio.to_thread(self._thread.join)
         self._readers.shutdown(wait=True)
+        self.reports.close()
         self._writer.close()
 
     async def _idle(self) -> None:

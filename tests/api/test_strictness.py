@@ -60,8 +60,8 @@ async def test_every_list_is_paged_and_counts_all(office: Office) -> None:
     operator = office["operator"]
     for route in TABLE:
         taken = {each.name for each in route.query}
-        if "limit" not in taken:
-            continue
+        if "limit" not in taken or (isinstance(route, Route) and route.is_report):
+            continue  # an answer of analytics is cut, not paged
         sent = await CASES[name_of(route)].build(office, operator)
         body = await office.ok(operator, "GET", path_of(route, sent), params={"limit": 1})
         places = {"next", "previous"} if "after" in taken else set()

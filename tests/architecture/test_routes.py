@@ -126,7 +126,7 @@ def test_every_body_refuses_fields_it_does_not_know(route: AnyRoute) -> None:
 
 def test_management_routes_name_a_right_and_only_the_open_ones_need_no_key() -> None:
     """Denied unless somebody is let in: a management key without a right named could do anything."""
-    anybody_with_a_key = {"/auth/key", "/key"}
+    anybody_with_a_key = {"/auth/key", "/key", "/key/usage"}
     for route in TABLE:
         if isinstance(route, OpenRoute):
             assert route.access.is_public

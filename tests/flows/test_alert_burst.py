@@ -27,7 +27,7 @@ ALERTS = int(os.environ.get("ALERTS", "60"))
 DESTINATIONS = 20
 COST_S = 0.003
 """At most so much processor time may an alert to twenty destinations cost the charge that raises it."""
-HELD_S = 0.05
+HELD_S = 0.1
 MEMORY_KIB = 150_000
 
 

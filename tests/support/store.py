@@ -15,7 +15,7 @@ from tests.support import templates
 NOW_US = 1_790_000_000_000_000  # 2026-09-21T14:13:20Z, a Monday
 
 
-def _migrated(directory: Path) -> str:
+def migrated(directory: Path) -> str:
     """An empty database: a copy of one that was made once."""
     path = directory / "gwd.db"
     if not templates.is_kept(migrate):
@@ -34,7 +34,7 @@ async def open_store(
     directory: Path, begin: Callable[[Connection], None] | None = None
 ) -> AsyncIterator[Store]:
     """A store on a fresh database, which `begin` may fill; closed at the end."""
-    path = _migrated(directory)
+    path = migrated(directory)
     opened = Store(path)
     try:
         if begin is not None:
@@ -47,7 +47,7 @@ async def open_store(
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Connection]:
     """The writer's connection to a fresh database, inside BEGIN IMMEDIATE … COMMIT."""
-    path = _migrated(tmp_path)
+    path = migrated(tmp_path)
     opened = open_connection(path, "writer")
     try:
         with transaction(opened, "IMMEDIATE"):

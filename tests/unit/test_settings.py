@@ -48,7 +48,7 @@ def test_defaults_are_those_of_the_specification(read):
     assert found.limits.default_output_bound == 32_768
     assert found.limits.request_body_max_bytes == 32 * 1024 * 1024
     assert found.limits.in_flight_per_key == 0
-    assert msgspec.structs.astuple(found.timeouts) == (5, 120, 120, 900, 120)
+    assert msgspec.structs.astuple(found.timeouts) == (5, 120, 120, 900, 120, 10)
     assert (found.server.host, found.server.port) == ("127.0.0.1", 8080)
     assert found.server.base_url == "http://127.0.0.1:8080/api/v1"
     assert found.server.app_url == "http://127.0.0.1:8080"

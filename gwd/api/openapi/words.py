@@ -13,6 +13,7 @@ TAGS: Final = {
     "ledger": "The proof that the books are whole.",
     "statements": "What a month came to.",
     "generations": "What became of each request: tokens, cost, route, error.",
+    "analytics": "What requests came to, added up by whatever they have in common.",
     "notifications": "Alerts that were raised, and where, how and to whom they are told.",
     "organization": "The key's own organization: its name, settings, members and invitations.",
     "invitations": "Accepting an invitation.",
@@ -29,6 +30,7 @@ _BY_FIRST_WORD: Final = {
     "auth": "keys",
     "key": "keys",
     "generation": "generations",
+    "activity": "analytics",
     "estimate": "route",
 }
 

@@ -31,6 +31,10 @@ class NewerSchemaError(RuntimeError):
     """The file was written by a newer gwd; the text says what to do."""
 
 
+class DamagedFileError(RuntimeError):
+    """The file cannot be copied whole; the text says what to do."""
+
+
 def names() -> list[str]:
     """All migrations this build knows, in order."""
     return sorted(
@@ -113,11 +117,32 @@ def _step(name: str) -> Callable[[Connection], None]:
 
 
 def _copy(connection: Connection, target: str) -> None:
+    """Copy the file to `target`, which is there only when it is whole. One that is there already stays."""
     if Path(target).exists():
         return
-    Path(target).touch(mode=0o600)  # as private as the database itself
-    copy = apsw.Connection(target)
-    with copy.backup("main", connection.raw, "main") as backup:
-        while not backup.done:
-            backup.step(1_000)
-    copy.close()
+    partial = Path(f"{target}.partial")
+    partial.unlink(missing_ok=True)
+    partial.touch(mode=0o600)  # as private as the database itself
+    copy = apsw.Connection(str(partial))
+    try:
+        with copy.backup("main", connection.raw, "main") as backup:
+            while not backup.done:
+                backup.step(1_000)
+        damage = _damage(copy)
+        copy.execute("PRAGMA journal_mode=DELETE")  # no file beside it is left behind
+    finally:
+        copy.close()
+    if damage:
+        partial.unlink()
+        raise DamagedFileError(
+            f"the database is damaged and was not migrated ({damage}); restore a backup"
+        )
+    partial.rename(target)
+
+
+def _damage(copy: apsw.Connection) -> str | None:
+    try:
+        [(found,), *_] = copy.execute("PRAGMA quick_check(1)")
+    except apsw.CorruptError as error:
+        return str(error)
+    return None if found == "ok" else str(found)

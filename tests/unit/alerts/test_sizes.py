@@ -19,7 +19,7 @@ from tests.support.store import NOW_US
 
 ROWS = 200_000
 WAITING = 20_000
-LIMIT_S = 0.05
+LIMIT_S = 0.1
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 - 1)"
 
 
@@ -101,7 +101,7 @@ def test_lists_and_the_queue_do_not_read_everything(history_file: tuple[Connecti
     print({name: round(s * 1000, 2) for name, s in took.items()})
     assert {name: s for name, s in took.items() if s > LIMIT_S} == {}
     # The queue asks for each message: what waits behind it must not be read every time.
-    assert took["the next message"] < LIMIT_S / 20
+    assert took["the next message"] < LIMIT_S / 40
 
 
 def test_a_queue_of_many_is_emptied_without_reading_it_again_and_again(

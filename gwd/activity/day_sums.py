@@ -6,7 +6,7 @@ one by one. What has no name (the model of a refusal, the provider of a request 
 
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_DAY
@@ -68,8 +68,28 @@ _BY_LEDGER: Final = f"""
 _BY_DAY_SUMS: Final = """
     SELECT day, key_id, workspace_id, SUM(charged_nano) FROM day_sum
     WHERE organization_id = ?1 GROUP BY 1, 2, 3 HAVING SUM(charged_nano) <> 0"""
+_CHARGED: Final = """
+    SELECT workspace_id, key_id, model, byok, SUM(requests),
+        SUM(tokens_input + tokens_cache_read + tokens_cache_write), SUM(tokens_cache_read),
+        SUM(tokens_output + tokens_reasoning), SUM(charged_nano)
+    FROM day_sum WHERE organization_id = ? AND day >= ? AND day < ? GROUP BY 1, 2, 3, 4
+    HAVING SUM(requests) > 0 OR SUM(charged_nano) <> 0"""
 _place: Final = attrgetter("key_id", "model", "endpoint_id", "byok")
 _costs: Final = attrgetter(*COSTS)
+
+
+class Charged(NamedTuple):
+    """What the requests of one key for one model came to, on the platform's keys or on own ones; '' is none."""
+
+    workspace_id: str
+    key_id: str
+    model: str
+    byok: int
+    requests: int
+    tokens_prompt: int
+    tokens_cached: int
+    tokens_completion: int
+    nano: int
 
 
 def add(connection: Connection, row: GenerationRow) -> None:
@@ -126,6 +146,15 @@ def count_refusals(connection: Connection, row: GenerationRow, settled_us: int) 
             row.workspace_id or "",
         ),
     )
+
+
+def charged(
+    connection: Connection, organization_id: str, *, first_day: int, end_day: int
+) -> list[Charged]:
+    """What requests that were dispatched came to from `first_day` to the day before `end_day`, by whom and for what."""
+    return [
+        Charged(*row) for row in connection.rows(_CHARGED, (organization_id, first_day, end_day))
+    ]
 
 
 def check(connection: Connection, organization_id: str) -> Iterator[str]:

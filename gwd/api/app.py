@@ -19,7 +19,7 @@ from gwd.api.perform import Incoming, Reply, perform, perform_open
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.api.vital_routes import ERRORS
-from gwd.core.errors import GatewayError
+from gwd.core.errors import GatewayError, StatementMismatch
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
 from gwd.dialects.messages import Messages
@@ -174,6 +174,10 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             row = await node.authenticator.find(request.headers, incoming.address)
             caller = check_access(row, route.access, now_us=node.clock.now_us())
             reply = await perform(node, route, incoming, caller)
+        except StatementMismatch as error:
+            node.counters.statement_mismatches += 1
+            log.error("%s", error, extra={"request_id": request_id})
+            return failed(error, request_id)
         except GatewayError as error:
             count_auth_failure(node.counters, error)
             return failed(error, request_id)

@@ -111,6 +111,12 @@ FAMILIES: Final = (
         alert="growing",
     ),
     Family(
+        "gwd_statement_mismatches",
+        "counter",
+        "Statements that were not shown because they do not add up to the ledger",
+        alert="above 0",
+    ),
+    Family(
         "gwd_writer_queue",
         "gauge",
         "Functions waiting for the writer",
@@ -339,6 +345,7 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
         "gwd_unpriced_extras",
         counters.unpriced_extras,
     )
+    yield _counter("gwd_statement_mismatches", counters.statement_mismatches)
 
 
 def _by_route(

@@ -24,8 +24,9 @@ FILTERS = (
     Query("type", Words(get_args(EntryType)), "Only entries of this type."),
     Query("generation_id", Text(), "Only entries of this request: its gen-… id."),
 )
+WHOSE = Query("organization_id", Text(), "Another organization than the key's; for operators.")
 WHOSE_BOOKS = (
-    Query("organization_id", Text(), "Another organization than the key's; for operators."),
+    WHOSE,
     Query("all", Flag(), "The books of all organizations; for operators.", default=False),
 )
 
@@ -172,7 +173,7 @@ def grant(connection: Connection, call: Call) -> Answer:
         note=_text(body.note, "note"),
         actor=call.caller.key_id,
     )
-    return _add(connection, call, _organization(call, body.organization_id), credit)
+    return _add(connection, call, named_organization(call, body.organization_id), credit)
 
 
 def purchase(connection: Connection, call: Call) -> Answer:
@@ -187,14 +188,14 @@ def purchase(connection: Connection, call: Call) -> Answer:
         note=_text(body.note, "note"),
         actor=call.caller.key_id,
     )
-    return _add(connection, call, _organization(call, body.organization_id), credit)
+    return _add(connection, call, named_organization(call, body.organization_id), credit)
 
 
 def refund(connection: Connection, call: Call) -> Answer:
     """Book that purchased credit was paid back."""
     body: RefundInput = call.body
     require_self_service(call)
-    organization_id = _organization(call, body.organization_id)
+    organization_id = named_organization(call, body.organization_id)
     reference = _reference(body.reference)
     first = ledger.booked(connection, organization_id, "refund", reference)
     entries = ledger.refund(
@@ -217,7 +218,7 @@ def adjust(connection: Connection, call: Call) -> Answer:
     It gives or takes credit with a reason; what is taken has to be free, neither spent nor reserved.
     """
     body: AdjustmentInput = call.body
-    organization_id = _organization(call, body.organization_id)
+    organization_id = named_organization(call, body.organization_id)
     reference = _reference(body.reference)
     reason = _text(body.reason.strip(), "reason")
     assert reason is not None
@@ -279,6 +280,14 @@ def require_self_service(call: Call) -> None:
         rights.require(call.caller, "credits.grant")
 
 
+def named_organization(call: Call, named: str | None) -> str:
+    """The key's own organization, or another one that the operator names."""
+    if named is None or named == call.organization_id:
+        return call.organization_id
+    rights.require(call.caller, "organizations.manage")
+    return named
+
+
 def _add(connection: Connection, call: Call, organization_id: str, credit: NewCredit) -> Answer:
     organizations.get(connection, organization_id)  # nobody could spend what a deleted one is given
     first = ledger.booked(connection, organization_id, credit.type, credit.reference)
@@ -322,14 +331,7 @@ def _books(call: Call, named: str | None, *, everything: bool) -> str | None:
         raise Forbidden(
             "all organizations are the operator's to ask for; leave `all` out", param="all"
         )
-    return None if everything else _organization(call, named)
-
-
-def _organization(call: Call, named: str | None) -> str:
-    if named is None or named == call.organization_id:
-        return call.organization_id
-    rights.require(call.caller, "organizations.manage")
-    return named
+    return None if everything else named_organization(call, named)
 
 
 def _amount(amount: Decimal) -> int:

@@ -5,12 +5,13 @@ from typing import Final
 from gwd.activity.analytics import AnalyticsQuery
 from gwd.activity.by_day import ActivityRecord
 from gwd.activity.record import GenerationRecord
-from gwd.api import analytics, generations, money, topup
+from gwd.api import analytics, generations, money, statements, topup
 from gwd.api.access import ANY_KEY, any_key_with, manage
 from gwd.api.query import BETWEEN
 from gwd.api.route import Route, ask, get, patch, post, report, walk
 from gwd.api.shapes import Listed, One, Walked
 from gwd.ledger import BalanceRecord, EntryRecord, Verification
+from gwd.management.statements import StatementRecord
 from gwd.proof import Head
 from gwd.topup import PatchTopUp, TopUpRecord
 
@@ -83,6 +84,13 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         *money.WHOSE_BOOKS,
         answers=One[Head],
         fails=(404,),
+    ),
+    get(
+        "/statements/<month>",
+        manage("ledger.read"),
+        statements.get,
+        money.WHOSE,
+        answers=One[StatementRecord],
     ),
     get(
         "/credits/auto-topup",

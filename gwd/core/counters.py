@@ -67,6 +67,7 @@ class Counters:
         "refusals",
         "requests",
         "settlement",
+        "statement_mismatches",
         "unpriced_extras",
         "usage_estimated",
         "usage_rejected",
@@ -89,3 +90,4 @@ class Counters:
         self.usage_rejected = 0
         self.estimates_exceeded = 0
         self.hosted_tools_dropped = 0
+        self.statement_mismatches = 0

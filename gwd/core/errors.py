@@ -63,6 +63,15 @@ class InternalError(GatewayError):
     again: ClassVar[Again] = "later"
 
 
+class StatementMismatch(GatewayError):
+    """A statement does not add up to the ledger, so it is not shown."""
+
+    code = "statement_mismatch"
+    remedy = "List the differences with `gwctl ledger verify`; the operator mends them."
+    again: ClassVar[Again] = "cured"
+    retry_by_client: ClassVar[bool | None] = False
+
+
 class InvalidRequest(GatewayError):
     """The request is wrong; the message and `param` name the field."""
 

@@ -28,6 +28,15 @@ from gwd.ledger.credit import (
     organizations_with_due_credit,
     refund,
 )
+from gwd.ledger.movements import (
+    CREDIT_TYPES,
+    LastEntry,
+    Movements,
+    holds_from_before,
+    last_entry_before,
+    moved,
+    owned_nano,
+)
 from gwd.ledger.record import (
     BalanceRecord,
     EntryRecord,
@@ -64,6 +73,7 @@ from gwd.ledger.service import (
 from gwd.ledger.time_repair import Ahead, TimeRepair, ahead, set_back
 
 __all__ = [
+    "CREDIT_TYPES",
     "Ahead",
     "Balance",
     "BalanceRecord",
@@ -71,9 +81,11 @@ __all__ = [
     "Entry",
     "EntryRecord",
     "EntryType",
+    "LastEntry",
     "LedgerBroken",
     "LedgerFilter",
     "LotKind",
+    "Movements",
     "NewCredit",
     "NewReservation",
     "OpenHolds",
@@ -95,16 +107,20 @@ __all__ = [
     "free_nano",
     "held_by_family",
     "held_in_organization",
+    "holds_from_before",
+    "last_entry_before",
     "last_time_us",
     "ledger_time_us",
     "list_entries",
     "look_over",
+    "moved",
     "open_account",
     "open_count",
     "open_holds",
     "open_reservation",
     "open_reservations",
     "organizations_with_due_credit",
+    "owned_nano",
     "place",
     "refund",
     "release",

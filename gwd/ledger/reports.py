@@ -15,11 +15,11 @@ from gwd.store.walk import unknown_place
 
 ENTRY_TYPES: Final[tuple[str, ...]] = get_args(EntryType)
 REQUEST_TYPES: Final = ("reservation", "settlement", "release", "charge")
-_IS_OF_CREDIT: Final = " AND ".join(f"type <> '{name}'" for name in REQUEST_TYPES)
+IS_OF_CREDIT: Final = " AND ".join(f"type <> '{name}'" for name in REQUEST_TYPES)
 """As the index of the entries that are no request's says it."""
-_OF_CREDIT: Final = peewee.SQL(_IS_OF_CREDIT)
+_OF_CREDIT: Final = peewee.SQL(IS_OF_CREDIT)
 _SET_BACK: Final = (
-    f"SELECT 1 FROM entry WHERE organization_id = ? AND type = 'clock' AND {_IS_OF_CREDIT} LIMIT 1"  # noqa: S608
+    f"SELECT 1 FROM entry WHERE organization_id = ? AND type = 'clock' AND {IS_OF_CREDIT} LIMIT 1"  # noqa: S608
 )
 _TIME_OF: Final = (
     "SELECT created_at FROM entry WHERE organization_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
@@ -114,9 +114,9 @@ def list_entries(
     in_order = not was_set_back(connection, organization_id)
     first, end = 1, last_seq + 1
     if in_order and wanted.from_us is not None:
-        first = _seq_at(connection, organization_id, wanted.from_us)
+        first = seq_at(connection, organization_id, wanted.from_us, 1, end)
     if in_order and wanted.to_us is not None:
-        end = _seq_at(connection, organization_id, wanted.to_us)
+        end = seq_at(connection, organization_id, wanted.to_us, 1, end)
     query = EntryRow.select(*(getattr(EntryRow, name) for name in Entry.__struct_fields__)).where(
         (EntryRow.organization_id == organization_id) & (EntryRow.seq >= first)
     )
@@ -150,6 +150,18 @@ def was_set_back(connection: Connection, organization_id: str) -> bool:
     return connection.row(_SET_BACK, (organization_id,)) is not None
 
 
+def seq_at(connection: Connection, organization_id: str, at_us: int, low: int, high: int) -> int:
+    """The number of the first entry of this time or later, of those from `low` on; `high` where none before it is.
+
+    Their times must be in order.
+    """
+    while low < high:
+        middle = (low + high) // 2
+        row = connection.row(_TIME_OF, (organization_id, middle))
+        low, high = (low, middle) if row is None or row[0] >= at_us else (middle + 1, high)
+    return low
+
+
 def place(entry: Entry) -> str:
     """Where an entry is in the list, for `after` and `before`."""
     return f"{_PLACE}{entry.seq}"
@@ -162,16 +174,6 @@ def _place(text: str, last_seq: int, param: str) -> int:
     if not 1 <= int(number) <= last_seq:
         raise unknown_place(param)
     return int(number)
-
-
-def _seq_at(connection: Connection, organization_id: str, at_us: int) -> int:
-    """The number of the first entry of this time or later, one more than the last where there is none."""
-    low, high = 1, account.stored(connection, organization_id).last_seq + 1
-    while low < high:
-        middle = (low + high) // 2
-        row = connection.row(_TIME_OF, (organization_id, middle))
-        low, high = (low, middle) if row is None or row[0] >= at_us else (middle + 1, high)
-    return low
 
 
 def _entries(connection: Connection, query: Any) -> list[Entry]:

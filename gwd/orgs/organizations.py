@@ -139,6 +139,14 @@ def name_of(connection: Connection, organization_id: str) -> str | None:
     return None if row is None else row[0]
 
 
+def made_us(connection: Connection, organization_id: str) -> int:
+    """When an organization was made, one that was deleted too. Raises NotFound."""
+    row = connection.row("SELECT created_at FROM organization WHERE id = ?", (organization_id,))
+    if row is None:
+        raise NotFound("No such organization.")
+    return int(row[0])
+
+
 def ids(connection: Connection) -> list[str]:
     """All organizations that are not deleted, oldest first."""
     rows = connection.run(_live().order_by(OrganizationRow.created_at, OrganizationRow.id))

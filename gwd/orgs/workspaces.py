@@ -246,6 +246,15 @@ def is_deleted(connection: Connection, workspace_id: str | None) -> bool:
     return row is not None
 
 
+def names(connection: Connection, organization_id: str) -> dict[str, str]:
+    """What an organization's workspaces are called by id, or were before they were deleted."""
+    return dict(
+        connection.rows(
+            "SELECT id, name FROM workspace WHERE organization_id = ?", (organization_id,)
+        )
+    )
+
+
 def list_members(
     connection: Connection, organization_id: str, ref: str, *, limit: int, offset: int
 ) -> tuple[list[WorkspaceMember], int]:

@@ -9,6 +9,6 @@ Queries: plain SQL: settlement adds, admission sums.
 Speaks to: store and core only.
 """
 
-from gwd.spend.service import add, between_nano, total_nano, totals
+from gwd.spend.service import Around, add, between_nano, charged_around, total_nano, totals
 
-__all__ = ["add", "between_nano", "total_nano", "totals"]
+__all__ = ["Around", "add", "between_nano", "charged_around", "total_nano", "totals"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from gwd.core.clock import US_PER_DAY
 from gwd.core.periods import WINDOWS, Window, day_of, first_day
@@ -23,7 +23,20 @@ _SINCE: Final = (
     "SELECT COALESCE(SUM(charged_nano), 0), COALESCE(SUM(byok_nano), 0) FROM spend"
     " WHERE scope_id = ? AND day >= ?"
 )
+_AROUND: Final = (
+    "SELECT COALESCE(SUM(charged_nano) FILTER (WHERE day < ?2), 0),"
+    " COALESCE(SUM(charged_nano) FILTER (WHERE day >= ?2 AND day < ?3), 0),"
+    " COALESCE(SUM(charged_nano) FILTER (WHERE day >= ?3), 0) FROM spend WHERE scope_id = ?1 AND day > 0"
+)
 _LIFETIME: Final = "SELECT charged_nano, byok_nano FROM spend WHERE scope_id = ? AND day = 0"
+
+
+class Around(NamedTuple):
+    """What was charged before, in and after a stretch of days, in nano-USD."""
+
+    before_nano: int
+    nano: int
+    after_nano: int
 
 
 def add(
@@ -81,6 +94,15 @@ def between_nano(
     )
     assert row is not None
     return int(row[0] + row[1] if include_byok else row[0])
+
+
+def charged_around(
+    connection: Connection, spend_id: str, *, first_day: int, end_day: int
+) -> Around:
+    """What was charged before, in and after the UTC days from `first_day` to the one before `end_day`."""
+    row = connection.row(_AROUND, (spend_id, first_day, end_day))
+    assert row is not None
+    return Around(*row)
 
 
 def _pair(connection: Connection, spend_id: str, window: Window, at_us: int) -> tuple[int, int]:

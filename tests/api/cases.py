@@ -30,12 +30,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     `within` makes one that lies in the reach of the person given, where that reach is narrower.
     `outside` is the status when `build`'s object lies outside the reach (None: reach does not matter).
+    `whole`: it is about the whole organization, so whoever's reach is narrower gets a 403.
     `scoped`: an id in it belongs to the organization, so a stranger gets the 404 of an absent one.
     """
 
     build: Build
     within: Build | None = None
     outside: int | None = None
+    whole: bool = False
     scoped: bool = False
 
 
@@ -273,6 +275,10 @@ async def generation(office: Office, person: Person | str) -> str:
     assert reply.status_code == 404
     await office.gateway.at_rest()
     return reply.headers["x-gw-generation-id"]
+
+
+async def this_month(office: Office, person: Person) -> Sent:
+    return Sent(ids={"month": datetime.now(UTC).strftime("%Y-%m")})
 
 
 async def refund(office: Office, person: Person) -> Sent:
@@ -530,6 +536,7 @@ CASES: dict[str, Case] = {
     ),
     "GET /credits": ANY,
     "GET /credits/ledger": ANY,
+    "GET /statements/<month>": Case(build=this_month, whole=True),
     "POST /credits/grants": Case(build=body(kind="promotional", amount=1)),
     "POST /credits/purchases": Case(build=body(amount=1)),
     "POST /credits/refunds": Case(build=refund),

@@ -61,6 +61,8 @@ def trials(route: AnyRoute, case: Case, person: Person) -> Iterator[tuple[str, i
             yield "build", 403
         case "all":
             yield "build", 404 if foreign else route.status
+        case _ if case.whole:
+            yield "build", 403
         case _ if case.outside is None:
             yield "build", route.status
         case _:
@@ -125,7 +127,7 @@ IDS = [route for route in TABLE if "<" in route.path and CASES[name_of(route)].s
 
 def test_whatever_belongs_to_an_organization_is_tried_with_foreign_ids():
     """A parameter that is not one of these names something of one organization."""
-    of_the_node = {"slug", "model", "endpoint", "credential", "organization"}
+    of_the_node = {"slug", "model", "endpoint", "credential", "organization", "month"}
     tried = {name_of(route) for route in IDS}
     for route in TABLE:
         if set(_PARAMETER.findall(route.path)) - of_the_node:

@@ -30,6 +30,7 @@ from gwd.core.errors import (
     BudgetOrderViolation,
     Conflict,
     InvalidValue,
+    StatementMismatch,
 )
 from gwd.core.money import MAX_NANO
 from gwd.core.periods import WINDOWS, Window, first_day, period_end_us
@@ -46,6 +47,7 @@ from tests.support.money import (
     hold,
     open_organization,
 )
+from tests.support.statements import check_statements
 from tests.support.store import NOW_US
 
 UNIT = 1_000_000
@@ -91,7 +93,11 @@ class LedgerMachine(RuleBasedStateMachine):
         self.model = LedgerModel(last_at=self.now)
 
     def teardown(self) -> None:
-        self.connection.execute("ROLLBACK")
+        """The statements of all months of a life are what its entries and records come to."""
+        try:
+            check_statements(self.connection, ORGANIZATION, now_us=self.now)
+        finally:
+            self.connection.execute("ROLLBACK")
 
     @initialize(amount=CREDIT)
     def begin(self, amount: int) -> None:
@@ -456,5 +462,5 @@ def test_the_machine_finds_a_broken_ledger(broken: type[LedgerMachine]) -> None:
         derandomize=True,
         report_multiple_bugs=False,
     )
-    with pytest.raises((AssertionError, ledger.LedgerBroken)):
+    with pytest.raises((AssertionError, ledger.LedgerBroken, StatementMismatch)):
         run_state_machine_as_test(broken, settings=found)

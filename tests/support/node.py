@@ -17,6 +17,7 @@ import pytest_asyncio
 from gwd import ledger, proof, settings
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.demo import SimulatedVendor
+from gwd.ledger.audit import organizations
 from gwd.management.setup import NewNode
 from gwd.node.init import initialize
 from gwd.wiring import RunningNode
@@ -24,6 +25,7 @@ from tests.cases.caserunner.moved_vendors import move_vendors
 from tests.cases.caserunner.ports import free_port
 from tests.support import templates
 from tests.support.cached_rows import stale_cached_rows
+from tests.support.statements import check_statements
 from tests.vendor import StrictVendor
 
 PRICES = {"prompt": "0.000002", "completion": "0.000008", "input_cache_read": "0.0000005"}
@@ -196,11 +198,12 @@ class Gateway:
         raise AssertionError("generations are still running")
 
     async def verify(self) -> None:
-        """The books add up, nothing is held, and the writer remembers nothing that is not so."""
+        """The books and statements add up, nothing is held, and the writer remembers nothing that is not so."""
         await self.at_rest()
         assert await self.store.write(stale_cached_rows) == []  # after all that was queued before
         found = await self.store.read(proof.verify)
         assert found.ok, found.differences
+        await self.store.read(_check_statements, now_us=self.running.node.clock.now_us())
         assert await self.store.read(_open_holds) == []
         health = self.running.node.state.health
         assert health._trials._held == {}, "a trial was never ended"
@@ -209,6 +212,11 @@ class Gateway:
 
 def _open_holds(connection: Any) -> list[str]:
     return [hold.generation_id for hold in ledger.open_reservations(connection)]
+
+
+def _check_statements(connection: Any, *, now_us: int) -> None:
+    for organization_id in organizations(connection):
+        check_statements(connection, organization_id, now_us=now_us)
 
 
 class Nodes:

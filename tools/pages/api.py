@@ -56,6 +56,7 @@ _EXAMPLES: Json = {
     "amount": 25,
     "limit": 100,
     "limit_usd": 100,
+    "month": "2026-11",
     "key": "key_…",
     "user": "usr_…",
     "invitation": "inv_…",

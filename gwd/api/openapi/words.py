@@ -11,6 +11,7 @@ TAGS: Final = {
     "budgets": "Limits in dollars on what an organization, a workspace or a key spends in an interval.",
     "credits": "Credit: the balance, what moved it, adding, refunding and adjusting.",
     "ledger": "The proof that the books are whole.",
+    "statements": "What a month came to.",
     "generations": "What became of each request: tokens, cost, route, error.",
     "analytics": "What requests came to, added up by whatever they have in common.",
     "notifications": "Alerts that were raised, and where, how and to whom they are told.",
@@ -52,6 +53,10 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "interval": {
         "description": "The interval of the budget.",
         "schema": {"type": "string", "enum": list(WINDOWS)},
+    },
+    "month": {
+        "description": "The month, by UTC: YYYY-MM.",
+        "schema": {"type": "string", "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])$"},
     },
     "slug": {"description": "The provider: its slug.", "schema": {"type": "string"}},
     "model": {

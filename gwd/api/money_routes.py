@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from gwd.activity.at_vendors import VendorUsage
 from gwd.activity.record import GenerationRecord
-from gwd.api import generations, money, topup
+from gwd.api import generations, money, topup, vendor_usage
 from gwd.api.access import any_key_with, manage
 from gwd.api.query import BETWEEN
 from gwd.api.route import Route, ask, get, patch, post, walk
@@ -111,5 +112,12 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         generations.list_,
         *(*generations.FILTERS, *BETWEEN),
         answers=Walked[GenerationRecord],
+    ),
+    get(
+        "/vendor-usage",
+        manage("ledger.read"),
+        vendor_usage.get,
+        *vendor_usage.QUERY,
+        answers=One[VendorUsage],
     ),
 )

@@ -52,6 +52,11 @@ def body(**fields: Any) -> Build:
     return build
 
 
+async def november(office: Office, person: Person) -> Sent:
+    """Two days of a month."""
+    return Sent(query={"from": "2026-11-01T00:00:00Z", "to": "2026-11-03T00:00:00Z"})
+
+
 # keys
 
 
@@ -567,6 +572,7 @@ CASES: dict[str, Case] = {
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
     "GET /generations": ANY,
+    "GET /vendor-usage": Case(build=november),
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

@@ -3,9 +3,10 @@
 from typing import Final
 
 from gwd.activity.analytics import AnalyticsQuery
+from gwd.activity.at_vendors import VendorUsage
 from gwd.activity.by_day import ActivityRecord
 from gwd.activity.record import GenerationRecord
-from gwd.api import analytics, generations, money, statements, topup
+from gwd.api import analytics, generations, money, statements, topup, vendor_usage
 from gwd.api.access import ANY_KEY, any_key_with, manage
 from gwd.api.query import BETWEEN
 from gwd.api.route import Route, ask, get, patch, post, report, walk
@@ -149,5 +150,12 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         analytics.key_usage,
         *analytics.KEY_USAGE,
         answers=One[analytics.AnalyticsAnswer],
+    ),
+    get(
+        "/vendor-usage",
+        manage("ledger.read"),
+        vendor_usage.get,
+        *vendor_usage.QUERY,
+        answers=One[VendorUsage],
     ),
 )

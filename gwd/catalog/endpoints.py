@@ -62,6 +62,12 @@ def get(connection: Connection, endpoint_id: str, *, now_us: int) -> EndpointRec
     return _record(connection, _row(connection, endpoint_id), now_us)
 
 
+def upstream_models(connection: Connection) -> dict[str, str]:
+    """What the provider calls the model, by endpoint."""
+    rows = connection.run(EndpointTable.select(EndpointTable.id, EndpointTable.upstream_model))
+    return {row.id: row.upstream_model for row in rows}
+
+
 def list_(
     connection: Connection,
     *,

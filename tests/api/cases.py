@@ -54,6 +54,11 @@ def body(**fields: Any) -> Build:
     return build
 
 
+async def november(office: Office, person: Person) -> Sent:
+    """Two days of a month."""
+    return Sent(query={"from": "2026-11-01T00:00:00Z", "to": "2026-11-03T00:00:00Z"})
+
+
 # keys
 
 
@@ -578,6 +583,7 @@ CASES: dict[str, Case] = {
     "GET /analytics/meta": ANY,
     "GET /activity": ANY,
     "GET /key/usage": ANY,
+    "GET /vendor-usage": Case(build=november),
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

@@ -58,6 +58,7 @@ _SECTIONS = (
             ("ledger", "ledger", "every movement of credit, and its verification"),
             ("budget", "budget", "hard and soft budgets with forecasts"),
             ("usage", "usage", "what was used, by model, key, user, app or session"),
+            ("reconcile", "reconcile", "a vendor's export beside the gateway's own count"),
         ),
     ),
     (

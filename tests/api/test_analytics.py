@@ -198,7 +198,8 @@ async def test_the_page_about_usage_names_everything_and_its_example_is_answered
     office: Office,
 ) -> None:
     page = (ROOT / "docs" / "usage.md").read_text("utf-8")
-    for each in (*analytics.METRICS.values(), *analytics.DIMENSIONS.values()):
+    known: list[Any] = [*analytics.METRICS.values(), *analytics.DIMENSIONS.values()]
+    for each in known:
         other = ", ".join(f"`{alias}`" for alias in each.aliases)
         assert f"| `{each.name}` | {other} | {each.about} |" in page
     body = json.loads((ROOT / "examples/requests/analytics_query.json").read_text("utf-8"))

@@ -19,6 +19,7 @@ from gwd.store import Connection
 from tests.api.office import Office, people, working
 from tests.support.node import Gateway, open_gateway
 
+ROOT = Path(__file__).parents[2]
 TURN = "2025-10-26"  # Berlin's clocks show the hour from 2 to 3 twice
 RANGE = {"from": "2025-10-25T00:00:00Z", "to": "2025-11-05T00:00:00Z"}
 FOR_EVER = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
@@ -191,6 +192,18 @@ async def test_everything_that_meta_names_can_be_asked(recorded: Office) -> None
     for each in told["granularities"]:
         found = await ask(recorded, metrics=["requests"], granularity=each["name"])
         assert [set(row) for row in found["data"]] == [{f"date__{each['name']}", "requests"}]
+
+
+async def test_the_page_about_usage_names_everything_and_its_example_is_answered(
+    office: Office,
+) -> None:
+    page = (ROOT / "docs" / "usage.md").read_text("utf-8")
+    known: list[Any] = [*analytics.METRICS.values(), *analytics.DIMENSIONS.values()]
+    for each in known:
+        other = ", ".join(f"`{alias}`" for alias in each.aliases)
+        assert f"| `{each.name}` | {other} | {each.about} |" in page
+    body = json.loads((ROOT / "examples/requests/analytics_query.json").read_text("utf-8"))
+    assert await office.ok("owner", "POST", "/analytics/query", body)
 
 
 # --- what a wrong question gets -----------------------------------------------------------------

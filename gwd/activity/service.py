@@ -114,19 +114,51 @@ def traffic(connection: Connection, since_us: int) -> Traffic:
     )
 
 
+class Tagged(msgspec.Struct, frozen=True):
+    """Old records that still say who and what was asking, and the row number before which none is left once they
+    are forgotten."""
+
+    generation_ids: list[str]
+    clean_before: int
+
+
 def tagged(
-    connection: Connection, organization_id: str, *, before_us: int, at_most: int
-) -> list[str]:
-    """Old records that still say who and what was asking. Looks through the whole history: not for the writer."""
-    return [
-        str(row[0])
-        for row in connection.rows(
-            "SELECT id FROM generation INDEXED BY generation_by_organization"
-            " WHERE organization_id = ? AND created_at < ?"
-            " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
-            (organization_id, before_us, at_most),
+    connection: Connection,
+    organization_id: str,
+    *,
+    clean_before: int,
+    before_us: int,
+    at_most: int,
+) -> Tagged:
+    """Look on from row number `clean_before`, to the end of the history: not for the writer."""
+    found = connection.rows(
+        "SELECT id FROM generation INDEXED BY generation_by_organization"
+        " WHERE organization_id = ? AND rowid >= ? AND created_at < ?"
+        " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
+        (organization_id, clean_before, before_us, at_most),
+    )
+    if len(found) < at_most:
+        clean_before = _first_kept(connection, organization_id, clean_before, before_us)
+    return Tagged([str(row[0]) for row in found], clean_before)
+
+
+def _first_kept(
+    connection: Connection, organization_id: str, clean_before: int, before_us: int
+) -> int:
+    """The first row number from `clean_before` on that is too young to be forgotten, else the last of all."""
+    row = connection.row(
+        "SELECT rowid FROM generation INDEXED BY generation_by_organization"
+        " WHERE organization_id = ? AND rowid >= ? AND created_at >= ? ORDER BY rowid LIMIT 1",
+        (organization_id, clean_before, before_us),
+    )
+    if row is None:
+        row = connection.row(
+            "SELECT COALESCE(MAX(rowid), ?) FROM generation INDEXED BY generation_by_organization"
+            " WHERE organization_id = ?",
+            (clean_before, organization_id),
         )
-    ]
+    assert row is not None
+    return int(row[0])
 
 
 def forget_tags(connection: Connection, generation_ids: Sequence[str]) -> None:

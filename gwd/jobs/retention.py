@@ -21,8 +21,12 @@ AT_MOST: Final = 100_000
 """Of each kind in one round; the next round goes on."""
 
 
-async def forget(store: Store, clock: NodeClock) -> None:
-    """Delete what is past its retention; nothing is deleted while the machine's clock is in doubt."""
+async def forget(store: Store, clock: NodeClock, clean_before: dict[str, int]) -> None:
+    """Delete what is past its retention; nothing is deleted while the machine's clock is in doubt.
+
+    `clean_before` is where the round before stopped among each organization's generations, and is moved on: empty at
+    start, so that the first round looks through all of them.
+    """
     now_us = clock.due_us()
     for kind in (idempotency, signatures, marks):
         found = await store.read(kind.old, now_us=now_us, at_most=AT_MOST)
@@ -35,9 +39,14 @@ async def forget(store: Store, clock: NodeClock) -> None:
     for organization_id, days in await store.read(settings.retentions):
         before_us = now_us - days * US_PER_DAY
         tagged = await store.read(
-            activity.tagged, organization_id, before_us=before_us, at_most=AT_MOST
+            activity.tagged,
+            organization_id,
+            clean_before=clean_before.get(organization_id, 1),
+            before_us=before_us,
+            at_most=AT_MOST,
         )
-        await _in_chunks(store, activity.forget_tags, tagged)
+        await _in_chunks(store, activity.forget_tags, tagged.generation_ids)
+        clean_before[organization_id] = tagged.clean_before
 
 
 async def _in_chunks(store: Store, forget: Callable[..., None], found: Sequence[Any]) -> None:

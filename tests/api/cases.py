@@ -608,5 +608,9 @@ CASES: dict[str, Case] = {
     "GET /operator/doctor": ANY,
     "GET /operator/clock": ANY,
     "POST /operator/clock": Case(build=body(accept=True)),
+    "GET /operator/secrets": ANY,
+    "GET /operator/secrets/verify": ANY,
+    "POST /operator/secrets/rotate": ANY,
+    "POST /operator/secrets/prune": ANY,
     "POST /operator/reload": ANY,
 }

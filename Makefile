@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill cases odd storm schemathesis lag bench export docs picture kill-secrets
 
 test:
 	$(PYTHON) -m pytest
@@ -14,6 +14,10 @@ slow:
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:
 	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
+
+# A rotation of the key ring is killed, or loses its power, at each of its writes; the ordinary run tries one of nineteen.
+kill-secrets:
+	SECRETS_EVERY=$(or $(EVERY),1) $(PYTHON) -m pytest -n 0 -o timeout=1200 tests/faults/test_kill_secrets.py
 
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:

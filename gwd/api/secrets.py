@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -158,12 +159,12 @@ async def rotate(call: Call) -> Answer:
     node = call.node
     if not await node.store.read(secrets.begins, node.vault):
         return one(await _record(call))
-    before = node.vault.ring.active
+    await _note(call, "secrets.rotate", [node.vault.ring.active])
     try:
-        made = await asyncio.to_thread(node.ring_file.grow, now_us=call.now_us)
+        await asyncio.to_thread(node.ring_file.grow, now_us=call.now_us)
     except KeyRingError as error:
         raise Conflict(str(error)) from None
-    return one(await _record(call), subject=("node", None), details={"key": made, "before": before})
+    return one(await _record(call))
 
 
 async def prune(call: Call) -> Answer:
@@ -181,11 +182,18 @@ async def prune(call: Call) -> Answer:
     if not body.force:
         said = await node.store.read(secrets.older_backups, node.settings.database, old)
         raise Conflict(f"{said}; then prune with force (gwctl server secrets prune --force)")
+    await _note(call, "secrets.prune", old)
     try:
         await asyncio.to_thread(node.ring_file.drop, old)
     except KeyRingError as error:
         raise Conflict(str(error)) from None
-    return one(await _record(call), subject=("node", None), details={"keys": list(old)})
+    return one(await _record(call))
+
+
+async def _note(call: Call, action: str, keys: Collection[str]) -> None:
+    await call.node.store.write(
+        secrets.note, action, keys, caller=call.caller, origin=call.origin, now_us=call.now_us
+    )
 
 
 def ring_keys(

@@ -7,13 +7,13 @@ key stays in the ring until nothing needs it.
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
-import apsw
 import msgspec
 
 from gwd.alerts.sealed import ADDRESSES, OLD_SECRETS, SECRETS
 from gwd.audit import service as audit
+from gwd.audit.service import Origin
+from gwd.core.caller import Caller
 from gwd.core.clock import iso
 from gwd.core.errors import Conflict
 from gwd.credentials import sealed
@@ -24,6 +24,7 @@ from gwd.credentials.vault import Binding, Vault
 from gwd.management.topup import binding
 from gwd.orgs import organizations
 from gwd.store import Connection
+from gwd.store.connection import holds
 
 PAGE: Final = 50
 SHOWN: Final = 3
@@ -179,19 +180,29 @@ def older_backups(connection: Connection, database: Path, names: Collection[str]
     )
 
 
-def note_by_owner(
-    connection: Connection, action: str, keys: Collection[str], *, now_us: int
+def note(
+    connection: Connection,
+    action: str,
+    keys: Collection[str],
+    *,
+    caller: Caller | None = None,
+    origin: Origin | None = None,
+    now_us: int,
 ) -> None:
-    """The audit line of what the machine's owner did to the ring of a stopped node."""
+    """The audit line of what is about to happen to the ring, which is no part of a transaction.
+
+    It comes first, so that no key comes or goes without one. Without a caller it was the machine's owner.
+    """
     oldest, _ = organizations.list_organizations(connection, limit=1, offset=0)
     audit.record(
         connection,
-        None,
+        caller,
         action,
         "node",
         None,
         {"keys": sorted(keys)},
-        organization_id=oldest[0].id if oldest else None,
+        organization_id=oldest[0].id if oldest and caller is None else None,
+        origin=origin,
         now_us=now_us,
     )
 
@@ -209,23 +220,8 @@ def _some(count: int) -> str:
 
 def _needs(copy: Path, names: Collection[str]) -> bool:
     """Whether a file beside the database is a copy of it in which one of these keys seals something."""
-    if not copy.is_file():
-        return False
-    try:
-        raw = apsw.Connection(
-            f"file:{quote(str(copy))}?immutable=1",
-            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-        )
-    except apsw.Error:
-        return False
-    try:
-        return any(_seals(Connection(raw), place, names) for place in PLACES)
-    finally:
-        raw.close()
 
+    def seals(place: SealedPlace) -> bool:
+        return holds(copy, lambda found: not sealed.counts(found, place).keys().isdisjoint(names))
 
-def _seals(connection: Connection, place: SealedPlace, names: Collection[str]) -> bool:
-    try:
-        return not sealed.counts(connection, place).keys().isdisjoint(names)
-    except apsw.Error:  # no database, or one of a version without this column
-        return False
+    return copy.is_file() and any(seals(place) for place in PLACES)

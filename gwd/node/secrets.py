@@ -49,9 +49,11 @@ def rotate(settings: Settings, clock: Clock, *, progress: Callable[[int], None])
         vault = Vault(_ring(settings, connection))
         made = None
         if secrets.begins(connection, vault):
-            made = _file(settings, vault).grow(now_us=clock.now_us())
             with transaction(connection, "IMMEDIATE"):
-                secrets.note_by_owner(connection, "secrets.rotate", [made], now_us=clock.now_us())
+                secrets.note(
+                    connection, "secrets.rotate", [vault.ring.active], now_us=clock.now_us()
+                )
+            made = _file(settings, vault).grow(now_us=clock.now_us())
         _seal_anew(connection, vault, progress)
         with transaction(connection, "IMMEDIATE"):
             secrets.note_done(connection, vault.ring, now_us=clock.now_us())
@@ -74,7 +76,7 @@ def prune(settings: Settings, clock: Clock, *, copy: Path | None, force: bool) -
             said = secrets.older_backups(connection, settings.database, old)
             raise Conflict(f"{said}; --copy FILE makes one, --force goes without")
         with transaction(connection, "IMMEDIATE"):
-            secrets.note_by_owner(connection, "secrets.prune", old, now_us=clock.now_us())
+            secrets.note(connection, "secrets.prune", old, now_us=clock.now_us())
         _file(settings, vault).drop(old)
         return old
 

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -22,6 +22,10 @@ upgrades:
 # One more of them, made by the present version; NAME as in 18-raises.
 freeze:
 	$(PYTHON) -m tools.freeze $(NAME)
+
+# A rotation of the key ring is killed, or loses its power, at each of its writes; the ordinary run tries one of nineteen.
+kill-secrets:
+	SECRETS_EVERY=$(or $(EVERY),1) $(PYTHON) -m pytest -n 0 -o timeout=1200 tests/faults/test_kill_secrets.py
 
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:

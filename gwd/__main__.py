@@ -16,6 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from gwd.node.init import InitializedNode
+    from gwd.node.secrets import Standing
 
 # Everything else is imported by the command that needs it, so that `gwd --help` answers at once.
 
@@ -425,6 +426,124 @@ def _drill(file: Path, config: Path) -> None:
     known = "" if tried.last_us is None else f"  last moment {iso(tried.last_us)}"
     print(f"can be restored: {tried.backup.path}  {_entries(tried.backup.entries)}{known}")
     print(f"it took {tried.took_s:.1f} s; the scratch copy is deleted, nothing else was touched")
+
+
+secrets = typer.Typer(
+    name="secrets",
+    help="The key ring of a stopped node: status, rotate, verify, prune. While it serves: gwctl server secrets.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(secrets)
+
+
+@secrets.command("status")
+def secrets_status(*, config: Config = DEFAULT_DIRECTORY) -> None:
+    """Show the keys of a stopped node's ring, and how many stored secrets each seals. Exits 1 if one is missing.
+
+    gwd secrets status
+
+    gwd secrets status --config /var/lib/gwd
+    """
+    from gwd import settings
+    from gwd.node import secrets as rotation
+
+    found = rotation.status(settings.load(config, os.environ))
+    _print_ring(found)
+    if found.uses.keys() - found.ring.keks.keys():
+        raise typer.Exit(1)
+
+
+@secrets.command("rotate")
+def secrets_rotate(*, config: Config = DEFAULT_DIRECTORY) -> None:
+    """Add a key to a stopped node's ring, and seal every stored secret anew with it. Old keys stay until pruned.
+
+    It may be ended at any moment: the next run, or the node itself, goes on. API keys, signed heads and everything
+    else that comes from the pepper stay as they are.
+
+    gwd secrets rotate
+
+    gwd secrets rotate --config /var/lib/gwd
+    """
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.node import secrets as rotation
+
+    def progress(left: int) -> None:
+        print(f"{left} left", file=sys.stderr)
+
+    done = rotation.rotate(settings.load(config, os.environ), SystemClock(), progress=progress)
+    print(f"{'new key' if done.made else 'went on with'} {done.ring.active}")
+    _print_ring(done)
+    if done.left:
+        print("error: not everything opens; gwd secrets verify names it", file=sys.stderr)
+        raise typer.Exit(1)
+    print("Copy the key ring to your safe place now; backups of before need the keys of before.")
+
+
+@secrets.command("verify")
+def secrets_verify(*, config: Config = DEFAULT_DIRECTORY) -> None:
+    """Open every stored secret of a stopped node, and name those that do not open. Exits 1 if there are any.
+
+    gwd secrets verify
+
+    gwd secrets verify --config /var/lib/gwd
+    """
+    from gwd import settings
+    from gwd.node import secrets as rotation
+
+    found = rotation.verify(settings.load(config, os.environ))
+    for each in found.unopened:
+        print(f"wrong  {each.message}")
+    print(f"{found.values - len(found.unopened)} of {found.values} stored secrets open")
+    if found.unopened:
+        raise typer.Exit(1)
+
+
+@secrets.command("prune")
+def secrets_prune(
+    *,
+    config: Config = DEFAULT_DIRECTORY,
+    copy: Annotated[
+        Path | None,
+        typer.Option("--copy", help="Write the ring as it was to this new file, for old backups."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="A copy is kept already, or old backups are not needed.")
+    ] = False,
+) -> None:
+    """Remove old keys from a stopped node's ring, once every stored secret opens and none needs them.
+
+    Backups of before the rotation can be read with the old keys only.
+
+    gwd secrets prune --copy /safe/keyring-of-october.json
+
+    gwd secrets prune --force --config /var/lib/gwd
+    """
+    from gwd import settings
+    from gwd.core.clock import SystemClock
+    from gwd.node import secrets as rotation
+
+    read = settings.load(config, os.environ)
+    old = rotation.prune(read, SystemClock(), copy=copy, force=force)
+    if copy is not None and old:
+        print(f"the ring as it was is in {copy}")
+    print(f"removed {', '.join(old)}" if old else "there is no old key; nothing was done")
+
+
+def _print_ring(found: "Standing") -> None:
+    from gwd.core.clock import iso
+
+    for name in sorted(found.ring.keks.keys() | found.uses.keys()):
+        made_us = found.ring.made_us.get(name)
+        about = "active" if name == found.ring.active else "old"
+        if name not in found.ring.keks:
+            about = "MISSING: restore the newest copy of the key ring"
+        places = found.uses.get(name, {})
+        print(f"{name}  {about}  made {'-' if made_us is None else iso(made_us)}")
+        for place, count in places.items():
+            print(f"  {count} × {place}")
+    print(f"{found.left} sealed by an old key")
 
 
 @app.command("operator-key")

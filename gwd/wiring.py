@@ -28,6 +28,7 @@ from gwd.core.ids import mint
 from gwd.core.node_clock import NodeClock
 from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
+from gwd.credentials.ring_file import RingFile
 from gwd.credentials.vault import Vault
 from gwd.dialects.table import DIALECTS
 from gwd.health import kept
@@ -44,6 +45,7 @@ from gwd.jobs.loop import every
 from gwd.jobs.nightly import NightlyCheck
 from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
 from gwd.jobs.raises import RAISES_S, RaiseWatch
+from gwd.jobs.secrets import SECRETS_S, SealAnew
 from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
@@ -255,6 +257,9 @@ class RunningNode:
             store=store,
             clock=clock,
             vault=vault,
+            ring_file=RingFile(
+                settings.keyring, vault, handed_over=settings.keyring_is_handed_over
+            ),
             issuing=Issuing(pepper=ring.pepper, rate_limit_ceiling=ceiling),
             authenticator=Authenticator(
                 store=store, clock=clock, pepper=ring.pepper, rate_limit_ceiling=ceiling
@@ -320,6 +325,8 @@ class RunningNode:
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
         self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
         self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
+        anew = SealAnew(self.store, self.node.vault, self._clock)
+        self._repeat(SECRETS_S, anew.run, "secrets")
         gap_s = service_manager.watchdog_gap_s(self._environment)
         if gap_s is not None:
             self._repeat(gap_s, self._say_alive, "watchdog")

@@ -17,7 +17,7 @@ from gwctl.session import Session
 from gwctl.tables import Column
 from gwctl.text import counted, mask_keys
 from gwctl.tree import Noun
-from gwctl.values import flag, opt
+from gwctl.values import arg, flag, opt
 
 server = Noun("server", "Check and reload the daemon.")
 top = Noun("", "Checks.")
@@ -90,6 +90,67 @@ def clock_(
     if reply is not None:
         record = data(reply)
         report(session, record, f"the clock is believed: {record.get('machine')}")
+
+
+@server.verb(
+    "secrets",
+    "gwctl server secrets",
+    "gwctl server secrets rotate",
+    "gwctl server secrets prune --force",
+    writes=True,
+)
+def secrets_(
+    session: Session,
+    action: Annotated[
+        str | None, arg("ACTION", "status (as without one), rotate, verify or prune.")
+    ] = None,
+    force: Annotated[
+        bool,
+        flag("--force", "Prune: a copy of the key ring is kept, or no older backup is needed."),
+    ] = False,
+) -> None:
+    """Show the key ring; seal every stored secret anew with a new key, open them all, remove old keys."""
+    if force and action != "prune":
+        raise usage("--force is for prune", do="gwctl server secrets --help")
+    match action or "status":
+        case "status":
+            session.out.record(data(session.api.get("/operator/secrets")), "SecretsRecord")
+        case "rotate":
+            _rotate_secrets(session)
+        case "verify":
+            _verify_secrets(session)
+        case "prune":
+            _prune_secrets(session, force=force)
+        case _:
+            raise usage(
+                f"{action} is not status, rotate, verify or prune",
+                do="gwctl server secrets --help",
+            )
+
+
+def _rotate_secrets(session: Session) -> None:
+    what = "add a key to the ring and seal every stored secret anew"
+    reply = send(session, "POST", "/operator/secrets/rotate", {}, what=what)
+    if reply is None:
+        return
+    record = data(reply)
+    report(session, record, f"{record['active']} seals from now on, {record['left']} left to seal")
+    session.out.note("gwctl server secrets shows how far it is; then copy keyring.json again.")
+
+
+def _verify_secrets(session: Session) -> None:
+    record = data(session.api.get("/operator/secrets/verify"))
+    session.out.record(record, "VerifiedSecretsRecord")
+    if not record["ok"]:
+        wrong = counted(len(record["unopened"]), "stored secret")
+        raise CommandError(f"{wrong} cannot be opened", code="checks_failed")
+
+
+def _prune_secrets(session: Session, *, force: bool) -> None:
+    what = "remove old keys from the ring"
+    reply = send(session, "POST", "/operator/secrets/prune", {"force": force}, what=what)
+    if reply is not None:
+        report(session, data(reply), f"{data(reply)['active']} is the only key of the ring")
 
 
 @top.verb("doctor", "gwctl doctor", "gwctl doctor --json name,state,message")

@@ -24,6 +24,7 @@ from gwd.api.readiness import unready
 from gwd.core.clock import US_PER_S
 from gwd.core.counters import Counters, Histogram
 from gwd.core.node_clock import STATES
+from gwd.management import secrets
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -177,6 +178,18 @@ FAMILIES: Final = (
         "1 when the machine's clock is in doubt, 2 when it is not followed at all",
         alert="above 0",
     ),
+    Family(
+        "gwd_secrets_left",
+        "gauge",
+        "Stored secrets that another key of the ring than the active one seals",
+        alert="above 0 for ten minutes",
+    ),
+    Family(
+        "gwd_keyring_age_seconds",
+        "gauge",
+        "Since the active key of the ring was made; 0 where that is not known",
+        alert="above what your rules allow",
+    ),
     Family("gwd_uptime_seconds", "gauge", "Since the node started"),
     Family("gwd_build_info", "gauge", "The version", labels=("version",)),
 )
@@ -192,6 +205,7 @@ class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     wal_bytes: int
     now_us: int
     in_flight: Mapping[str, int]
+    secrets_left: int
 
 
 async def render(node: Node) -> bytes:
@@ -202,6 +216,7 @@ async def render(node: Node) -> bytes:
         wal_bytes=_size(f"{node.store.path}-wal"),
         now_us=node.clock.now_us(),
         in_flight=await node.state.in_flight(),
+        secrets_left=await node.store.read(secrets.left, node.vault.ring),
     )
     page = generate_latest(_NodeCollector(node, observed))
     return page + generate_latest(PROCESS)
@@ -275,6 +290,10 @@ class _NodeCollector(Collector):
             "gwd_clock_doubted",
             STATES.index(node.clock.standing().state),
         )
+        yield _gauge("gwd_secrets_left", self._observed.secrets_left)
+        ring = node.vault.ring
+        made_us = ring.made_us.get(ring.active, self._observed.now_us)
+        yield _gauge("gwd_keyring_age_seconds", max(0, self._observed.now_us - made_us) / US_PER_S)
         yield _gauge(
             "gwd_uptime_seconds",
             max(0, self._observed.now_us - node.status.started_us) / US_PER_S,

@@ -10,6 +10,7 @@ from gwd.core.counters import Counters
 from gwd.core.node_clock import NodeClock
 from gwd.core.vendor_format import VendorFormat
 from gwd.core.vitals import Vitals
+from gwd.credentials.ring_file import RingFile
 from gwd.credentials.vault import Vault
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
@@ -44,6 +45,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     clock: NodeClock
     vault: Vault
+    ring_file: RingFile
     issuing: Issuing
     authenticator: Authenticator
     line: Line

@@ -14,6 +14,7 @@ from gwd.api import (
     operator,
     provider_models,
     provider_probe,
+    secrets,
 )
 from gwd.api.access import any_key_with, manage
 from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
@@ -90,6 +91,40 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         answers=One[clock.ClockRecord],
         shape=AcceptClock,
         action="clock.accept",
+    ),
+    LiveRoute(
+        method="GET",
+        path="/operator/secrets",
+        access=manage("operator"),
+        handler=secrets.show,
+        answers=One[secrets.SecretsRecord],
+    ),
+    LiveRoute(
+        method="GET",
+        path="/operator/secrets/verify",
+        access=manage("operator"),
+        handler=secrets.verify,
+        answers=One[secrets.VerifiedSecretsRecord],
+    ),
+    LiveRoute(
+        method="POST",
+        path="/operator/secrets/rotate",
+        access=manage("operator"),
+        handler=secrets.rotate,
+        answers=One[secrets.SecretsRecord],
+        shape=Nothing,
+        action="secrets.rotate",
+        fails=(409,),
+    ),
+    LiveRoute(
+        method="POST",
+        path="/operator/secrets/prune",
+        access=manage("operator"),
+        handler=secrets.prune,
+        answers=One[secrets.SecretsRecord],
+        shape=secrets.PruneSecrets,
+        action="secrets.prune",
+        fails=(409,),
     ),
     LiveRoute(
         method="POST",

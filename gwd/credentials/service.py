@@ -20,6 +20,7 @@ from gwd.core.web_address import MAX_LENGTH
 from gwd.credentials import key_form, references
 from gwd.credentials.places import Place, moved, place_of
 from gwd.credentials.record import CredentialRecord, record
+from gwd.credentials.sealed import SealedPlace
 from gwd.credentials.tables import CredentialTable
 from gwd.credentials.vault import Binding, CannotOpenError, Vault
 from gwd.store import Connection
@@ -291,6 +292,25 @@ def referenced(reference: str, environment: Mapping[str, str]) -> tuple[str | No
         None,
         f"{reference} has characters that no header can carry; {references.cure(reference)}",
     )
+
+
+def sealed_for(
+    credential_id: str, organization_id: str | None, origin: str | None, provider: str
+) -> tuple[Binding, ...]:
+    """What the key of a row may be sealed for. Earlier versions bound it to its provider's slug."""
+    places = (provider,) if origin is None else (origin, provider)
+    return tuple(_binding(organization_id, credential_id, place) for place in places)
+
+
+VENDOR_KEYS: Final = SealedPlace(
+    name="vendor key",
+    table="credential",
+    column="sealed",
+    row="id",
+    facts=("organization_id", "origin", "provider"),
+    bindings=sealed_for,
+    remedy="set it again (gwctl provider secret, for an owner's gwctl byok rotate) or delete it",
+)
 
 
 def _all_opened(

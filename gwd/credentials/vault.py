@@ -35,10 +35,31 @@ class CannotOpenError(RuntimeError):
     """The blob was sealed by another ring or for another place; the text never shows any of it."""
 
 
+def key_id(blob: str) -> str:
+    """The id of the ring's key that a sealed value names; empty for what is none."""
+    parts = blob.split(".", 2)
+    return parts[1] if len(parts) == len(("format", "id", "rest")) and parts[0] == _FORMAT else ""
+
+
 class Vault:
-    """Seals and opens with one key ring."""
+    """Seals and opens with one key ring, which may grow while it is in use.
+
+    A key that the ring has lost still opens until the process ends: what was read just before may be opened just after.
+    """
 
     def __init__(self, ring: KeyRing) -> None:
+        self._ring = ring
+        self._keks = dict(ring.keks)
+
+    @property
+    def ring(self) -> KeyRing:
+        """The ring in use."""
+        return self._ring
+
+    def take(self, ring: KeyRing) -> None:
+        """Seal with this ring's active key from now on; its file holds it already."""
+        assert ring.pepper == self._ring.pepper
+        self._keks = {**self._keks, **ring.keks}
         self._ring = ring
 
     def seal(self, secret: str, binding: Binding) -> str:
@@ -46,17 +67,16 @@ class Vault:
         associated = _associated(binding)
         ciphertext = AESGCM(data_key).encrypt(nonce, secret.encode("utf-8"), associated)
         wrap_nonce = os.urandom(_NONCE_BYTES)
-        kek = self._ring.keks[self._ring.active]
+        ring = self._ring
+        kek = ring.keks[ring.active]
         wrapped = wrap_nonce + AESGCM(kek).encrypt(wrap_nonce, data_key, associated)
-        return ".".join(
-            (_FORMAT, self._ring.active, _text(wrapped), _text(nonce), _text(ciphertext))
-        )
+        return ".".join((_FORMAT, ring.active, _text(wrapped), _text(nonce), _text(ciphertext)))
 
     def open(self, blob: str, binding: Binding) -> str:
         """The secret. Raises CannotOpenError for a wrong ring, a moved or a damaged blob."""
         try:
             _, kek_id, wrapped_text, nonce_text, cipher_text = blob.split(".")
-            kek = self._ring.keks[kek_id]
+            kek = self._keks[kek_id]
             wrapped = _bytes(wrapped_text)
             associated = _associated(binding)
             data_key = AESGCM(kek).decrypt(

@@ -18,7 +18,7 @@ import msgspec
 from gwd import proof
 from gwd.core.clock import US_PER_S, Clock, iso
 from gwd.credentials import keyring
-from gwd.management import setup, time_repair
+from gwd.management import secrets, setup, time_repair
 from gwd.node.files import give_to_owner_of, sync
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
@@ -221,9 +221,15 @@ def _verified(connection: Connection, ring: Path) -> tuple[int, str]:
         return 0, f"the file is damaged: {' '.join(damage[0].split())}"
     found = proof.verify(connection)
     try:
-        setup.check_ring(connection, keyring.read(ring))
+        known = keyring.read(ring)
+        setup.check_ring(connection, known)
     except (keyring.KeyRingError, setup.WrongKeyRingError) as error:
         return found.checked, str(error)
+    if absent := secrets.missing(connection, known):
+        return found.checked, (
+            f"its secrets are sealed by {', '.join(absent)}, which {ring} has not; name the copy of the key ring that"
+            " has it with GWD_STORE_KEYRING, and put that copy in place as well"
+        )
     return found.checked, "" if found.ok else found.differences[0].message
 
 

@@ -13,7 +13,7 @@ from gwd.core.errors import InvalidRequest
 from gwd.core.text_file import read_text
 from gwd.credentials import keyring
 from gwd.credentials.vault import Vault
-from gwd.management import setup, time_repair
+from gwd.management import secrets, setup, time_repair
 from gwd.settings import Settings
 from gwd.store import Connection, migrations
 from gwd.store.connection import open_connection, require, transaction
@@ -74,7 +74,7 @@ def migrate(settings: Settings, clock: Clock) -> list[str]:
 
 def time_ahead(settings: Settings, clock: Clock) -> list[ledger.Ahead]:
     """The organizations whose last entry lies in the future."""
-    with _opened(settings, "reader") as connection, transaction(connection, "DEFERRED"):
+    with opened(settings, "reader") as connection, transaction(connection, "DEFERRED"):
         return ledger.ahead(connection, now_us=clock.now_us())
 
 
@@ -82,7 +82,7 @@ def repair_time(
     settings: Settings, clock: Clock, *, by: str, why: str
 ) -> tuple[ledger.TimeRepair, ...]:
     """Let ledger time go on from now where it is ahead, and give back credit that expired too early."""
-    with _opened(settings, "writer") as connection, transaction(connection, "IMMEDIATE"):
+    with opened(settings, "writer") as connection, transaction(connection, "IMMEDIATE"):
         return time_repair.repair_time(connection, by=by, why=why, now_us=clock.now_us())
 
 
@@ -104,7 +104,7 @@ def new_operator_key(settings: Settings, clock: Clock) -> str:
 
 
 @contextmanager
-def _opened(settings: Settings, mode: Literal["reader", "writer"]) -> Iterator[Connection]:
+def opened(settings: Settings, mode: Literal["reader", "writer"]) -> Iterator[Connection]:
     """The database of a stopped node whose schema is this version's."""
     with _held(settings):
         missing = migrations.pending(str(settings.database))
@@ -130,10 +130,12 @@ def _held(settings: Settings) -> Iterator[None]:
 
 def _ring(connection: Connection, path: Path) -> Finding:
     try:
-        setup.check_ring(connection, keyring.read(path))
+        ring = keyring.read(path)
+        setup.check_ring(connection, ring)
     except (keyring.KeyRingError, setup.WrongKeyRingError) as error:
         return Finding(name="key ring", detail=str(path), wrong=(str(error),))
-    return Finding(name="key ring", detail=str(path))
+    wrong = tuple(each.message for each in secrets.verify(connection, Vault(ring)).unopened)
+    return Finding(name="key ring", detail=str(path), wrong=wrong[:MAX_DAMAGE_LINES])
 
 
 def _file(connection: Connection) -> Finding:

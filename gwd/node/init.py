@@ -37,7 +37,7 @@ def initialize(directory: Path, new: NewNode, clock: Clock) -> InitializedNode:
     directory = directory.absolute()
     files = StoreFiles()
     with _built_beside(directory) as building:
-        ring = keyring.create(building / files.keyring)
+        ring = keyring.create(building / files.keyring, now_us=clock.now_us())
         database = building / files.database
         migrate(str(database), clock)
         created = _fill(database, new, ring, clock)

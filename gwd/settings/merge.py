@@ -68,7 +68,8 @@ def load(
         directory=config.parent,
         database=config.parent / files.database,
         lock=config.parent / LOCK_NAME,
-        keyring=_keyring(config.parent / files.keyring, environ),
+        keyring=_handed_over(environ) or config.parent / files.keyring,
+        keyring_is_handed_over=_handed_over(environ) is not None,
         **made,
     )
 
@@ -214,8 +215,9 @@ def _absolute(section: S, config: Path, key: str) -> S:
     return msgspec.structs.replace(section, **{key: str(config.parent / path)}) if path else section
 
 
-def _keyring(path: Path, environ: Mapping[str, str]) -> Path:
+def _handed_over(environ: Mapping[str, str]) -> Path | None:
+    """The key ring as a service manager hands it over, for one run of the service."""
     credentials = environ.get("CREDENTIALS_DIRECTORY")
     if credentials and (credential := Path(credentials) / KEYRING_CREDENTIAL).exists():
         return credential
-    return path
+    return None

@@ -193,6 +193,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     directory: Path
     database: Path
     keyring: Path
+    keyring_is_handed_over: bool
     lock: Path
     server: Server
     limits: Limits

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 import apsw
 from playhouse.apsw_ext import APSWDatabase  # type: ignore[import-untyped]
@@ -150,6 +151,22 @@ def open_connection(path: str, mode: Literal["writer", "reader"]) -> Connection:
     else:
         raw.execute("PRAGMA query_only=ON")
     return Connection(raw)
+
+
+def holds(path: Path, fn: Callable[[Connection], bool]) -> bool:
+    """What `fn` says of a file that nobody writes. False if it is no database or lacks what `fn` reads."""
+    raw = None
+    try:
+        raw = apsw.Connection(
+            f"file:{quote(str(path))}?immutable=1",
+            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+        )
+        return fn(Connection(raw))
+    except apsw.Error:
+        return False
+    finally:
+        if raw is not None:
+            raw.close()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 `CASES` has an entry for each route of the tables; a route without one fails the tests that are generated from it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -419,6 +420,26 @@ async def question(office: Office, person: Person) -> Sent:
     return Sent(body={"model": await model(office, person)})
 
 
+# the key ring
+
+
+async def ring_at_rest(office: Office, person: Person) -> Sent:
+    """Nothing is being sealed anew, so that a rotation begins."""
+    for _ in range(500):
+        found = await office.ok("operator", "GET", "/operator/secrets")
+        if len(found["data"]["keys"]) == 1 or found["data"]["current_since"] is not None:
+            return Sent(body={})
+        await asyncio.sleep(0.02)
+    raise AssertionError("a rotation does not end")
+
+
+async def old_ring_key(office: Office, person: Person) -> Sent:
+    await ring_at_rest(office, person)
+    await office.ok("operator", "POST", "/operator/secrets/rotate", {})
+    await ring_at_rest(office, person)
+    return Sent(body={"force": True})
+
+
 # alerts
 
 
@@ -625,5 +646,9 @@ CASES: dict[str, Case] = {
     "GET /operator/doctor": ANY,
     "GET /operator/clock": ANY,
     "POST /operator/clock": Case(build=body(accept=True)),
+    "GET /operator/secrets": ANY,
+    "GET /operator/secrets/verify": ANY,
+    "POST /operator/secrets/rotate": Case(build=ring_at_rest),
+    "POST /operator/secrets/prune": Case(build=old_ring_key),
     "POST /operator/reload": ANY,
 }

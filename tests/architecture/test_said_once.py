@@ -20,6 +20,7 @@ WRITERS = {
     "jobs/topup.py",  # the node buys credit by itself
     "management/budgets.py",  # a raise that ended by the clock
     "management/time_repair.py",  # the machine's owner, at the command line
+    "management/secrets.py",  # the machine's owner, at the command line
     "management/setup.py",
 }
 """Who writes audit lines: one place for all requests, and what happens without one."""

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -240,6 +241,25 @@ def test_another_organization_is_the_operators_to_make(daemon: Daemon) -> None:
     assert daemon("credit", "balance", "--jq", ".balance", GWCTL_KEY=key) == "0\n"
     daemon("org", "list", code=4, GWCTL_KEY=key)
     daemon("org", "update", "--name", "Beta Ltd", GWCTL_KEY=key)
+
+
+def test_the_operator_rotates_the_key_ring(daemon: Daemon) -> None:
+    before = json.loads(daemon("server", "secrets", "--json"))
+    assert [key["active"] for key in before["keys"]] == [True]
+    assert "would add a key" in daemon("server", "secrets", "rotate", "--dry-run", code=None)
+    assert "seals from now on" in daemon("server", "secrets", "rotate")
+    deadline = time.monotonic() + 20
+    while (found := json.loads(daemon("server", "secrets", "status", "--json")))["left"] or (
+        found["current_since"] is None
+    ):
+        assert time.monotonic() < deadline, found
+    assert found["active"] != before["active"]
+    assert daemon("server", "secrets", "verify", "--jq", ".ok") == "true\n"
+    daemon("server", "secrets", "prune", code=1)
+    daemon("server", "secrets", "status", "--force", code=2)
+    daemon("server", "secrets", "turn", code=2)
+    assert "only key" in daemon("server", "secrets", "prune", "--force")
+    assert len(json.loads(daemon("server", "secrets", "--json"))["keys"]) == 1
 
 
 def test_the_operator_sees_the_node(daemon: Daemon) -> None:

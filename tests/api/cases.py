@@ -567,6 +567,8 @@ CASES: dict[str, Case] = {
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
     "GET /generations": ANY,
+    "GET /catalog/prices/diff": ANY,
+    "POST /catalog/prices/apply": ANY,
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+import msgspec
+
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_DAY
 from gwd.store import Connection
@@ -74,6 +76,11 @@ _CHARGED: Final = """
         SUM(tokens_output + tokens_reasoning), SUM(charged_nano)
     FROM day_sum WHERE organization_id = ? AND day >= ? AND day < ? GROUP BY 1, 2, 3, 4
     HAVING SUM(requests) > 0 OR SUM(charged_nano) <> 0"""
+_OF_ENDPOINTS: Final = """
+    SELECT model, endpoint_id, SUM(requests), SUM(charged_nano), SUM(tokens_input), SUM(tokens_cache_read),
+        SUM(tokens_cache_write), SUM(tokens_output), SUM(tokens_reasoning)
+    FROM day_sum WHERE organization_id IN (SELECT id FROM organization) AND day >= ? AND day <= ? AND byok = 0
+    GROUP BY model, endpoint_id"""
 _place: Final = attrgetter("key_id", "model", "endpoint_id", "byok")
 _costs: Final = attrgetter(*COSTS)
 
@@ -90,6 +97,27 @@ class Charged(NamedTuple):
     tokens_cached: int
     tokens_completion: int
     nano: int
+
+
+class EndpointSums(msgspec.Struct, frozen=True, kw_only=True):
+    """What the platform's keys did at an endpoint, all organizations together."""
+
+    model: str
+    endpoint_id: str
+    requests: int
+    charged_nano: int
+    tokens_input: int
+    tokens_cache_read: int
+    tokens_cache_write: int
+    tokens_output: int
+    tokens_reasoning: int
+
+
+def of_endpoints(connection: Connection, first_day: int, last_day: int) -> list[EndpointSums]:
+    """The sums of some days, by model and endpoint."""
+    rows = connection.rows(_OF_ENDPOINTS, (first_day, last_day))
+    names = EndpointSums.__struct_fields__
+    return [EndpointSums(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def add(connection: Connection, row: GenerationRow) -> None:

@@ -3,17 +3,23 @@
 import msgspec
 
 from gwd.api.management import Answer, Call, deleted, listed, one
-from gwd.api.query import Query, Text
+from gwd.api.query import Flag, Moment, Query, Text
 from gwd.catalog import endpoints, models, providers
 from gwd.catalog.record import ProviderRecord
 from gwd.credentials import service as credentials
 from gwd.credentials.record import CredentialRecord
+from gwd.management import price_book
 from gwd.orgs import rights
 from gwd.store import Connection
 
 OF_ENDPOINTS = (
     Query("model", Text(), "Only endpoints of this model."),
     Query("provider", Text(), "Only endpoints of this provider."),
+)
+OF_THE_BOOK = (
+    Query("effective_at", Moment(), "Compare from this time on; now otherwise."),
+    Query("extras", Flag(), "Compare extras as well that are not sold so far.", default=False),
+    Query("new", Flag(), "Name the models of the book that the catalog lacks.", default=False),
 )
 OF_PROVIDER = Query("provider", Text(), "Only vendor keys of this provider.")
 
@@ -99,6 +105,35 @@ def delete_model(connection: Connection, call: Call) -> Answer:
     model_id = call.path["model"]
     models.delete(connection, model_id, now_us=call.now_us)
     return deleted("model", model_id)
+
+
+def diff_prices(connection: Connection, call: Call) -> Answer:
+    """Where prices are not those of the shipped price book, and what taking them over does."""
+    at_us = max(call.query.get("effective_at", call.now_us), call.now_us)
+    record = price_book.diff(
+        connection,
+        at_us=at_us,
+        now_us=call.now_us,
+        extras=call.query["extras"],
+        with_new=call.query["new"],
+    )
+    return one(record)
+
+
+def apply_prices(connection: Connection, call: Call) -> Answer:
+    """Take prices of the shipped price book over, all or those of the models named; whole or nothing."""
+    records = price_book.apply(
+        connection,
+        call.body,
+        allow_http=call.node.settings.upstream.allow_http,
+        now_us=call.now_us,
+    )
+    changed = sorted({record.model for record in records})
+    answer = listed(records, len(records))
+    if not changed:
+        return answer
+    details = {"models": changed, "accepted": sorted(call.body.accept)}
+    return msgspec.structs.replace(answer, subject=("catalog", None), details=details)
 
 
 def create_endpoint(connection: Connection, call: Call) -> Answer:

@@ -17,6 +17,7 @@ from gwd.catalog.inputs import (
 from gwd.catalog.record import EndpointRecord, ModelRecord, ProviderRecord
 from gwd.credentials.record import CredentialRecord
 from gwd.credentials.service import CredentialInput, CredentialPatch
+from gwd.management.price_book import ApplyPrices, DifferenceRecord, DiffRecord
 
 MODEL_ID: Final = "<model:path>"
 
@@ -91,6 +92,22 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         catalog.delete_model,
         "model.delete",
         answers=Deleted,
+        fails=(409,),
+    ),
+    get(
+        "/catalog/prices/diff",
+        manage("catalog.write"),
+        catalog.diff_prices,
+        *catalog.OF_THE_BOOK,
+        answers=One[DiffRecord],
+    ),
+    post(
+        "/catalog/prices/apply",
+        manage("catalog.write"),
+        catalog.apply_prices,
+        ApplyPrices,
+        "prices.apply",
+        answers=Listed[DifferenceRecord],
         fails=(409,),
     ),
     list_(

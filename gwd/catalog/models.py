@@ -134,6 +134,12 @@ def delete(connection: Connection, model_id: str, *, now_us: int) -> None:
     raise_revision(connection)
 
 
+def retirements(connection: Connection) -> dict[str, str | None]:
+    """Every model by id, and when it is retired."""
+    rows = connection.run(ModelTable.select().order_by(ModelTable.id))
+    return {row.id: iso_or_none(row.retired_at) for row in rows}
+
+
 def _set_aliases(connection: Connection, model_id: str, aliases: list[str]) -> None:
     connection.run(AliasTable.delete().where(AliasTable.model == model_id))
     for alias in aliases:

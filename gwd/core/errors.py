@@ -362,6 +362,13 @@ class PriceNotAccepted(Conflict):
     remedy = "Correct the price, or send `accept: true`."
 
 
+class PriceNeedsAcceptance(Conflict):
+    """Prices of the price book change so much that each model has to be accepted by name; nothing was changed."""
+
+    code = "price_needs_acceptance"
+    remedy = "Look at `GET /catalog/prices/diff`, then name in `accept` the models that are meant."
+
+
 class AlreadyRotated(Conflict):
     """The key was rotated before; its successor is the one to rotate."""
 

@@ -605,6 +605,8 @@ CASES: dict[str, Case] = {
     "GET /activity": ANY,
     "GET /key/usage": ANY,
     "GET /vendor-usage": Case(build=november),
+    "GET /catalog/prices/diff": ANY,
+    "POST /catalog/prices/apply": ANY,
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

@@ -56,6 +56,7 @@ _SECTIONS = (
         (
             ("credit", "credit", "balance, grants, purchases, refunds, top-up"),
             ("ledger", "ledger", "every movement of credit, and its verification"),
+            ("statement", "statement", "what a month came to, by workspace, key and model"),
             ("budget", "budget", "hard and soft budgets with forecasts"),
             ("usage", "usage", "what was used, by model, key, user, app or session"),
             ("reconcile", "reconcile", "a vendor's export beside the gateway's own count"),

@@ -3,12 +3,11 @@
 The broken variants at the end show that this machine has teeth.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import apsw
 import pytest
@@ -24,8 +23,6 @@ from hypothesis.stateful import (
 )
 
 from gwd import budgets, ledger, spend
-from gwd.activity import service as activity
-from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_DAY, SystemClock
 from gwd.core.errors import (
     AlreadyExists,
@@ -46,7 +43,6 @@ from tests.support.money import (
     WORKSPACE,
     add,
     charge,
-    differences_of_analytics,
     give_back,
     hold,
     open_organization,
@@ -77,13 +73,6 @@ CLOCK_STEPS = st.sampled_from(
 LIMITS = st.sampled_from(["0.02", "0.05", "0.1", "0.2"])
 SCOPES = st.sampled_from(["organization", "workspace", "key"])
 PICKS = st.integers(0, 10**6)
-WORK = st.fixed_dictionaries(
-    {
-        "model": st.sampled_from(["demo/a", "demo/b"]),
-        "tokens_input": st.integers(0, 9),
-        "tokens_output": st.integers(0, 9),
-    }
-)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -98,16 +87,15 @@ class LedgerMachine(RuleBasedStateMachine):
         self.boot = 0
         self.count = 0
         self.families = ["key_a", "key_b"]
-        self.rotations: Counter[str] = Counter()
+        self.rotations = {"key_a": 0, "key_b": 0}
         self.limits: dict[tuple[str, Window], int] = {}
         open_organization(self.connection, now_us=self.now)
         self.model = LedgerModel(last_at=self.now)
 
     def teardown(self) -> None:
-        """Once a life, since it reads everything: statements, analytics, records and charges say the same."""
+        """The statements of all months of a life are what its entries and records come to."""
         try:
             check_statements(self.connection, ORGANIZATION, now_us=self.now)
-            assert differences_of_analytics(self.connection, from_us=NOW_US) == []
         finally:
             self.connection.execute("ROLLBACK")
 
@@ -179,14 +167,10 @@ class LedgerMachine(RuleBasedStateMachine):
             assert self.model.reserve(name, wanted, self.now) == answer
 
     @precondition(lambda self: self.model.holds)
-    @rule(pick=PICKS, cost=AMOUNTS, work=WORK, listed=st.none() | AMOUNTS)
-    def settle(self, pick: int, cost: int, work: dict[str, Any], listed: int | None) -> None:
-        """With a list price an own vendor key served: what is charged is the fee for that."""
+    @rule(pick=PICKS, cost=AMOUNTS)
+    def settle(self, pick: int, cost: int) -> None:
         name = self._pick_open(pick)
-        if listed is not None:
-            own = {"byok": True, "cost_completion_nano": listed, "cost_platform_fee_nano": cost}
-            work = work | own
-        settlement = charge(self.connection, name, cost, now_us=self.now, **work)
+        settlement = charge(self.connection, name, cost, now_us=self.now)
         assert settlement.first
         self.model.end(name, cost, (ORGANIZATION, WORKSPACE), self.now)
         assert settlement.at_us == self.model.last_at
@@ -240,38 +224,12 @@ class LedgerMachine(RuleBasedStateMachine):
         ledger.checkpoint(self.connection, [(name, b"%d" % cost)])
         self.model.holds[name].progress = cost
 
-    @rule(pick=PICKS, model=st.none() | st.just("demo/a"), occurrences=st.integers(1, 3))
-    def refuse(self, pick: int, model: str | None, occurrences: int) -> None:
-        """The gateway says no before anything is held."""
-        family = self.families[pick % len(self.families)]
-        refusal = GenerationRow(
-            id=self._next_name(),
-            organization_id=ORGANIZATION,
-            workspace_id=WORKSPACE,
-            key_id=f"{family}_{self.rotations[family]}",
-            family_id=family,
-            dialect="messages",
-            model=model,
-            status="refused",
-            error_code="rate_limit_exceeded",
-            occurrences=occurrences,
-            created_at=self.now,
-            settled_at=self.now,
-        )
-        activity.count_refusal(self.connection, refusal)
-
     # --- the world ------------------------------------------------------------------------------
 
     @rule(pick=PICKS)
     def rotate(self, pick: int) -> None:
         """A new key takes the place of an old one: same family, other id."""
         self.rotations[self.families[pick % len(self.families)]] += 1
-
-    @rule()
-    def delete_key(self) -> None:
-        """A key without a budget goes, with what it has open, and another is made."""
-        self.count += 1
-        self.families[1] = f"key_{self.count}"
 
     @rule(step=CLOCK_STEPS)
     def set_clock(self, step: int) -> None:
@@ -493,12 +451,7 @@ def test_no_life_of_credit_breaks_an_invariant() -> None:
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        WithoutTheIndex,
-        CheckOutsideTheTransaction,
-        SettlementLostOnCancellation,
-    ],
+    "broken", [WithoutTheIndex, CheckOutsideTheTransaction, SettlementLostOnCancellation]
 )
 @pytest.mark.usefixtures("connection")
 def test_the_machine_finds_a_broken_ledger(broken: type[LedgerMachine]) -> None:

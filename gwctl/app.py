@@ -66,6 +66,7 @@ _SECTIONS = (
         "Models",
         (
             ("model", "model", "the catalog: models, prices, lifecycle"),
+            ("prices", "prices", "the catalog's prices against the shipped price book"),
             ("provider", "provider", "upstream services and their credentials"),
             ("endpoint", "endpoint", "models served by providers: health, draining"),
             ("byok", "byok", "vendor keys of your own"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from gwd.api.openapi import document
@@ -266,6 +267,7 @@ def _status(response: Json) -> str:
     return text[0].lower() + text.partition(" Codes:")[0][1:].rstrip(".")
 
 
+@cache
 def document_responses() -> Json:
     """The error answers by their names."""
     responses: Json = document()["components"]["responses"]

@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -24,6 +25,10 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Build = Callable[[Office, Person], Awaitable[Sent]]
+
+
+OF_THE_BOOK = "openai/gpt-6-sol"
+"""A model that the shipped price book knows."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -337,6 +342,22 @@ async def model(office: Office, person: Person) -> str:
     return str(sent.body["id"])
 
 
+async def another_price(office: Office, person: Person) -> Sent:
+    """To take over what the price book says of a model that costs something else."""
+    sent = await new_model(office, person)
+    pricing = {"prompt": "0.000001", "completion": "0.000001"}
+    made = {**sent.body, "id": OF_THE_BOOK, "pricing": pricing}
+    reply = await office.call("operator", "POST", "/catalog/models", made)
+    if reply.status_code == HTTPStatus.CONFLICT:
+        change = {"pricing": pricing, "accept": True}
+        await office.ok("operator", "PATCH", f"/catalog/models/{OF_THE_BOOK}", change)
+    return Sent(body={"models": [OF_THE_BOOK], "accept": [OF_THE_BOOK]})
+
+
+async def with_new_models(office: Office, person: Person) -> Sent:
+    return Sent(query={"new": "true"})
+
+
 async def new_endpoint(office: Office, person: Person) -> Sent:
     return Sent(
         body={
@@ -605,8 +626,8 @@ CASES: dict[str, Case] = {
     "GET /activity": ANY,
     "GET /key/usage": ANY,
     "GET /vendor-usage": Case(build=november),
-    "GET /catalog/prices/diff": ANY,
-    "POST /catalog/prices/apply": ANY,
+    "GET /catalog/prices/diff": Case(build=with_new_models),
+    "POST /catalog/prices/apply": Case(build=another_price),
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

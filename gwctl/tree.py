@@ -36,8 +36,6 @@ _ELSEWHERE = {
     ("gwctl server", "backup"): "on the node: gwd backup FILE (also while it serves)",
     ("gwctl server", "restore"): "on the stopped node: gwd restore FILE",
     ("gwctl server", "logs"): "on the node: journalctl -u gwd, or where its stderr goes",
-    ("gwctl server", "secrets"): "on the stopped node: gwd check proves the key ring; "
-    "gwctl provider secret replaces a vendor's key",
 }
 
 

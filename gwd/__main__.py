@@ -430,7 +430,7 @@ def _drill(file: Path, config: Path) -> None:
 
 secrets = typer.Typer(
     name="secrets",
-    help="The key ring of a stopped node: status, rotate, verify, prune. While it serves: gwctl server secrets.",
+    help="The key ring of a stopped node; while it serves, gwctl server secrets does the same.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

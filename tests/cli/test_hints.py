@@ -73,7 +73,7 @@ def test_a_misspelt_profile_is_named_before_a_missing_key(
 
 @pytest.mark.parametrize(
     ("verb", "hint"),
-    [("backup", "gwd backup FILE"), ("logs", "journalctl"), ("secrets", "gwd check")],
+    [("backup", "gwd backup FILE"), ("logs", "journalctl")],
 )
 def test_what_needs_the_node_is_sent_there(run: Run, verb: str, hint: str) -> None:
     code, _, err = run("server", verb)

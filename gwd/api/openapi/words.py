@@ -31,6 +31,7 @@ _BY_FIRST_WORD: Final = {
     "key": "keys",
     "generation": "generations",
     "activity": "analytics",
+    "vendor-usage": "analytics",
     "estimate": "route",
 }
 

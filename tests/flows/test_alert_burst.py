@@ -20,6 +20,7 @@ from gwd.orgs.organizations import CreatedOrganization
 from gwd.store import Connection
 from tests.flows.test_deliveries import Scene, new_alert
 from tests.support import people
+from tests.support.pace import slowness
 from tests.support.receivers import open_mail_box, open_receiver
 from tests.support.store import open_store
 
@@ -27,7 +28,7 @@ ALERTS = int(os.environ.get("ALERTS", "60"))
 DESTINATIONS = 20
 COST_S = 0.003
 """At most so much processor time may an alert to twenty destinations cost the charge that raises it."""
-HELD_S = 0.1
+HELD_S = 0.05
 MEMORY_KIB = 150_000
 
 
@@ -113,9 +114,10 @@ async def test_a_burst_is_raised_and_delivered_beside_everything_else(
     for number in range(DESTINATIONS):
         order = [got.json["data"]["number"] for got in scene.receiver.on(f"/{number}")]
         assert order == sorted(order)
-    assert cost_s < COST_S
-    assert raising_s < HELD_S
-    assert held.longest_s < HELD_S
+    slow = slowness()
+    assert cost_s < COST_S * slow
+    assert raising_s < HELD_S * slow
+    assert held.longest_s < HELD_S * slow
     assert grown_kib < MEMORY_KIB
 
 
@@ -135,4 +137,4 @@ async def test_what_an_alert_costs_the_charge_that_raises_it(
     each_s = min([await scene.store.write(many) for _ in range(3)])
     with capsys.disabled():
         print(f"\nan alert to {destinations} destinations: {each_s * 1000:.2f} ms")
-    assert each_s < COST_S / 2
+    assert each_s < COST_S / 2 * slowness()

@@ -13,8 +13,12 @@ import pytest
 
 from tests.lag.bench import MeasuredNode, RawVendor, measured_node, paced_stream
 from tests.lag.corpus import SMALL_ANSWERS, Row, rows, small_body, whole
+from tests.support.pace import slowness
 
-LIMIT_S = 0.6
+LIMIT_S = 0.25
+TRIES = 3
+"""A neighbour on the same machine makes processor time longer, never shorter: of a row that seems to take too long, the
+best of so many tries counts."""
 ONLY = os.environ.get("LAG_ONLY", "")
 
 
@@ -30,9 +34,14 @@ async def test_no_input_holds_up_the_loop(tmp_path: Path) -> None:
             if ONLY not in row.name:
                 continue
             gap_s, frames, status = await measured(node, vendor, row)
+            for _ in range(1, TRIES):
+                if gap_s > LIMIT_S:
+                    again = await measured(node, vendor, row)
+                    gap_s, frames, status = min((gap_s, frames, status), again)
             if ONLY:
                 print(f"{gap_s:.3f} s {frames:5} frames {status} {row.name}")
-            if gap_s > LIMIT_S or not frames:
+            is_long = gap_s > LIMIT_S and gap_s > LIMIT_S * slowness()
+            if is_long or not frames:
                 held_up.append(f"{row.name}: {gap_s:.3f} s, {frames} frames, status {status}")
     assert held_up == []
 

@@ -14,7 +14,7 @@ from gwctl.commands.help import gateway_version, health
 from gwctl.errors import UNREACHABLE, CommandError, usage
 from gwctl.records import data
 from gwctl.session import Session
-from gwctl.tables import Column
+from gwctl.tables import Column, of
 from gwctl.text import counted, mask_keys
 from gwctl.tree import Noun
 from gwctl.values import arg, flag, opt
@@ -28,6 +28,14 @@ _CHECKS = (
     Column("STATE", "state", "state"),
     Column("FOUND", "message"),
     Column("DO", "do", "note"),
+)
+_RING = of(
+    "RingKeyRecord",
+    Column("KEY", "id", name=True),
+    Column("ACTIVE", "active"),
+    Column("IN RING", "in_ring", leaves=2),
+    Column("SEALS", "sealed"),
+    Column("MADE", "made_at", leaves=1),
 )
 
 
@@ -114,7 +122,7 @@ def secrets_(
         raise usage("--force is for prune", do="gwctl server secrets --help")
     match action or "status":
         case "status":
-            session.out.record(data(session.api.get("/operator/secrets")), "SecretsRecord")
+            _show_ring(session, data(session.api.get("/operator/secrets")), "SecretsRecord")
         case "rotate":
             _rotate_secrets(session)
         case "verify":
@@ -126,6 +134,15 @@ def secrets_(
                 f"{action} is not status, rotate, verify or prune",
                 do="gwctl server secrets --help",
             )
+
+
+def _show_ring(session: Session, record: dict[str, Any], name: str) -> None:
+    """The record, and its keys as a table of their own."""
+    if session.out.shape.machine:
+        session.out.record(record, name)
+        return
+    session.out.record({field: record[field] for field in record if field != "keys"}, name)
+    session.out.records(record["keys"], _RING, noun="key")
 
 
 def _rotate_secrets(session: Session) -> None:
@@ -140,7 +157,7 @@ def _rotate_secrets(session: Session) -> None:
 
 def _verify_secrets(session: Session) -> None:
     record = data(session.api.get("/operator/secrets/verify"))
-    session.out.record(record, "VerifiedSecretsRecord")
+    _show_ring(session, record, "VerifiedSecretsRecord")
     if not record["ok"]:
         wrong = counted(len(record["unopened"]), "stored secret")
         raise CommandError(f"{wrong} cannot be opened", code="checks_failed")

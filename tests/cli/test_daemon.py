@@ -246,6 +246,8 @@ def test_another_organization_is_the_operators_to_make(daemon: Daemon) -> None:
 def test_the_operator_rotates_the_key_ring(daemon: Daemon) -> None:
     before = json.loads(daemon("server", "secrets", "--json"))
     assert [key["active"] for key in before["keys"]] == [True]
+    [key] = before["keys"]
+    assert f"{key['id']}\tyes\tyes\t{key['sealed']}\t" in daemon("server", "secrets")
     assert "would add a key" in daemon("server", "secrets", "rotate", "--dry-run", code=None)
     assert "seals from now on" in daemon("server", "secrets", "rotate")
     deadline = time.monotonic() + 20

@@ -6,18 +6,13 @@ import msgspec
 
 
 class Dimension(msgspec.Struct, frozen=True, kw_only=True):
-    """`record` is SQL of a record, `day_sum` of a row of the day sums; None where those do not know it.
-
-    `many` is SQL that gives the values of a record as rows with a column `value`, where there may be several: then
-    a generation counts once for each.
-    """
+    """`record` is SQL of a record, `day_sum` of a row of the day sums; None where those do not know it."""
 
     name: str
     label: str
     about: str
-    record: str = ""
+    record: str
     day_sum: str | None = None
-    many: str | None = None
     aliases: tuple[str, ...] = ()
     kind: Literal["text", "flag"] = "text"
 

@@ -77,14 +77,8 @@ class Statement:
 
     def records(self, stretch: Stretch) -> Part:
         """What the records of a stretch add."""
-        columns, values = [], list[Value]()
-        tables = [f"generation INDEXED BY {self._index()}"]
-        for each in self._dimensions:
-            sql = each.record
-            if each.many is not None:
-                tables.append(f"{each.many} AS of_{each.name}")
-                sql = f"of_{each.name}.value"
-            columns.append(f"{sql} AS {each.name}")
+        columns = [f"{each.record} AS {each.name}" for each in self._dimensions]
+        values = list[Value]()
         if self._buckets is not None:
             bucket, given = self._buckets.of_record()
             columns.append(f"{bucket} AS {_BUCKET}")
@@ -99,7 +93,7 @@ class Statement:
         for filter_ in self._chosen:
             _choose(filter_, conditions, values, of_day_sums=False)
         return Part(
-            sql=f"SELECT {', '.join(columns)} FROM {' LEFT JOIN '.join(tables)}"  # noqa: S608
+            sql=f"SELECT {', '.join(columns)} FROM generation INDEXED BY {self._index()}"  # noqa: S608
             f" WHERE {' AND '.join(conditions)}",
             values=tuple(values),
         )
@@ -226,8 +220,6 @@ def _choose(
     field, operator, value = filter_.field, filter_.operator, filter_.value
     assert isinstance(field, Dimension)
     sql = field.day_sum if of_day_sums else field.record
-    if field.many is not None:
-        sql = "one.value"
     if isinstance(value, list):
         condition = f"COALESCE({sql} {_LISTED}, 0)"
         if None in value:
@@ -236,8 +228,4 @@ def _choose(
     else:
         condition = f"{sql} IS ?"
         values.append(value)
-    if field.many is not None:
-        condition = (
-            f"EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN {field.many} AS one WHERE {condition})"  # noqa: S608
-        )
     conditions.append(f"NOT {condition}" if operator in ("neq", "not_in") else condition)

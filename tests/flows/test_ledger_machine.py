@@ -3,11 +3,12 @@
 The broken variants at the end show that this machine has teeth.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import apsw
 import pytest
@@ -23,6 +24,9 @@ from hypothesis.stateful import (
 )
 
 from gwd import budgets, ledger, spend
+from gwd.activity import day_sums
+from gwd.activity import service as activity
+from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_DAY, SystemClock
 from gwd.core.errors import (
     AlreadyExists,
@@ -43,6 +47,7 @@ from tests.support.money import (
     WORKSPACE,
     add,
     charge,
+    differences_of_analytics,
     give_back,
     hold,
     open_organization,
@@ -73,6 +78,14 @@ CLOCK_STEPS = st.sampled_from(
 LIMITS = st.sampled_from(["0.02", "0.05", "0.1", "0.2"])
 SCOPES = st.sampled_from(["organization", "workspace", "key"])
 PICKS = st.integers(0, 10**6)
+LIVES_OF_USAGE = 60
+WORK = st.fixed_dictionaries(
+    {
+        "model": st.sampled_from(["demo/a", "demo/b"]),
+        "tokens_input": st.integers(0, 9),
+        "tokens_output": st.integers(0, 9),
+    }
+)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -389,6 +402,76 @@ class LedgerMachine(RuleBasedStateMachine):
         return list(self.model.ended)[pick % len(self.model.ended)]
 
 
+class UsageMachine(LedgerMachine):
+    """Lives in which requests differ: models, tokens, own vendor keys, refusals, keys that go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rotations = Counter(self.rotations)
+
+    def teardown(self) -> None:
+        """Once a life, since it reads everything: analytics, records and charges say the same."""
+        try:
+            assert differences_of_analytics(self.connection, from_us=NOW_US) == []
+        finally:
+            super().teardown()
+
+    @precondition(lambda self: self.model.holds)
+    @rule(pick=PICKS, cost=AMOUNTS, work=WORK, listed=st.none() | AMOUNTS)
+    def settle_with_usage(
+        self, pick: int, cost: int, work: dict[str, Any], listed: int | None
+    ) -> None:
+        """With a list price an own vendor key served: what is charged is the fee for that."""
+        name = self._pick_open(pick)
+        if listed is not None:
+            own = {"byok": True, "cost_completion_nano": listed, "cost_platform_fee_nano": cost}
+            work = work | own
+        assert charge(self.connection, name, cost, now_us=self.now, **work).first
+        self.model.end(name, cost, (ORGANIZATION, WORKSPACE), self.now)
+
+    @rule(pick=PICKS, model=st.none() | st.just("demo/a"), occurrences=st.integers(1, 3))
+    def refuse(self, pick: int, model: str | None, occurrences: int) -> None:
+        """The gateway says no before anything is held."""
+        family = self.families[pick % len(self.families)]
+        refusal = GenerationRow(
+            id=self._next_name(),
+            organization_id=ORGANIZATION,
+            workspace_id=WORKSPACE,
+            key_id=f"{family}_{self.rotations[family]}",
+            family_id=family,
+            dialect="messages",
+            model=model,
+            status="refused",
+            error_code="rate_limit_exceeded",
+            occurrences=occurrences,
+            created_at=self.now,
+            settled_at=self.now,
+        )
+        activity.count_refusal(self.connection, refusal)
+
+    @rule()
+    def delete_key(self) -> None:
+        """A key without a budget goes, with what it has open, and another is made."""
+        self.count += 1
+        self.families[1] = f"key_{self.count}"
+
+
+class OwnKeysOutsideTheSums(UsageMachine):
+    """Broken: the sums by day know nothing of requests on own vendor keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._patch = pytest.MonkeyPatch()
+        added = day_sums.add
+        self._patch.setattr(
+            day_sums, "add", lambda connection, row: None if row.byok else added(connection, row)
+        )
+
+    def teardown(self) -> None:
+        self._patch.undo()
+        super().teardown()
+
+
 _conditional = Book.save_if_free
 
 
@@ -450,8 +533,19 @@ def test_no_life_of_credit_breaks_an_invariant() -> None:
     run_state_machine_as_test(LedgerMachine, settings=settings_of(500))
 
 
+@pytest.mark.usefixtures("connection")
+def test_in_no_life_do_analytics_and_the_ledger_differ() -> None:
+    run_state_machine_as_test(UsageMachine, settings=settings_of(LIVES_OF_USAGE))
+
+
 @pytest.mark.parametrize(
-    "broken", [WithoutTheIndex, CheckOutsideTheTransaction, SettlementLostOnCancellation]
+    "broken",
+    [
+        WithoutTheIndex,
+        CheckOutsideTheTransaction,
+        SettlementLostOnCancellation,
+        OwnKeysOutsideTheSums,
+    ],
 )
 @pytest.mark.usefixtures("connection")
 def test_the_machine_finds_a_broken_ledger(broken: type[LedgerMachine]) -> None:

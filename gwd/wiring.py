@@ -20,6 +20,7 @@ from gwd.api.http_guard import Front
 from gwd.api.listener import Listener, tls_context
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
+from gwd.backups import Standing, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
@@ -34,6 +35,7 @@ from gwd.dialects.table import DIALECTS
 from gwd.health import kept
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
+from gwd.jobs.backups import BACKUPS_S, BackupJob
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
@@ -273,6 +275,7 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
+            backups=self._standing(),
             outbound=rules,
             channels=ChannelSender(
                 store,
@@ -324,6 +327,10 @@ class RunningNode:
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
         self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
+        if self.node.backups is not None:
+            copies = self._backups(self.node.backups)
+            self._repeat(BACKUPS_S, copies.make, "backup")
+            self._repeat(BACKUPS_S, copies.watch, "backup watch")
         self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
         anew = SealAnew(self.store, self.node.vault, self._clock)
         self._repeat(SECRETS_S, anew.run, "secrets")
@@ -364,6 +371,27 @@ class RunningNode:
         server = self.settings.server
         return NodeWatch(
             self.store, self._clock, certificate=server.tls_cert, app_url=server.app_url
+        )
+
+    def _standing(self) -> Standing | None:
+        """How the copies by the clock stand, where some are made."""
+        backup = self.settings.backup
+        if not backup.directory:
+            return None
+        return Standing(
+            directory=backup.directory,
+            every_us=rhythm.read_every(backup.every),
+            began_us=self._clock.now_us(),
+        )
+
+    def _backups(self, standing: Standing) -> BackupJob:
+        return BackupJob(
+            self.store,
+            self._clock,
+            standing,
+            ring=self.settings.keyring,
+            keep=rhythm.read_keep(self.settings.backup.keep),
+            app_url=self.settings.server.app_url,
         )
 
     def _deliveries(self) -> DeliveryJob:

@@ -4,6 +4,7 @@ Labels are routes, codes, reasons and adapters: closed sets, never a key, a user
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
@@ -21,6 +22,7 @@ from gwd import __version__, ledger
 from gwd.alerts import queue
 from gwd.api.node import Node
 from gwd.api.readiness import unready
+from gwd.backups import Standing
 from gwd.core.clock import US_PER_S
 from gwd.core.counters import Counters, Histogram
 from gwd.core.node_clock import STATES
@@ -190,6 +192,14 @@ FAMILIES: Final = (
         "Since the active key of the ring was made; 0 where that is not known",
         alert="above what your rules allow",
     ),
+    Family(
+        "gwd_backup_age_seconds",
+        "gauge",
+        "Age of the newest proved copy of the database; absent without `[backup] directory`, +Inf without a copy",
+        alert="above twice `[backup] every`",
+    ),
+    Family("gwd_backup_bytes", "gauge", "Size of the newest proved copy"),
+    Family("gwd_backups", "gauge", "Proved copies in `[backup] directory`"),
     Family("gwd_uptime_seconds", "gauge", "Since the node started"),
     Family("gwd_build_info", "gauge", "The version", labels=("version",)),
 )
@@ -294,6 +304,7 @@ class _NodeCollector(Collector):
         ring = node.vault.ring
         made_us = ring.made_us.get(ring.active, self._observed.now_us)
         yield _gauge("gwd_keyring_age_seconds", max(0, self._observed.now_us - made_us) / US_PER_S)
+        yield from _backups(node.backups, self._observed.now_us)
         yield _gauge(
             "gwd_uptime_seconds",
             max(0, self._observed.now_us - node.status.started_us) / US_PER_S,
@@ -365,6 +376,17 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
         counters.unpriced_extras,
     )
     yield _counter("gwd_statement_mismatches", counters.statement_mismatches)
+
+
+def _backups(standing: Standing | None, now_us: int) -> Iterator[Metric]:
+    if standing is None:
+        for name in ("gwd_backup_age_seconds", "gwd_backup_bytes", "gwd_backups"):
+            yield _gauges(name, {})
+        return
+    age_us, newest = standing.age_us(now_us), standing.newest
+    yield _gauge("gwd_backup_age_seconds", inf if age_us is None else age_us / US_PER_S)
+    yield _gauge("gwd_backup_bytes", 0 if newest is None else newest.size_bytes)
+    yield _gauge("gwd_backups", standing.count)
 
 
 def _by_route(

@@ -177,6 +177,32 @@ class StoreFiles(Struct, frozen=True, kw_only=True):
     ] = "keyring.json"
 
 
+class Backup(Struct, frozen=True, kw_only=True):
+    """Copies of the database by the clock, each proved; without a directory none is made."""
+
+    directory: Annotated[
+        str,
+        Meta(
+            description="An existing directory for this node's copies alone, best on another disk, relative to this"
+            " file; empty: none are made."
+        ),
+    ] = ""
+    every: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}[mhd]$",
+            description="How often, in minutes, hours or days; a copy is overdue after twice as long.",
+        ),
+    ] = "1h"
+    keep: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}h [0-9]{1,4}d [0-9]{1,4}w$",
+            description="Of how many hours, days and weeks (UTC, from Monday) that have a copy the last one is kept.",
+        ),
+    ] = "24h 14d 8w"
+
+
 class Logging(Struct, frozen=True, kw_only=True):
     """What is written to standard output."""
 
@@ -203,6 +229,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     smtp: Smtp
     credits: Credits
     store: StoreFiles
+    backup: Backup
     logging: Logging
 
 
@@ -215,6 +242,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "smtp": Smtp,
     "credits": Credits,
     "store": StoreFiles,
+    "backup": Backup,
     "logging": Logging,
 }
 

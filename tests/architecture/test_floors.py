@@ -19,7 +19,7 @@ PLACES_OF_LIBRARIES = {
     "httptools": ("gwd/upstream/",),
     "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
     "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
-    "apsw": ("gwd/store/", "gwd/node/", "gwd/api/doctor.py"),
+    "apsw": ("gwd/store/", "gwd/backups/", "gwd/node/", "gwd/api/doctor.py"),
     "typer": ("gwd/__main__.py", "gwctl/"),
     "tomllib": ("gwd/settings/", "gwd/node/price_book.py", "gwd/vendors/fault_words.py", "gwctl/"),
     "cryptography": ("gwd/credentials/", "gwd/jobs/node_watch.py"),

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill kill-secrets upgrades freeze cases odd storm overload schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -36,6 +36,10 @@ odd:
 storm:
 	STORM_STREAMS=$(or $(COUNT),1000) STORM_SEED=$(or $(SEED),0) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 \
 	  tests/faults/test_storm.py
+
+# A daemon is asked for far more streams at once than it may have under way; the ordinary run asks for 60.
+overload:
+	OVERLOAD_STREAMS=$(or $(COUNT),2000) $(PYTHON) -m pytest -n 0 -s tests/flows/test_overload_daemon.py
 
 # Every route of the written API with made-up requests; the ordinary run sends three to each. SEED repeats a run.
 schemathesis:

@@ -11,6 +11,7 @@ from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import decoded_body
 from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.http_guard import GuardedProtocol
 from gwd.api.inference_response import InferenceResponse
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
@@ -61,7 +62,15 @@ async def serve(
         require_serving(node)
         if refusal is not None:
             raise refusal
-        generation = await _start(request, node, dialect, row, identity)
+        place = node.load.enter(
+            row.caller.organization_id, len(request.body), in_reserve=in_reserve(request)
+        )
+        try:
+            generation = await _start(request, node, dialect, row, identity)
+        except BaseException:
+            place.leave()
+            raise
+        generation.when_ended(place.leave)
         recorded = True  # from here on the line records what happens
         return await _answer(
             request, node, dialect, generation, rate, request_id, now_us=now_us, began_s=began_s
@@ -74,6 +83,11 @@ async def serve(
         refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
         refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
         return refused
+
+
+def in_reserve(request: Request) -> bool:
+    """Whether it came over a connection that was taken for management and health alone."""
+    return cast("GuardedProtocol", request.protocol).in_reserve
 
 
 def _counted(

@@ -164,6 +164,29 @@ FAMILIES: Final = (
         alert="above 300",
     ),
     Family("gwd_in_flight", "gauge", "Inference requests under way"),
+    Family(
+        "gwd_body_bytes",
+        "gauge",
+        "Bodies of inference requests under way, and bodies of any that are not all here",
+        labels=("state",),
+    ),
+    Family(
+        "gwd_shed",
+        "counter",
+        "Inference refused because the node, or the organization, had too much under way, by cause",
+        labels=("cause",),
+        alert="growing for a minute",
+    ),
+    Family(
+        "gwd_shedding",
+        "gauge",
+        "1 while new inference is refused for this cause",
+        labels=("cause",),
+        alert="1 for a minute",
+    ),
+    Family(
+        "gwd_memory_share", "gauge", "Memory in use, of what the node may use", alert="above 0.8"
+    ),
     Family("gwd_connections", "gauge", "Open client connections"),
     Family(
         "gwd_connections_cut",
@@ -281,6 +304,17 @@ class _NodeCollector(Collector):
         yield _gauge("gwd_deliveries_pending", self._observed.waiting.count)
         yield _gauge("gwd_oldest_delivery_seconds", self._observed.waiting.oldest_s)
         yield _gauge("gwd_in_flight", len(node.line.live))
+        yield _gauges(
+            "gwd_body_bytes",
+            {"under_way": node.load.body_bytes, "arriving": node.counters.arriving_bytes},
+        )
+        yield _labelled("gwd_shed", node.counters.shed)
+        vitals = node.vitals
+        yield _gauges(
+            "gwd_shedding",
+            {"loop_lag": int(vitals.lag.is_high), "memory": int(vitals.memory.is_high)},
+        )
+        yield _gauge("gwd_memory_share", vitals.memory.value)
         yield _gauges("gwd_upstream_in_flight", self._observed.in_flight)
         yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(

@@ -173,6 +173,11 @@ class Generation:
             count_end(line.counters, self._outcome, self.identity, line.clock)
             del line.live[self.identity.generation_id]
 
+    def when_ended(self, call: Callable[[], None]) -> None:
+        """`call` once, when nothing of it is under way any more."""
+        assert self.task is not None
+        self.task.add_done_callback(lambda _: call())
+
     def client_left(self) -> None:
         """Nobody waits for the answer any more: stop the vendor, keep what was produced for the bill."""
         self._client.leave()

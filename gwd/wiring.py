@@ -62,7 +62,7 @@ from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
-from gwd.pipeline.settle import recovery
+from gwd.pipeline.settle import recovery, request_log
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -259,6 +259,7 @@ class RunningNode:
             offload=self._offload,
             live={},
             in_quarantine=lambda: status.quarantine is not None,
+            observer=request_log.write if settings.logging.requests else None,
         )
         return Node(
             settings=settings,

@@ -176,7 +176,7 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             reply = await perform(node, route, incoming, caller)
         except StatementMismatch as error:
             node.counters.statement_mismatches += 1
-            log.error("%s", error, extra={"request_id": request_id})
+            log.error("a statement is not shown: %s", error, extra={"request_id": request_id})
             return failed(error, request_id)
         except GatewayError as error:
             count_auth_failure(node.counters, error)

@@ -29,6 +29,7 @@ from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
 from gwd.pipeline.plan.plan_input import Asker
+from gwd.pipeline.settle.observer import Ended, tell
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -78,7 +79,9 @@ async def serve(
     except GatewayError as error:
         count_refusal(node, error)
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
-            node.refusals.refuse(identity, error, now_us)
+            record = node.refusals.refuse(identity, error, now_us)
+            if node.line.observer is not None and record is not None:
+                tell(node.line.observer, Ended(row=record))
         known = generation_id if identity is not None else None
         refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
         refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)

@@ -231,12 +231,20 @@ class Backup(Struct, frozen=True, kw_only=True):
 
 
 class Logging(Struct, frozen=True, kw_only=True):
-    """What is written to standard output."""
+    """What is written to standard error."""
 
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="Least level written: debug, info, warning or error."),
     ] = "info"
+    format: Annotated[
+        Literal["text", "json"],
+        Meta(description="text, or json: one object a line, with the fields of docs/logs.md."),
+    ] = "text"
+    requests: Annotated[
+        bool,
+        Meta(description="A line for each request of inference: ids, model, tokens, cost, times."),
+    ] = False
 
 
 class Settings(Struct, frozen=True, kw_only=True):

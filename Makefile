@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill kill-secrets upgrades freeze cases odd storm overload schemathesis lag bench export docs picture
+.PHONY: bench cases docs export format freeze kill kill-secrets lag lint million odd overload picture schemathesis slow storm test upgrades
 
 test:
 	$(PYTHON) -m pytest
@@ -70,6 +70,10 @@ format:
 
 bench:
 	$(PYTHON) tests/bench/peers.py --quick
+
+# A node with a million requests behind it beside one with a thousand; made once, in /tmp/million.
+million:
+	$(PYTHON) -m tests.bench.million --count $(or $(COUNT),1000000)
 
 # What is made from the code: pages of docs/ (API, settings, errors, metrics, commands, man), gwctl/schema.json.
 docs:

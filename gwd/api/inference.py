@@ -10,7 +10,7 @@ from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import decoded_body
-from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.headers import JSON, Rate, rate_of
 from gwd.api.http_guard import GuardedProtocol
 from gwd.api.inference_response import InferenceResponse
 from gwd.api.node import Node
@@ -192,7 +192,9 @@ async def _answer(
         if head.body is not None:
             return InferenceResponse(head.body, headers, JSON)
         response = await request.respond(
-            InferenceResponse(None, headers | response_headers.stream(), EVENT_STREAM)
+            InferenceResponse(
+                None, headers | response_headers.stream(), dialect.framing.content_type
+            )
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
         frame_queue = generation.frame_queue

@@ -16,7 +16,6 @@ from gwd.api.inference_response import InferenceResponse
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
 from gwd.api.stream import Stream
-from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
 from gwd.dialects.base import Dialect
@@ -55,7 +54,7 @@ async def serve(
     recorded = False
     try:
         row = await node.authenticator.find(headers, address)
-        identity = _identity(row.caller, dialect, generation_id, request_id, headers, now_us)
+        identity = _identity(row, dialect, generation_id, request_id, headers, now_us)
         counted, error = _counted(row, node, now_us, began_s)
         rate = rate_of(counted)
         if error is not None:
@@ -122,7 +121,8 @@ async def _start(
         dialect=dialect.name,
         requested_model=parsed.models[0],
         stream=parsed.stream,
-        tags=parsed.tags,
+        sender=parsed.sender,
+        tags=row.policy.tags,
         dropped_tools=parsed.dropped_tools,
         request_id=identity.request_id,
         user_agent=identity.user_agent,
@@ -257,7 +257,7 @@ async def _lifecycle(node: Node, head: Head, now_us: int) -> dict[str, str]:
 
 
 def _identity(
-    caller: Caller,
+    row: KeyRow,
     dialect: Dialect,
     generation_id: str,
     request_id: str,
@@ -266,9 +266,10 @@ def _identity(
 ) -> GenerationIdentity:
     agent = headers.get("user-agent")
     return identity_of(
-        caller,
+        row.caller,
         generation_id=generation_id,
         dialect=dialect.name,
+        tags=row.policy.tags,
         request_id=request_id,
         user_agent=clean_text(agent) if agent else None,
         created_us=now_us,

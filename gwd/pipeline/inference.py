@@ -275,7 +275,7 @@ class Generation:
         if served is None or bill.status != "succeeded":
             return
         usage = bill.usage
-        if self._request.tags.session_id is None and not (usage.cache_read or usage.cache_write):
+        if self._request.sender.session_id is None and not (usage.cache_read or usage.cache_write):
             return
         if (conversation := self._find_conversation()) is not None:
             now_s = self._line.clock.monotonic_s()

@@ -12,7 +12,7 @@ from gwd.api import count_tokens, inference, models, vital_routes
 from gwd.api import headers as response_headers
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.failures import BASE_PATHS, NO_STORE, Errors, address_of, failed
-from gwd.api.front_page import add_front_page
+from gwd.api.front_page import add_front_page, wants_html
 from gwd.api.headers import JSON
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
@@ -242,7 +242,10 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
             },
         )
 
-    async def invited(_: Request) -> HTTPResponse:
+    async def invited(request: Request) -> HTTPResponse:
+        if node.settings.server.page and wants_html(request):
+            path = f"{node.app_url}/invitations/accept?{request.query_string}"
+            return HTTPResponse(b"", 302, NO_STORE | {"location": path})
         text = INVITED.format(node.base_url)
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 

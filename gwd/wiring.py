@@ -57,6 +57,7 @@ from gwd.keys.service import Issuing
 from gwd.ledger import quarantine
 from gwd.management import setup, time_repair
 from gwd.outbound import OutboundClient
+from gwd.page import mount as page
 from gwd.pipeline.admit.refusals import RefusalCounter
 from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
@@ -443,6 +444,8 @@ class RunningNode:
         server = self.settings.server
         dialects = {dialect.path: dialect for dialect in DIALECTS}
         main = api.build(self.node, dialects, name=self._name, alone=self._alone)
+        if server.page:
+            page.mount(main, self.node)
         self._tls = tls_context(server.tls_cert, server.tls_key)
         handed = service_manager.handed_socket(self._environment)
         if handed is not None:

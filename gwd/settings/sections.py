@@ -27,8 +27,13 @@ class Server(Struct, frozen=True, kw_only=True):
     ] = ""
     app_url: Annotated[
         str,
-        Meta(description="Where links in mails and errors lead; empty: base_url without its path."),
+        Meta(
+            description="Where links in mails and errors lead; empty: the node's own page, /app beside the API."
+        ),
     ] = ""
+    page: Annotated[
+        bool, Meta(description="Serve the page at /app; off: there is nothing at that address.")
+    ] = True
     cors_origins: Annotated[
         Strings, Meta(description="Origins whose pages may call inference and /models.")
     ] = ("*",)

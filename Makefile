@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill power-cuts kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -14,6 +14,10 @@ slow:
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:
 	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
+
+# The power goes at any moment, and what was synced is left; the ordinary run tries a hundred and fifty moments.
+power-cuts:
+	POWER_CUTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=3600 tests/faults/test_power_cut.py
 
 # Nodes of earlier versions come up to date, each killed on the way at many points; the ordinary run kills it four times.
 upgrades:

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill power-cuts kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill power-cuts soak kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -18,6 +18,10 @@ kill:
 # The power goes at any moment, and what was synced is left; the ordinary run tries a hundred and fifty moments.
 power-cuts:
 	POWER_CUTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=3600 tests/faults/test_power_cut.py
+
+# An hour of steady load; the ordinary run has six seconds of it.
+soak:
+	SOAK_MINUTES=$(or $(MINUTES),60) $(PYTHON) -m pytest -n 0 -s -o timeout=7200 tests/faults/test_soak.py
 
 # Nodes of earlier versions come up to date, each killed on the way at many points; the ordinary run kills it four times.
 upgrades:

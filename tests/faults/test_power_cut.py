@@ -112,7 +112,7 @@ def _faults(path: Path, acknowledged: list[Acknowledged]) -> list[str]:
     try:
         damage = [row[0] for row in opened.rows("PRAGMA integrity_check") if row != ("ok",)]
         books = [str(difference) for difference in ledger.verify(opened, boot_id=BOOT).differences]
-        charged = dict(
+        charged: dict[str, int] = dict(
             opened.rows(
                 "SELECT generation_id, SUM(amount_nano) FROM entry WHERE type = 'charge' GROUP BY 1"
             )

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill power-cuts soak kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill power-cuts soak heavy kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -22,6 +22,10 @@ power-cuts:
 # An hour of steady load; the ordinary run has six seconds of it.
 soak:
 	SOAK_MINUTES=$(or $(MINUTES),60) $(PYTHON) -m pytest -n 0 -s -o timeout=7200 tests/faults/test_soak.py
+
+# Sixty-four of the worst bodies and a thousand slow clients; the ordinary run sends a few.
+heavy:
+	HEAVY=1 $(PYTHON) -m pytest -n 0 -s -o timeout=900 tests/faults/test_heavy.py
 
 # Nodes of earlier versions come up to date, each killed on the way at many points; the ordinary run kills it four times.
 upgrades:

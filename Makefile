@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill power-cuts soak heavy kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill power-cuts soak heavy teeth kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -26,6 +26,10 @@ soak:
 # Sixty-four of the worst bodies and a thousand slow clients; the ordinary run sends a few.
 heavy:
 	HEAVY=1 $(PYTHON) -m pytest -n 0 -s -o timeout=900 tests/faults/test_heavy.py
+
+# A gateway without each of its guards is found by the proof that rests on it; the ordinary run tries four.
+teeth:
+	TEETH=100 $(PYTHON) -m pytest -n 0 -o timeout=900 tests/faults/test_teeth.py
 
 # Nodes of earlier versions come up to date, each killed on the way at many points; the ordinary run kills it four times.
 upgrades:

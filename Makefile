@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill power-cuts soak heavy teeth kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: test slow lint format kill power-cuts soak heavy load teeth kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
 
 test:
 	$(PYTHON) -m pytest
@@ -26,6 +26,10 @@ soak:
 # Sixty-four of the worst bodies and a thousand slow clients; the ordinary run sends a few.
 heavy:
 	HEAVY=1 $(PYTHON) -m pytest -n 0 -s -o timeout=900 tests/faults/test_heavy.py
+
+# Two hundred clients at once with the requests of a release; the ordinary run sends five thousand.
+load:
+	GWD_LOAD_REQUESTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 tests/limits/test_load.py
 
 # A gateway without each of its guards is found by the proof that rests on it; the ordinary run tries four.
 teeth:

@@ -23,6 +23,7 @@ from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
 from gwd.api.proxies import Proxies
+from gwd.backups import Standing, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
@@ -37,6 +38,7 @@ from gwd.dialects.table import DIALECTS
 from gwd.health import kept
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
+from gwd.jobs.backups import BACKUPS_S, BackupJob
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
@@ -57,12 +59,13 @@ from gwd.keys.service import Issuing
 from gwd.ledger import quarantine
 from gwd.management import setup, time_repair
 from gwd.outbound import OutboundClient
+from gwd.page import mount as page
 from gwd.pipeline.admit.refusals import RefusalCounter
 from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
-from gwd.pipeline.settle import recovery
+from gwd.pipeline.settle import recovery, request_log
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -259,6 +262,7 @@ class RunningNode:
             offload=self._offload,
             live={},
             in_quarantine=lambda: status.quarantine is not None,
+            observer=request_log.write if settings.logging.requests else None,
         )
         return Node(
             settings=settings,
@@ -281,6 +285,7 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
+            backups=self._standing(),
             load=Load(settings.limits, vitals, counters),
             outbound=rules,
             channels=ChannelSender(
@@ -335,6 +340,10 @@ class RunningNode:
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
         self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
+        if self.node.backups is not None:
+            copies = self._backups(self.node.backups)
+            self._repeat(BACKUPS_S, copies.make, "backup")
+            self._repeat(BACKUPS_S, copies.watch, "backup watch")
         self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
         anew = SealAnew(self.store, self.node.vault, self._clock)
         self._repeat(SECRETS_S, anew.run, "secrets")
@@ -377,6 +386,27 @@ class RunningNode:
             self.store, self._clock, certificate=server.tls_cert, app_url=server.app_url
         )
 
+    def _standing(self) -> Standing | None:
+        """How the copies by the clock stand, where some are made."""
+        backup = self.settings.backup
+        if not backup.directory:
+            return None
+        return Standing(
+            directory=backup.directory,
+            every_us=rhythm.read_every(backup.every),
+            began_us=self._clock.now_us(),
+        )
+
+    def _backups(self, standing: Standing) -> BackupJob:
+        return BackupJob(
+            self.store,
+            self._clock,
+            standing,
+            ring=self.settings.keyring,
+            keep=rhythm.read_keep(self.settings.backup.keep),
+            app_url=self.settings.server.app_url,
+        )
+
     def _deliveries(self) -> DeliveryJob:
         return DeliveryJob(
             self.store,
@@ -416,6 +446,8 @@ class RunningNode:
         server = self.settings.server
         dialects = {dialect.path: dialect for dialect in DIALECTS}
         main = api.build(self.node, dialects, name=self._name, alone=self._alone)
+        if server.page:
+            page.mount(main, self.node)
         self._tls = tls_context(server.tls_cert, server.tls_key)
         handed = service_manager.handed_socket(self._environment)
         if handed is not None:

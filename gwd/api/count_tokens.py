@@ -1,4 +1,4 @@
-"""POST /messages/count_tokens: our own estimate of a prompt, free and no generation.
+"""POST /messages/count_tokens and models/…:countTokens: our own estimate of a prompt, free and no generation.
 
 Agents fire a dozen of these at once to draw their context, so they have a rate bucket of their own of the same size.
 """
@@ -14,12 +14,15 @@ from gwd.api.node import Node
 from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
 from gwd.dialects.extensions import with_model
+from gwd.dialects.gemini import Gemini
 from gwd.dialects.messages import Messages
 from gwd.keys.rate_limit import Refused, count_tokens_bucket
 from gwd.pricing.estimate import estimate_prompt
 
 
-async def count(request: Request, node: Node, dialect: Messages, address: str) -> HTTPResponse:
+async def count(
+    request: Request, node: Node, dialect: Messages | Gemini, address: str
+) -> HTTPResponse:
     """The count, or an error in the dialect's envelope."""
     request_id = mint("req_")
     headers = response_headers.base(request_id)

@@ -17,6 +17,8 @@ from gwd.api import clock
 from gwd.api.clock import ClockRecord
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
+from gwd.backups import Standing
+from gwd.core.clock import iso
 from gwd.core.vitals import Vitals
 from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
@@ -78,6 +80,7 @@ async def look(call: Call) -> Answer:
         clock_check(await clock.record(node)),
         load(node.vitals, node.counters.shed),
         *await asyncio.to_thread(_files, node.settings),
+        backups(node.backups, call.now_us),
         base_url(node.settings),
         *_mail(node.settings, people),
         self_service(node.settings, people.count),
@@ -198,6 +201,33 @@ def disk_space(path: Path, free_bytes: int) -> Check:
         message=message,
         do="free some space: the gateway refuses requests when nothing can be written",
     )
+
+
+def backups(standing: Standing | None, now_us: int) -> Check:
+    """Whether copies are made by the clock, and the newest proved one is not too old."""
+    if standing is None:
+        return Check(
+            name="backups",
+            state="warning",
+            message="no copy of the database is made by the clock",
+            do="set [backup] directory in gwd.toml, best on another disk, and restart",
+        )
+    newest = (
+        "no proved copy" if standing.newest is None else f"newest {iso(standing.newest.made_us)}"
+    )
+    message = f"{newest}, {standing.count} in all, {standing.size_bytes / GIB:.1f} GiB in {standing.directory}"
+    if standing.failure:
+        message += f"; the last try failed: {standing.failure}"
+    if standing.is_overdue(now_us):
+        return Check(
+            name="backups",
+            state="failed",
+            message=message,
+            do="remove what stops it; the next try is within a quarter of an hour, and `gwd backup FILE` makes one now",
+        )
+    state: State = "warning" if standing.failure else "ok"
+    do = "see the log; it is tried again within a quarter of an hour" if standing.failure else ""
+    return Check(name="backups", state=state, message=message, do=do)
 
 
 def base_url(settings: Settings) -> Check:

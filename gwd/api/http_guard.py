@@ -39,7 +39,7 @@ _HEAD: Final = re.compile(_START + rb"(?:\r\n" + _FIELD + rb")*+")
 _START_LINE: Final = re.compile(_START)
 _FIELD_LINE: Final = re.compile(_FIELD)
 _FRAMING: Final = re.compile(
-    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key):([^\r]*)"
+    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key|x-goog-api-key):([^\r]*)"
 )
 _HOST: Final = re.compile(
     rb"[\t ]*+(?:[a-z0-9._-]{1,253}+|\[[0-9a-f:.]{2,45}+\])(?::[0-9]{1,5}+)?[\t ]*+"

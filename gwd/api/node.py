@@ -6,6 +6,7 @@ import msgspec
 
 from gwd.api.auth import Authenticator
 from gwd.api.load import Load
+from gwd.backups import Standing
 from gwd.channels import ChannelSender
 from gwd.core.counters import Counters
 from gwd.core.node_clock import NodeClock
@@ -58,6 +59,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     status: NodeStatus
     counters: Counters
     vitals: Vitals
+    backups: Standing | None
     load: Load
     outbound: Rules
     channels: ChannelSender

@@ -48,6 +48,7 @@ class Counters:
     attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`, of one whose answer
                       the vendor ended with an error `error_finish`
     prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
+    tokens            `input` or `output` → tokens of bills, the vendor's count or ours
     heads_refused     reason → requests that were no strict HTTP
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
@@ -72,6 +73,7 @@ class Counters:
         "settlement",
         "shed",
         "statement_mismatches",
+        "tokens",
         "unpriced_extras",
         "usage_estimated",
         "usage_rejected",
@@ -84,6 +86,7 @@ class Counters:
         self.attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.heads_refused: defaultdict[str, int] = defaultdict(int)
         self.connections_cut: defaultdict[str, int] = defaultdict(int)
+        self.tokens: defaultdict[str, int] = defaultdict(int)
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.shed: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)

@@ -28,6 +28,7 @@ from gwd.settings.source import RawValue, SettingsError, from_environment, from_
 
 API_PATH: Final = "/api/v1"
 UNIX: Final = "unix"
+PAGE_PATH: Final = "/app"
 LOCK_NAME: Final = "gwd.lock"
 
 _PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
@@ -64,6 +65,7 @@ def load(
     made["server"] = _complete_server(made["server"], places)
     _check_upstream(upstream := _absolute(made["upstream"], config, "ca_file"), places)
     made["upstream"] = upstream
+    made["backup"] = _absolute(made["backup"], config, "directory")
     _check_webhooks(made["webhooks"], places)
     _check_smtp(made["smtp"], places)
     files: StoreFiles = made["store"]
@@ -114,27 +116,24 @@ def _complete_server(server: Server, places: _Places) -> Server:
     _check_proxies_in_front(server, places)
     base_url = server.base_url or _derived_url(server) + server.path_prefix + API_PATH
     _check_url(places, "server", "base_url", base_url)
-    app_url = server.app_url or _root_of(base_url)
+    parts = urlsplit(base_url)
+    beside = f"{parts.scheme}://{parts.netloc}{_beside(parts.path)}"
+    app_url = server.app_url or beside + (PAGE_PATH if server.page else "")
     _check_url(places, "server", "app_url", app_url)
     return msgspec.structs.replace(
         server, base_url=base_url.rstrip("/"), app_url=app_url.rstrip("/")
     )
 
 
+def _beside(api_path: str) -> str:
+    """What a proxy puts before the node's own paths."""
+    return api_path.rstrip("/").removesuffix("/v1").removesuffix("/api")
+
+
 def _derived_url(server: Server) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)  # noqa: S104
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if server.tls_cert else 'http'}://{shown}:{server.port}"
-
-
-def _root_of(base_url: str) -> str:
-    """Where the node's own pages are, behind a proxy with a path of its own as well."""
-    url = base_url.rstrip("/")
-    for path in (API_PATH, API_PATH.removeprefix("/api")):
-        if url.endswith(path):
-            return url.removesuffix(path)
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _check_proxies_in_front(server: Server, places: _Places) -> None:

@@ -27,8 +27,13 @@ class Server(Struct, frozen=True, kw_only=True):
     ] = ""
     app_url: Annotated[
         str,
-        Meta(description="Where links in mails and errors lead; empty: base_url without /api/v1."),
+        Meta(
+            description="Where links in mails and errors lead; empty: the node's own page, /app beside the API."
+        ),
     ] = ""
+    page: Annotated[
+        bool, Meta(description="Serve the page at /app; off: there is nothing at that address.")
+    ] = True
     cors_origins: Annotated[
         Strings, Meta(description="Origins whose pages may call inference and /models.")
     ] = ("*",)
@@ -231,13 +236,47 @@ class StoreFiles(Struct, frozen=True, kw_only=True):
     ] = "keyring.json"
 
 
+class Backup(Struct, frozen=True, kw_only=True):
+    """Copies of the database by the clock, each proved; without a directory none is made."""
+
+    directory: Annotated[
+        str,
+        Meta(
+            description="An existing directory for this node's copies alone, best on another disk, relative to this"
+            " file; empty: none are made."
+        ),
+    ] = ""
+    every: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}[mhd]$",
+            description="How often, in minutes, hours or days; a copy is overdue after twice as long.",
+        ),
+    ] = "1h"
+    keep: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}h [0-9]{1,4}d [0-9]{1,4}w$",
+            description="Of how many hours, days and weeks (UTC, from Monday) that have a copy the last one is kept.",
+        ),
+    ] = "24h 14d 8w"
+
+
 class Logging(Struct, frozen=True, kw_only=True):
-    """What is written to standard output."""
+    """What is written to standard error."""
 
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="Least level written: debug, info, warning or error."),
     ] = "info"
+    format: Annotated[
+        Literal["text", "json"],
+        Meta(description="text, or json: one object a line, with the fields of docs/logs.md."),
+    ] = "text"
+    requests: Annotated[
+        bool,
+        Meta(description="A line for each request of inference: ids, model, tokens, cost, times."),
+    ] = False
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -257,6 +296,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     smtp: Smtp
     credits: Credits
     store: StoreFiles
+    backup: Backup
     logging: Logging
 
 
@@ -269,6 +309,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "smtp": Smtp,
     "credits": Credits,
     "store": StoreFiles,
+    "backup": Backup,
     "logging": Logging,
 }
 

@@ -140,7 +140,7 @@ async def test_a_path_that_a_proxy_leaves_in_front_is_taken_off(opened: Opened) 
         assert wrong.json()["type"] == "error"  # in the dialect of the path
         base_url = gateway.running.settings.server.base_url
         assert base_url.endswith("/gw/one/api/v1")
-        assert gateway.running.settings.server.app_url.endswith("/gw/one")
+        assert gateway.running.settings.server.app_url.endswith("/gw/one/app")
         page = (await gateway.client.get(f"{root}/gw/one")).text
         assert base_url in page
         assert "/gw/one/healthz" in page

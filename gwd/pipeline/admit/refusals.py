@@ -26,12 +26,14 @@ class RefusalCounter:
         self._store = store
         self._waiting: dict[tuple[str, str, int], GenerationRow] = {}
 
-    def refuse(self, identity: GenerationIdentity, error: GatewayError, now_us: int) -> None:
-        """Put a refusal on record without making the client wait for it."""
+    def refuse(
+        self, identity: GenerationIdentity, error: GatewayError, now_us: int
+    ) -> GenerationRow | None:
+        """Put a refusal on record without making the client wait for it; its record if it has one of its own."""
         row = refused_row(identity, error, now_us)
         if not isinstance(error, _REPEATED):
             self._store.submit(activity.write, row)
-            return
+            return row
         place = (identity.key_id, error.code, row.created_at // US_PER_S)
         counted = self._waiting.get(place)
         if counted is not None:
@@ -39,6 +41,7 @@ class RefusalCounter:
         self._waiting[place] = row
         if len(self._waiting) >= MAX_WAITING:
             self.flush()
+        return None
 
     def flush(self) -> None:
         """Write what was counted."""

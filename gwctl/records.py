@@ -103,7 +103,8 @@ def pages(
             progress.reached(reached, total)
             yield page, total
             if isinstance(reply, dict) and "next" in reply:
-                if not page or reply["next"] is None:
+                # A page may be empty and yet lead on: the gateway had looked long enough.
+                if reply["next"] is None or place.get("after") == reply["next"]:
                     return
                 place = {"after": reply["next"]}
                 continue

@@ -9,6 +9,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from gwd import __version__, ledger
@@ -16,11 +17,12 @@ from gwd.activity import service as activity
 from gwd.alerts import node_alerts
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
-from gwd.api.http_guard import Front
+from gwd.api.http_guard import NO_PROXIES, Front
 from gwd.api.listener import Listener, tls_context
 from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
+from gwd.api.proxies import Proxies
 from gwd.backups import Standing, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
@@ -451,33 +453,43 @@ class RunningNode:
         if handed is not None:
             self._check_handed(handed)
             self._is_handed = True
-        self.port = await self._serve(main, server.host, server.port, self._tls, handed)
+        listener = self._listener(
+            main,
+            proxies=Proxies(server.trusted_proxies, server.client_address_header),
+            prefix=server.path_prefix,
+            introduced=server.proxy_protocol,
+        )
+        await listener.open(server.host, server.port, self._tls, handed)
+        self.port = listener.port
+        if server.unix_socket:
+            await listener.open_unix(Path(server.unix_socket))
         if server.metrics_port:
             vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
-            await self._serve(vitals, server.metrics_host, server.metrics_port, None)
+            await self._listener(vitals).open(server.metrics_host, server.metrics_port)
         service_manager.notify(self._environment, "READY=1")
 
-    async def _serve(
+    def _listener(
         self,
         app: Any,
-        host: str,
-        port: int,
-        tls: ssl.SSLContext | None,
-        handed: socket.socket | None = None,
-    ) -> int:
-        """The port on which it listens; a flood on one listener leaves the other its connections."""
+        *,
+        proxies: Proxies = NO_PROXIES,
+        prefix: str = "",
+        introduced: bool = False,
+    ) -> Listener:
+        """A listener of its own for each application; a flood on one leaves the other its connections."""
         limits = self.settings.limits
         front = Front(
             self.node.counters,
             cap=limits.connections,
             cap_per_address=limits.connections_per_address,
+            proxies=proxies,
+            prefix=prefix,
         )
-        listener = Listener(app, front)
+        listener = Listener(app, front, introduced=introduced)
         self._listeners.append(listener)
-        await listener.open(host, port, tls, handed)
         self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
-        return listener.port
+        return listener
 
     def _close_idle(self) -> None:
         for listener in self._listeners:

@@ -315,7 +315,7 @@ class RunningNode:
         self._repeat(BEAT_S, self._heartbeat.beat, "heartbeat")
         self._repeat(WATCH_S, self._disk.watch, "disk")
         self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
-        self._spawn(measure_lag(self.node.vitals.loop_lag))
+        self._spawn(measure_lag(self.node.vitals))
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")

@@ -4,14 +4,16 @@ import asyncio
 from time import perf_counter
 from typing import Final
 
-from gwd.core.counters import Histogram
+from gwd.core.vitals import LAGS_A_MINUTE, Vitals
 
-GAP_S: Final = 0.25
+GAP_S: Final = 60 / LAGS_A_MINUTE
 
 
-async def measure_lag(lag: Histogram) -> None:
+async def measure_lag(vitals: Vitals) -> None:
     """Measure four times a second until cancelled."""
     while True:
         began_s = perf_counter()
         await asyncio.sleep(GAP_S)
-        lag.observe(max(0.0, perf_counter() - began_s - GAP_S))
+        late_s = max(0.0, perf_counter() - began_s - GAP_S)
+        vitals.loop_lag.observe(late_s)
+        vitals.last_lags_s.append(late_s)

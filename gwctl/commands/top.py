@@ -29,7 +29,7 @@ _ENDPOINTS = of(
     "EndpointHealthRecord",
     Column("SLOWEST", "model", name=True),
     Column("ENDPOINT", "tag"),
-    Column("FIRST TOKEN", "p50_ttft_ms", "ms"),
+    Column("FIRST TOKEN", "p50_ttft_ms"),
     Column("TOKENS/S", "p50_tokens_per_second", leaves=2),
     Column("CALLS", "attempts", leaves=1),
     Column("FAILED", "failures"),

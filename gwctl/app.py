@@ -93,7 +93,7 @@ _SECTIONS = (
     (
         "Daemon",
         (
-            ("server", "server", "check and reload the daemon"),
+            ("server", "server+logs", "check and reload the daemon, and read its log"),
             ("config", "config", "profiles and settings of gwctl"),
         ),
     ),

@@ -45,7 +45,7 @@ provider list add show update test models secret disable delete
 endpoint list show add weights update enable disable drain health
 activity list show tail export
 alert list
-server check reload
+server check reload logs
 config list get set use path
 audit list
 """

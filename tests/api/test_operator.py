@@ -173,7 +173,10 @@ async def test_doctor_finds_a_fresh_node_well(gateway: Gateway) -> None:
     assert {name for name, check in found.items() if check["state"] != "ok"} <= {
         "mail",
         "disk space",
+        "disk speed",
     }
+    assert found["certificate"]["message"] == "none: the node speaks plain HTTP"
+    assert found["time"]["message"] == "no vendor has said its time since the start"
 
 
 async def test_doctor_names_what_keeps_requests_from_being_served(gateway: Gateway) -> None:

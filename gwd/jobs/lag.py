@@ -5,9 +5,9 @@ import logging
 from time import perf_counter
 from typing import Final
 
-from gwd.core.vitals import Vitals
+from gwd.core.vitals import LAGS_A_MINUTE, Vitals
 
-GAP_S: Final = 0.25
+GAP_S: Final = 60 / LAGS_A_MINUTE
 
 log = logging.getLogger(__name__)
 
@@ -27,3 +27,13 @@ async def measure_lag(vitals: Vitals) -> None:
             log.error("the event loop is %.2f s late: new inference is refused", late_s)
         else:
             log.warning("the event loop is in time again: inference is served")
+
+
+async def measure_lag(vitals: Vitals) -> None:
+    """Measure four times a second until cancelled."""
+    while True:
+        began_s = perf_counter()
+        await asyncio.sleep(GAP_S)
+        late_s = max(0.0, perf_counter() - began_s - GAP_S)
+        vitals.loop_lag.observe(late_s)
+        vitals.last_lags_s.append(late_s)

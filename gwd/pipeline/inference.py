@@ -339,7 +339,12 @@ class Generation:
         self._on_record, self._row = True, final_record.row
         in_time = await self._settle(settle_wait)
         count_bill(
-            self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
+            self._line.counters,
+            self._outcome,
+            final_record.bill,
+            planned.demand,
+            hold_nano=self._hold_nano,
+            now_s=self._line.clock.monotonic_s(),
         )
         self._stick(final_record.bill)
         await self._client.close(self._outcome, final_record, body, primary=self._targets[0])

@@ -26,6 +26,7 @@ READ_BY_EVERYBODY = {
 }
 AT_THE_ROOT = {
     ("GET", "/healthz"),
+    ("GET", "/healthz/stream"),  # four pieces of a test stream
     ("GET", "/readyz"),
     ("GET", "/metrics"),
     ("GET", "/invitations/accept"),  # tells a person with a link what to do; changes nothing

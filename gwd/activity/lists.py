@@ -214,11 +214,9 @@ class _Search:
         if len(fitting) > 1:
             fitting = [min(fitting, key=lambda name: self._size(name, filters[name]))]
         if fitting:
-            return _INDEXED[fitting[0]]
-        if "tag" in filters:
-            return _BY_TAGS
-        return _BY_ORGANIZATION if key_ids is None else _INDEXED["key_id"]
             return fitting[0], _INDEXED[fitting[0]]
+        if "tag" in filters:
+            return None, _BY_TAGS
         return None, _BY_ORGANIZATION if key_ids is None else _INDEXED["key_id"]
 
     def _size(self, name: str, value: str | int) -> int:

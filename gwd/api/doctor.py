@@ -14,7 +14,7 @@ import msgspec
 
 from gwd.api import clock
 from gwd.api.clock import ClockRecord
-from gwd.api.doctor_record import Check, DoctorRecord
+from gwd.api.doctor_record import Check, DoctorRecord, State
 from gwd.api.machine_checks import certificate, disk_speed, measured, vendor_clocks
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
@@ -62,7 +62,6 @@ async def look(call: Call) -> Answer:
         ledger(node.status.quarantine),
         clock_check(await clock.record(node)),
         load(node.vitals, node.counters.shed),
-        *await asyncio.to_thread(_files, node.settings),
         backups(node.backups, call.now_us),
         vendor_clocks(node.state.health.dates),
         *await asyncio.to_thread(_files, node.settings, call.now_us),

@@ -135,6 +135,9 @@ def _backups(standing: Standing | None, now_us: int) -> BackupsRecord | None:
         count=standing.count,
         overdue=standing.is_overdue(now_us),
         failure=standing.failure or None,
+    )
+
+
 def _pace(node: Node) -> PaceRecord:
     pace = node.counters.last_minute.pace(node.clock.monotonic_s())
     return PaceRecord(

@@ -21,23 +21,20 @@ class Vitals:
     """Written by the jobs that look, read by whoever decides; one for the node.
 
     `writer_seen_s` is on the monotonic clock, as are the ends of the last runs in `jobs_ran_s`. `disk_free_bytes` is
-    what this process may still use. `lag` and `memory` say whether the event loop is too late and whether too much of
-    `memory_max_bytes` is in use; the value of `memory` is the share.
+    what this process may still use. `last_lags_s` are those of the last minute. `lag` and `memory` say whether the
+    event loop is too late and whether too much of `memory_max_bytes` is in use; the value of `memory` is the share.
     """
 
     __slots__ = (
         "disk_free_bytes",
         "jobs_ran_s",
         "lag",
+        "last_lags_s",
         "loop_lag",
         "memory",
         "memory_max_bytes",
         "writer_seen_s",
     )
-    what this process may still use. `last_lags_s` are those of the last minute.
-    """
-
-    __slots__ = ("disk_free_bytes", "jobs_ran_s", "last_lags_s", "loop_lag", "writer_seen_s")
 
     def __init__(self, *, writer_seen_s: float, lag_s: float, memory_max_bytes: int) -> None:
         self.writer_seen_s = writer_seen_s

@@ -21,19 +21,10 @@ async def measure_lag(vitals: Vitals) -> None:
         now_s = perf_counter()
         late_s = max(0.0, now_s - began_s - GAP_S)
         vitals.loop_lag.observe(late_s)
+        vitals.last_lags_s.append(late_s)
         if not lag.note(late_s, now_s):
             continue
         if lag.is_high:
             log.error("the event loop is %.2f s late: new inference is refused", late_s)
         else:
             log.warning("the event loop is in time again: inference is served")
-
-
-async def measure_lag(vitals: Vitals) -> None:
-    """Measure four times a second until cancelled."""
-    while True:
-        began_s = perf_counter()
-        await asyncio.sleep(GAP_S)
-        late_s = max(0.0, perf_counter() - began_s - GAP_S)
-        vitals.loop_lag.observe(late_s)
-        vitals.last_lags_s.append(late_s)

@@ -377,8 +377,9 @@ def restore(
 ) -> None:
     """Put a backup in place of a stopped node's database; the present file is kept under another name.
 
-    Keys that were revoked after the backup work again, and what was charged after it is forgotten. A drill may run
-    while the node serves: it migrates and recomputes the copy, and exits 1 if that would not be a whole node.
+    What was charged after the backup is forgotten; what was revoked after it is revoked again at the next start, as far
+    as the revocation log beside the database (gwd.revocations) knows. A drill may run while the node serves: it
+    migrates and recomputes the copy, and exits 1 if that would not be a whole node.
 
     gwd restore gwd-monday.db --drill
 
@@ -407,7 +408,13 @@ def restore(
         case lost:
             verb = "is" if lost == 1 else "are"
             print(f"{_entries(lost, 'later ledger')} {verb} only in the replaced database")
-    print("Keys that were revoked after the backup work again: look through `gwctl key list`.")
+    if done.has_log:
+        print("What was revoked after the backup is revoked again when the node starts.")
+    else:
+        print(
+            "There is no revocation log beside the database: keys that were revoked after the backup work again;"
+        )
+        print("look through `gwctl key list`.")
 
 
 def _drill(file: Path, config: Path) -> None:

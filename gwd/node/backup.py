@@ -23,11 +23,15 @@ from gwd.store.lock import InstanceLock
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was put back. `lost_entries`: ledger lines only the replaced file has; None: it cannot be read."""
+    """What was put back. `lost_entries`: ledger lines only the replaced file has; None: it cannot be read.
+
+    `has_log`: what was revoked since is on record beside the database, and the next start revokes it again.
+    """
 
     backup: Backup
     replaced: Path | None
     lost_entries: int | None
+    has_log: bool
 
 
 class Drill(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,7 @@ def restore(settings: Settings, source: Path, clock: Clock) -> Restored:
     return Restored(
         backup=msgspec.structs.replace(proved, path=source),
         replaced=replaced,
+        has_log=settings.revocations.is_file(),
         lost_entries=None if entries is None else max(0, entries - proved.entries),
     )
 

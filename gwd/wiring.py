@@ -19,6 +19,7 @@ from gwd.api import app as api
 from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
 from gwd.api.listener import Listener, tls_context
+from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
 from gwd.backups import Standing, directory, rhythm
@@ -45,6 +46,7 @@ from gwd.jobs.health import LOOK_S, HealthKeeper
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
+from gwd.jobs.memory import MEMORY_WATCH_S, MemoryWatch, allowed_bytes
 from gwd.jobs.nightly import NightlyCheck
 from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
 from gwd.jobs.raises import RAISES_S, RaiseWatch
@@ -56,12 +58,13 @@ from gwd.keys.service import Issuing
 from gwd.ledger import quarantine
 from gwd.management import revocations, setup, time_repair
 from gwd.outbound import OutboundClient
+from gwd.page import mount as page
 from gwd.pipeline.admit.refusals import RefusalCounter
 from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
-from gwd.pipeline.settle import recovery
+from gwd.pipeline.settle import recovery, request_log
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -222,7 +225,11 @@ class RunningNode:
         settings, clock, store, status = self.settings, self._clock, self.store, self._status
         counters = Counters()
         vault, health = Vault(ring), Health(counters=counters, clock=clock)
-        vitals = Vitals(writer_seen_s=clock.monotonic_s())
+        vitals = Vitals(
+            writer_seen_s=clock.monotonic_s(),
+            lag_s=settings.limits.loop_lag_s,
+            memory_max_bytes=settings.limits.memory_max_bytes or allowed_bytes(),
+        )
         self._disk = DiskWatch(settings.database.parent, vitals, self._ballast)
         self._disk.look()
         self._heartbeat = Heartbeat(store, clock, vitals)
@@ -273,6 +280,7 @@ class RunningNode:
             offload=self._offload,
             live={},
             in_quarantine=lambda: status.quarantine is not None,
+            observer=request_log.write if settings.logging.requests else None,
         )
         return Node(
             settings=settings,
@@ -296,6 +304,7 @@ class RunningNode:
             counters=counters,
             vitals=vitals,
             backups=self._standing(),
+            load=Load(settings.limits, vitals, counters),
             outbound=rules,
             channels=ChannelSender(
                 store,
@@ -337,7 +346,9 @@ class RunningNode:
         self._repeat(BEAT_S, self._heartbeat.beat, "heartbeat")
         self._repeat(WATCH_S, self._disk.watch, "disk")
         self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
-        self._spawn(measure_lag(self.node.vitals.loop_lag))
+        self._spawn(measure_lag(self.node.vitals))
+        memory = MemoryWatch(self.node.vitals, self._close_idle)
+        self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
@@ -453,6 +464,8 @@ class RunningNode:
         server = self.settings.server
         dialects = {dialect.path: dialect for dialect in DIALECTS}
         main = api.build(self.node, dialects, name=self._name, alone=self._alone)
+        if server.page:
+            page.mount(main, self.node)
         self._tls = tls_context(server.tls_cert, server.tls_key)
         handed = service_manager.handed_socket(self._environment)
         if handed is not None:
@@ -485,6 +498,10 @@ class RunningNode:
         self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
         return listener.port
+
+    def _close_idle(self) -> None:
+        for listener in self._listeners:
+            listener.close_idle()
 
     def _check_handed(self, handed: socket.socket) -> None:
         """The settings about the address hold for a socket that somebody else bound."""

@@ -19,6 +19,7 @@ from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
 from gwd.backups import Standing
 from gwd.core.clock import iso
+from gwd.core.vitals import Vitals
 from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
 from gwd.settings import Settings
@@ -77,6 +78,7 @@ async def look(call: Call) -> Answer:
         sqlite_version(apsw.sqlite_lib_version()),
         ledger(node.status.quarantine),
         clock_check(await clock.record(node)),
+        load(node.vitals, node.counters.shed),
         *await asyncio.to_thread(_files, node.settings),
         backups(node.backups, call.now_us),
         base_url(node.settings),
@@ -127,6 +129,29 @@ def clock_check(found: ClockRecord) -> Check:
         message=f"{found.message}; it says {found.machine}, used is {found.used}{until}",
         do=found.do,
     )
+
+
+def load(vitals: Vitals, shed: Mapping[str, int]) -> Check:
+    """Whether the node can take what it is asked; else what it is short of, now or since it started."""
+    gib = vitals.memory_max_bytes / GIB
+    memory = f"{vitals.memory.value:.0%} of {gib:.1f} GiB of memory in use"
+    if vitals.memory.is_high or vitals.lag.is_high:
+        late = f", the event loop {vitals.lag.value:.2f} s late" if vitals.lag.is_high else ""
+        return Check(
+            name="load",
+            state="failed",
+            message=f"{memory}{late}; new inference is refused",
+            do="send less, or give the node more memory and a quicker processor",
+        )
+    if shed:
+        refused = _some([f"{cause} ({number})" for cause, number in sorted(shed.items())])
+        return Check(
+            name="load",
+            state="warning",
+            message=f"{memory}; requests were refused since the start for {refused}",
+            do="see [limits] in docs/settings.md and gwd_shed_total in the metrics",
+        )
+    return Check(name="load", state="ok", message=memory)
 
 
 def key_ring(path: Path) -> Check:

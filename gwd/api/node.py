@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from gwd.api.auth import Authenticator
+from gwd.api.load import Load
 from gwd.backups import Standing
 from gwd.channels import ChannelSender
 from gwd.core.counters import Counters
@@ -59,6 +60,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters
     vitals: Vitals
     backups: Standing | None
+    load: Load
     outbound: Rules
     channels: ChannelSender
 

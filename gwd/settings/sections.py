@@ -288,6 +288,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keyring: Path
     keyring_is_handed_over: bool
     lock: Path
+    revocations: Path
     server: Server
     limits: Limits
     timeouts: Timeouts

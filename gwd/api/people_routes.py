@@ -7,6 +7,7 @@ from gwd.api import (
     invitations,
     members,
     organizations,
+    request_log,
     workspaces,
 )
 from gwd.api.access import manage
@@ -64,6 +65,12 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchSettings,
         "settings.patch",
         answers=Noted[SettingsRecord],
+    ),
+    get(
+        "/request-log",
+        manage("settings.read"),
+        request_log.show,
+        answers=One[request_log.RequestLogRecord],
     ),
     list_(
         "/organization/members",

@@ -23,6 +23,7 @@ from gwd.credentials.service import VENDOR_KEYS
 from gwd.credentials.vault import Binding, Vault
 from gwd.management.topup import binding
 from gwd.orgs import organizations
+from gwd.request_log.sealing import DATA_KEYS
 from gwd.store import Connection
 from gwd.store.connection import holds
 
@@ -45,7 +46,7 @@ TOPUP_HOOKS: Final = SealedPlace(
     bindings=_topup_hook,
     remedy="set its hook_url again: gwctl credit topup",
 )
-PLACES: Final = (VENDOR_KEYS, ADDRESSES, SECRETS, OLD_SECRETS, TOPUP_HOOKS)
+PLACES: Final = (VENDOR_KEYS, ADDRESSES, SECRETS, OLD_SECRETS, TOPUP_HOOKS, DATA_KEYS)
 """Every column that holds sealed values."""
 
 

@@ -36,9 +36,11 @@ from gwd.pipeline.settle.bill import Bill
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
 from gwd.pipeline.settle.progress import Meter
+from gwd.pipeline.settle.request_log import RequestLogger
 from gwd.pipeline.settle.settle_wait import SettleWait, given_up, late
 from gwd.pipeline.settle.settlement import abandon
 from gwd.pricing.hold import LARGE_BYTES, Demand, measure
+from gwd.request_log.logging import Logging
 from gwd.store import Store
 from gwd.vendors.base import Signatures
 
@@ -64,6 +66,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters
     offload: Offload
     live: dict[str, "Generation"]
+    request_logger: RequestLogger
     in_quarantine: Callable[[], bool]
 
 
@@ -101,7 +104,8 @@ class Generation:
             "request_id": identity.request_id,
         }
         self._line = line
-        self._request = request
+        self._request = self._received = request
+        self._logging: Logging | None = None
         self._key_policy = key_policy
         self._asker = asker
         self._client = ClientSide(
@@ -157,6 +161,8 @@ class Generation:
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
             self._hold_nano = admitted.hold_nano
+            if self._logging is not None:
+                self._client.keep_events()
             if not isinstance(request.body, Embed) and request.body.tools:
                 await self._add_kept_signatures()
             await self._make_attempts(planned)
@@ -171,7 +177,14 @@ class Generation:
                 self._abandon(error)
             self._client.end(Head(served=None, error=error))
             count_end(line.counters, self._outcome, self.identity, line.clock)
-            del line.live[self.identity.generation_id]
+            try:
+                if self._logging is not None and self._targets:
+                    events = self._client.events
+                    await line.request_logger.keep(
+                        self._logging, self.identity, self._received, events
+                    )
+            finally:
+                del line.live[self.identity.generation_id]
 
     def client_left(self) -> None:
         """Nobody waits for the answer any more: stop the vendor, keep what was produced for the bill."""
@@ -211,6 +224,7 @@ class Generation:
                 self._asker,
                 self._find_conversation,
             )
+            self._logging = self._wanted_log()
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
                 admit,
@@ -226,6 +240,16 @@ class Generation:
                 return answer, planned
             line.state.forget(identity.organization_id)
         raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
+
+    def _wanted_log(self) -> Logging | None:
+        """Whether this request is to be stored; None for nearly all."""
+        identity = self.identity
+        wanted = self._line.state.logging(identity.organization_id)
+        if wanted is None or not wanted.wants(
+            family_id=identity.family_id, workspace_id=identity.workspace_id
+        ):
+            return None
+        return wanted
 
     async def _add_kept_signatures(self) -> None:
         """Put back what this client dropped of earlier turns and their vendor wants to see again."""

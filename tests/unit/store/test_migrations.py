@@ -12,6 +12,8 @@ from gwd.activity import service as activity
 from gwd.core.clock import SystemClock
 from gwd.health import kept
 from gwd.ledger import LedgerFilter, chain
+from gwd.orgs.settings import settings
+from gwd.request_log import service as request_log
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
@@ -439,4 +441,29 @@ def test_sums_by_day_hold_what_was_recorded_before_they_were_kept(
     assert found == [
         f"the sums of k on day {day} and the ledger differ: its sums charged 15"
     ]  # no entry charges these records
+    connection.raw.close()
+
+
+def test_organizations_of_an_earlier_version_have_nothing_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0028_request_log"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert settings(connection, ORGANIZATION).settings.request_log is None
+    assert request_log.totals(connection, ORGANIZATION).count == 0
+    plan = connection.rows(
+        "EXPLAIN QUERY PLAN SELECT COUNT(*), SUM(size) FROM request_log WHERE organization_id = 'x'"
+    )
+    assert "COVERING INDEX" in str(plan)  # the contents are not read to be added up
     connection.raw.close()

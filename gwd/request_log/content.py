@@ -6,6 +6,7 @@ Of pictures and files kind and size are stored, of lists of tokens their length,
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final, Literal
 
 import msgspec
@@ -119,7 +120,7 @@ class _Walk:
             case int():
                 return _number(self._redactor, value)
             case InlineSource():
-                size = len(value.data) * 3 // 4
+                size = len(value.data.rstrip("=")) * 3 // 4
                 return {"type": "inline", "media_type": value.media_type, "bytes": size}
             case msgspec.Struct():
                 return self._struct(value)
@@ -129,15 +130,14 @@ class _Walk:
                 return self._elements(value)
 
     def _struct(self, struct: msgspec.Struct) -> dict[str, Any]:
-        """Its fields that say something, and its kind where it is one of several."""
+        """Its fields that differ from their defaults, and its kind where it is one of several."""
         tag = struct.__struct_config__.tag
-        left_out = _NOT_STORED.get(type(struct), frozenset())
         fields = [("type", tag)] if isinstance(tag, str) else []
-        for name in struct.__struct_fields__:
+        for name, default in _stored_fields(type(struct)):
             value = getattr(struct, name)
             if name == "inputs" and isinstance(struct, Embed):
                 value = [each if isinstance(each, str) else _tokens(each) for each in value]
-            if name not in left_out and value not in (None, False, (), {}):
+            if value != default:
                 fields.append((name, value))
         return self._fields(fields)
 
@@ -171,6 +171,17 @@ class _Walk:
             shown, self.was_cut = shown[: max(0, self._left)], True
         self._left -= len(shown)
         return shown
+
+
+@cache
+def _stored_fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """(name, default) of the fields that are stored."""
+    left_out = _NOT_STORED.get(kind, frozenset())
+    return tuple(
+        (each.name, each.default)
+        for each in msgspec.structs.fields(kind)
+        if each.name not in left_out
+    )
 
 
 def _about_bytes(text: str) -> str | None:

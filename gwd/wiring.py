@@ -244,6 +244,7 @@ class RunningNode:
                 clock=clock,
                 offload=self._offload,
             ),
+            vault=vault,
             clock=clock,
             boot_id=boot_id,
             in_flight_cap=settings.limits.in_flight_per_key,

@@ -17,6 +17,7 @@ from gwd.core.counters import Counters
 from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
+from gwd.credentials.vault import Vault
 from gwd.dialects.base import Dialect
 from gwd.keys.policy import KeyPolicy
 from gwd.ledger.quarantine import internal_error, refusal
@@ -58,6 +59,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     state: PlanningState
     dispatcher: Dispatcher
+    vault: Vault
     clock: NodeClock
     boot_id: str
     in_flight_cap: int
@@ -258,15 +260,26 @@ class Generation:
         if self._signatures:
             self._client.keep_events()
         self._request = await with_kept_signatures(
-            line.store, self._signatures, request, self.identity.organization_id, line.clock
+            line.store,
+            self._signatures,
+            request,
+            self.identity.organization_id,
+            line.vault,
+            line.clock,
         )
 
     def _remember(self) -> None:
         """Keep for the next turn what its vendor will want to see again."""
         line, finished = self._line, self._outcome.finished
         if self._signatures and finished is not None and finished.reason == "tool_calls":
-            organization_id = self.identity.organization_id
-            remember(line.store, self._signatures, self._client.events, organization_id, line.clock)
+            remember(
+                line.store,
+                self._signatures,
+                self._client.events,
+                self.identity.organization_id,
+                line.vault,
+                line.clock,
+            )
 
     def _find_conversation(self) -> Conversation | None:
         """The one that the request goes on with; looked for only where there is a choice that depends on it."""

@@ -14,6 +14,7 @@ import pytest
 
 from gwd.core.vitals import LITTLE_BYTES
 from gwd.demo import Behaviour
+from gwd.demo.behaviour import PlannedCall
 from gwd.jobs.request_log import RequestLogJob
 from gwd.node import backup
 from tests.support.node import Gateway
@@ -22,6 +23,8 @@ ASKED = "canary-question-1a2b"
 ANSWERED = "canary-answer-3c4d"
 ARGUMENT = "canary-argument-5e6f"
 RESULT = "canary-result-7a8b"
+THOUGHT = "canary-thought-9c0d"
+CALLED = "canary-called-1e2f"
 CANARIES = (ASKED, ANSWERED, ARGUMENT, RESULT)
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 
@@ -102,16 +105,34 @@ def found_in(outputs: dict[str, bytes], words: tuple[str, ...]) -> list[str]:
     ]
 
 
+async def think(gateway: Gateway) -> str:
+    """A turn of a tool with signed reasoning, which is kept for the next turn of clients that drop it."""
+    called = PlannedCall(name="look", arguments=f'{{"at": "{CALLED}"}}')
+    gateway.vendor.script.next(Behaviour(reasoning=THOUGHT, calls=(called,)))
+    asked = {
+        "model": "demo/claude",
+        "messages": [{"role": "user", "content": ASKED}],
+        "tools": [TOOL],
+        "reasoning": {"max_tokens": 1024},
+        "max_tokens": 4000,
+    }
+    reply = await gateway.client.post("/chat/completions", json=asked)
+    assert THOUGHT in reply.text, reply.text
+    await gateway.at_rest()
+    return reply.headers["x-gw-generation-id"]
+
+
 async def test_nothing_is_stored_of_anybody_who_has_not_switched_it_on(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "gwd")
     generations = await talk(gateway)
+    await think(gateway)
     metrics = await gateway.operator.get(gateway.base_url.removesuffix("/api/v1") + "/metrics")
     outputs = {**files(gateway), "log": caplog.text.encode(), "metrics": metrics.content}
     for path in ("/generations", "/audit", "/notifications/events", "/request-log"):
         outputs[path] = (await gateway.operator.get(path)).content
-    assert found_in(outputs, CANARIES) == []
+    assert found_in(outputs, (*CANARIES, THOUGHT, CALLED)) == []
     assert await gateway.store.read(_count) == 0
     await content(gateway, generations[0], status=404)
     assert found_in(outputs, (generations[0],))  # the search can see

@@ -36,6 +36,7 @@ from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
+from gwd.jobs.content_log import CONTENT_LOG_S, ContentLogJob
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.health import LOOK_S, HealthKeeper
@@ -45,7 +46,6 @@ from gwd.jobs.loop import every
 from gwd.jobs.nightly import NightlyCheck
 from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
 from gwd.jobs.raises import RAISES_S, RaiseWatch
-from gwd.jobs.request_log import REQUEST_LOG_S, RequestLogJob
 from gwd.jobs.secrets import SECRETS_S, SealAnew
 from gwd.jobs.sweep import Sweep
 from gwd.jobs.topup import TopUpJob
@@ -60,7 +60,7 @@ from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
-from gwd.pipeline.settle.request_log import RequestLogger
+from gwd.pipeline.settle.content_log import ContentLogger
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -253,7 +253,7 @@ class RunningNode:
             counters=counters,
             offload=self._offload,
             live={},
-            request_logger=RequestLogger(
+            content_logger=ContentLogger(
                 store,
                 vault,
                 clock,
@@ -331,7 +331,7 @@ class RunningNode:
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
         self._repeat(FORGET_S, self._forget, "forget")
-        self._repeat(REQUEST_LOG_S, self._request_log().run, "request log")
+        self._repeat(CONTENT_LOG_S, self._content_log().run, "content log")
         self._repeat(TOPUP_S, self._topup().run, "top-up")
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
@@ -354,9 +354,9 @@ class RunningNode:
     async def _forget(self) -> None:
         await retention.forget(self.store, self._clock, self._clean_before)
 
-    def _request_log(self) -> RequestLogJob:
-        max_bytes = self.settings.limits.request_log_max_bytes
-        return RequestLogJob(self.store, self._clock, max_bytes=max_bytes)
+    def _content_log(self) -> ContentLogJob:
+        max_bytes = self.settings.limits.content_log_max_bytes
+        return ContentLogJob(self.store, self._clock, max_bytes=max_bytes)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""

@@ -13,13 +13,13 @@ from gwctl.text import counted
 from gwctl.tree import Noun
 from gwctl.values import arg, body, flag, listed, one_of, opt, whole
 
-PATH = "/request-log"
+PATH = "/content-log"
 CONTENT = "/generation/content"
 RULES = ("card", "email", "iban", "phone", "secret")
 SETTINGS = "/organization/settings"
 
 privacy = Noun("privacy", "What is stored of requests and answers.")
-log = Noun("log", "The request log: requests and answers, hidden, sealed, for some days.")
+log = Noun("log", "The content log: requests and answers, hidden, sealed, for some days.")
 NOUNS = [privacy]
 
 privacy.group(log)
@@ -28,7 +28,7 @@ privacy.group(log)
 @log.verb("show", "gwctl privacy log show", "gwctl privacy log show --json")
 def show(session: Session) -> None:
     """Show whether requests are stored, which, for how long, and how much there is."""
-    session.out.record(data(session.api.get(PATH)), "RequestLogRecord")
+    session.out.record(data(session.api.get(PATH)), "ContentLogRecord")
 
 
 @log.verb(
@@ -69,7 +69,7 @@ def on(
         "keys": _ids(session, KEYS, key),
         "workspaces": _ids(session, WORKSPACES, workspace),
     }
-    change_at(session, SETTINGS, {"request_log": body(wanted)}, what="request log")
+    change_at(session, SETTINGS, {"content_log": body(wanted)}, what="content log")
 
 
 @log.verb(
@@ -83,7 +83,7 @@ def off(
     erase: Annotated[bool, flag("--erase", "Erase what is stored, too.")] = False,
 ) -> None:
     """Store nothing more; what there is stays until its time is over, or is erased with --erase."""
-    change_at(session, SETTINGS, {"request_log": None}, what="request log")
+    change_at(session, SETTINGS, {"content_log": None}, what="content log")
     stored = data(session.api.get(PATH)).get("stored", 0)
     if stored and not erase and not session.dry_run:
         erase = session.interactive and session.out.ask(

@@ -112,7 +112,7 @@ FAMILIES: Final = (
         alert="growing",
     ),
     Family(
-        "gwd_request_log",
+        "gwd_content_log",
         "counter",
         "Requests of organizations that have theirs stored: stored, or served and not stored",
         labels=("outcome",),
@@ -336,7 +336,7 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
         "gwd_overhead_seconds",
         counters.overhead,
     )
-    yield _labelled("gwd_request_log", counters.request_log)
+    yield _labelled("gwd_content_log", counters.content_log)
     yield _counter(
         "gwd_hosted_tools_dropped",
         counters.hosted_tools_dropped,

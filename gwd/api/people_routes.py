@@ -4,10 +4,10 @@ from typing import Final
 
 from gwd.api import (
     audit,
+    content_log,
     invitations,
     members,
     organizations,
-    request_log,
     workspaces,
 )
 from gwd.api.access import manage
@@ -67,10 +67,10 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         answers=Noted[SettingsRecord],
     ),
     get(
-        "/request-log",
+        "/content-log",
         manage("settings.read"),
-        request_log.show,
-        answers=One[request_log.RequestLogRecord],
+        content_log.show,
+        answers=One[content_log.ContentLogRecord],
     ),
     list_(
         "/organization/members",

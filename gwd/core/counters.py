@@ -49,7 +49,7 @@ class Counters:
                       the vendor ended with an error `error_finish`
     prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
     heads_refused     reason → requests that were no strict HTTP
-    request_log       outcome → requests of organizations that have theirs stored
+    content_log       outcome → requests of organizations that have theirs stored
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
     """
@@ -59,6 +59,7 @@ class Counters:
         "auth_failures",
         "connections",
         "connections_cut",
+        "content_log",
         "estimates_exceeded",
         "first_token",
         "heads_refused",
@@ -66,7 +67,6 @@ class Counters:
         "overhead",
         "prompts_above_bound",
         "refusals",
-        "request_log",
         "requests",
         "settlement",
         "statement_mismatches",
@@ -83,7 +83,7 @@ class Counters:
         self.heads_refused: defaultdict[str, int] = defaultdict(int)
         self.connections_cut: defaultdict[str, int] = defaultdict(int)
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
-        self.request_log: defaultdict[str, int] = defaultdict(int)
+        self.content_log: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.overhead = Histogram(DURATIONS_S)

@@ -13,6 +13,7 @@ import msgspec
 from gwd.alerts.sealed import ADDRESSES, OLD_SECRETS, SECRETS
 from gwd.audit import service as audit
 from gwd.audit.service import Origin
+from gwd.content_log.sealing import DATA_KEYS
 from gwd.core.caller import Caller
 from gwd.core.clock import iso
 from gwd.core.errors import Conflict
@@ -23,7 +24,6 @@ from gwd.credentials.service import VENDOR_KEYS
 from gwd.credentials.vault import Binding, Vault
 from gwd.management.topup import binding
 from gwd.orgs import organizations
-from gwd.request_log.sealing import DATA_KEYS
 from gwd.store import Connection
 from gwd.store.connection import holds
 

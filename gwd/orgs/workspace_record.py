@@ -53,7 +53,7 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
     io_logging_api_key_ids: Annotated[
         None,
         Meta(
-            description="Always null: `request_log` of the organization's settings says what is stored."
+            description="Always null: `content_log` of the organization's settings says what is stored."
         ),
     ] = None
     io_logging_sampling_rate: Annotated[

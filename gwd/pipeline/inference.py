@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gwd.content_log.logging import Logging
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
@@ -34,14 +35,13 @@ from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.plan.stickiness import Conversation, conversation_of
 from gwd.pipeline.settle.bill import Bill
+from gwd.pipeline.settle.content_log import ContentLogger
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
 from gwd.pipeline.settle.progress import Meter
-from gwd.pipeline.settle.request_log import RequestLogger
 from gwd.pipeline.settle.settle_wait import SettleWait, given_up, late
 from gwd.pipeline.settle.settlement import abandon
 from gwd.pricing.hold import LARGE_BYTES, Demand, measure
-from gwd.request_log.logging import Logging
 from gwd.store import Store
 from gwd.vendors.base import Signatures
 
@@ -68,7 +68,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters
     offload: Offload
     live: dict[str, "Generation"]
-    request_logger: RequestLogger
+    content_logger: ContentLogger
     in_quarantine: Callable[[], bool]
 
 
@@ -182,7 +182,7 @@ class Generation:
             try:
                 if self._logging is not None and self._targets:
                     events = self._client.events
-                    await line.request_logger.keep(
+                    await line.content_logger.keep(
                         self._logging, self.identity, self._received, events
                     )
             finally:

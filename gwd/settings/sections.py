@@ -78,7 +78,7 @@ class Limits(Struct, frozen=True, kw_only=True):
             description="Those of one address, loopback excepted; raise it for a proxy on another machine; 0: no cap."
         ),
     ] = 256
-    request_log_max_bytes: Annotated[
+    content_log_max_bytes: Annotated[
         Large,
         Meta(
             description="What an organization may have stored of its requests; above it the oldest are erased."

@@ -302,7 +302,7 @@ async def stored_within(office: Office, person: Person) -> Sent:
 
 
 async def stored(office: Office, person: Person | str) -> str:
-    wanted = {"request_log": {"days": 1}}
+    wanted = {"content_log": {"days": 1}}
     await office.ok("owner", "PATCH", "/organization/settings", wanted)
     gateway = office.gateway
     there = await office.call("operator", "GET", "/catalog/models/demo/chat")
@@ -657,8 +657,8 @@ CASES: dict[str, Case] = {
         build=stored_record, within=stored_within, outside=404, scoped=True
     ),
     "DELETE /generation/content": Case(build=stored_record),
-    "GET /request-log": ANY,
-    "DELETE /request-log": Case(build=everything),
+    "GET /content-log": ANY,
+    "DELETE /content-log": Case(build=everything),
     "GET /generations": ANY,
     "POST /analytics/query": Case(build=body(metrics=["requests", "cost"], dimensions=["model"])),
     "GET /analytics/meta": ANY,

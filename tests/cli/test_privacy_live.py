@@ -28,7 +28,7 @@ async def test_what_is_stored_is_read_and_erased(cli: Cli, node: Gateway) -> Non
         "privacy", "log", "on", "--days", "7", "--redact", "email,card", "--pattern", "MRN-##"
     )
     shown = await exact(cli, "privacy", "log", "show")
-    assert shown["request_log"] == {
+    assert shown["content_log"] == {
         "days": 7,
         "redact": ["card", "email"],
         "patterns": ["MRN-##"],
@@ -55,7 +55,7 @@ async def test_what_is_stored_is_read_and_erased(cli: Cli, node: Gateway) -> Non
     assert "erased what was stored of 2 requests" in err
     await served(node)
     shown = await exact(cli, "privacy", "log", "show")
-    assert (shown["request_log"], shown["stored"]) == (None, 0)
+    assert (shown["content_log"], shown["stored"]) == (None, 0)
     await cli("privacy", "log", "read", third, code=3)
 
 

@@ -14,6 +14,7 @@ import msgspec
 from gwd.alerts.credential_alerts import note_trouble
 from gwd.catalog import snapshot
 from gwd.catalog.snapshot import Catalog, Model
+from gwd.content_log.logging import Logging, logging_of
 from gwd.core.clock import Clock
 from gwd.core.vendor_format import VendorFormat
 from gwd.credentials import service as credentials
@@ -36,7 +37,6 @@ from gwd.orgs.settings import settings as organization_state
 from gwd.pipeline.plan.plan_input import NOBODY, Asker, OwnKeys, PlanInput
 from gwd.pipeline.plan.resolution import not_allowed, not_found
 from gwd.pipeline.plan.stickiness import Conversation, Stickiness, no_conversation
-from gwd.request_log.logging import Logging, logging_of
 from gwd.store import Connection, Store
 
 
@@ -244,7 +244,7 @@ class PlanningState:
             families=families_of(connection, organization_id, hashes),
         )
         state = organization_state(connection, organization_id)
-        logging = logging_of(connection, organization_id, state.settings.request_log)
+        logging = logging_of(connection, organization_id, state.settings.content_log)
         policy = organization_policy(state.settings)
         return _Organization(state, policy, own_keys, logging), keys
 

@@ -3,6 +3,8 @@
 import msgspec
 import pytest
 
+from gwd.content_log import content
+from gwd.content_log.content import content_of, decode, encode
 from gwd.core.events import (
     Embedded,
     Event,
@@ -23,8 +25,6 @@ from gwd.core.request import (
     TextPart,
     ToolCallPart,
 )
-from gwd.request_log import content
-from gwd.request_log.content import content_of, decode, encode
 
 ALL = Redactor(RULES)
 

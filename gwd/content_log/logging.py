@@ -4,7 +4,7 @@ import msgspec
 
 from gwd.core.personal_data import Redactor
 from gwd.keys.admission import families_of_ids
-from gwd.orgs.request_log import RequestLog
+from gwd.orgs.content_log import ContentLog
 from gwd.store import Connection
 
 
@@ -23,7 +23,7 @@ class Logging(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def logging_of(
-    connection: Connection, organization_id: str, wanted: RequestLog | None
+    connection: Connection, organization_id: str, wanted: ContentLog | None
 ) -> Logging | None:
     """None where nothing is stored, so that nothing has to be asked."""
     if wanted is None:

@@ -4,9 +4,9 @@ import os
 import random
 from pathlib import Path
 
+from gwd.content_log import service
+from gwd.content_log.service import Entry, Which
 from gwd.credentials.data_keys import DataKey
-from gwd.request_log import service
-from gwd.request_log.service import Entry, Which
 from gwd.store.connection import open_connection, transaction
 from tests.support.money import ORGANIZATION, open_organization
 from tests.support.store import NOW_US, migrated
@@ -37,7 +37,7 @@ def test_no_byte_of_what_was_erased_is_left(tmp_path: Path) -> None:
     gone: list[bytes] = []
     with transaction(connection, "IMMEDIATE"):
         open_organization(connection, now_us=NOW_US)
-        connection.execute("""UPDATE organization SET settings = '{"request_log": {"days": 1}}'""")
+        connection.execute("""UPDATE organization SET settings = '{"content_log": {"days": 1}}'""")
     for _ in range(40):
         with transaction(connection, "IMMEDIATE"):
             for _ in range(chance.randrange(1, 15)):
@@ -69,15 +69,15 @@ def test_data_keys_go_with_the_last_that_they_sealed(tmp_path: Path) -> None:
     connection = open_connection(migrated(tmp_path), "writer")
     with transaction(connection, "IMMEDIATE"):
         open_organization(connection, now_us=NOW_US)
-        connection.execute("""UPDATE organization SET settings = '{"request_log": {"days": 1}}'""")
+        connection.execute("""UPDATE organization SET settings = '{"content_log": {"days": 1}}'""")
         for number in range(3):
             assert service.write(connection, entry(number, b"content"))
         which = Which(organization_id=ORGANIZATION)
         first, *others = service.find(connection, which=which, at_most=5)
         assert service.erase(connection, [first]) == 1
-        keys = connection.rows("SELECT id FROM request_log_key")
+        keys = connection.rows("SELECT id FROM content_log_key")
         assert keys == [(KEY.id,)]
         assert service.erased(connection) is not None
         assert service.erase(connection, others) == 2
-        assert connection.rows("SELECT id FROM request_log_key") == []
+        assert connection.rows("SELECT id FROM content_log_key") == []
     connection.raw.close()

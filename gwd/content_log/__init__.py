@@ -1,6 +1,6 @@
-"""request_log: what an organization has stored of its requests and their answers, sealed and for a time.
+"""content_log: what an organization has stored of its requests and their answers, sealed and for a time.
 
-Owns: the tables `request_log` and `request_log_key`; what is left of a request once everything that has to be hidden
+Owns: the tables `content_log` and `content_log_key`; what is left of a request once everything that has to be hidden
 is; sealing and opening it, finding and erasing it.
 Does not own: whether an organization wants any of it (orgs), which requests pass and when (pipeline), who may read it.
 Invariants: nothing is stored for an organization that has it switched off at the moment of writing; what is stored is

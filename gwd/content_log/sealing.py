@@ -7,14 +7,14 @@ from gwd.credentials import data_keys
 from gwd.credentials.sealed import SealedPlace
 from gwd.credentials.vault import Binding, Vault
 
-PURPOSE: Final = "request_log"
+PURPOSE: Final = "content_log"
 
 _QUICKEST: Final = 1
 
 
 def digest(vault: Vault, kind: Literal["user", "session"], tag: str) -> bytes:
     """By what the entries of a user or of a session are found."""
-    return vault.digest(f"request log {kind}", tag)
+    return vault.digest(f"content log {kind}", tag)
 
 
 def packed(content: bytes) -> bytes:
@@ -42,7 +42,7 @@ def _bindings(data_key_id: str, organization_id: str) -> tuple[Binding, ...]:
 
 DATA_KEYS: Final = SealedPlace(
     name="data key of stored requests",
-    table="request_log_key",
+    table="content_log_key",
     column="sealed",
     row="id",
     facts=("organization_id",),

@@ -7,6 +7,11 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from gwd.content_log import service as content_log
+from gwd.content_log.content import content_of, encode
+from gwd.content_log.logging import Logging
+from gwd.content_log.sealing import PURPOSE, digest, packed
+from gwd.content_log.service import Entry
 from gwd.core.clock import Clock
 from gwd.core.counters import Counters
 from gwd.core.events import Event
@@ -17,11 +22,6 @@ from gwd.credentials.vault import Vault
 from gwd.pipeline.admit.identity import GenerationIdentity
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pricing.hold import LARGE_BYTES
-from gwd.request_log import service as request_log
-from gwd.request_log.content import content_of, encode
-from gwd.request_log.logging import Logging
-from gwd.request_log.sealing import PURPOSE, digest, packed
-from gwd.request_log.service import Entry
 from gwd.store import Store
 
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
@@ -30,7 +30,7 @@ MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
 log = logging.getLogger(__name__)
 
 
-class RequestLogger:
+class ContentLogger:
     """One for the node; used from the event loop only."""
 
     def __init__(
@@ -102,10 +102,10 @@ class RequestLogger:
             data_key=data_key,
             content=data_key.seal(content, identity.generation_id),
         )
-        return await self._store.write(request_log.write, entry)
+        return await self._store.write(content_log.write, entry)
 
     def _count(self, outcome: str, error: Exception | None = None) -> None:
-        seen = self._counters.request_log[outcome] = self._counters.request_log[outcome] + 1
+        seen = self._counters.content_log[outcome] = self._counters.content_log[outcome] + 1
         if outcome in ("stored", "switched_off") or seen & (seen - 1):
             return  # told are the first of a kind, and each time their number has doubled
         log.error(

@@ -16,7 +16,7 @@ MOST_NAMED: Final = 500
 Ids = Annotated[list[Id], Meta(max_length=MOST_NAMED)]
 
 
-class RequestLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ContentLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is stored of requests and their answers. Where neither keys nor workspaces are named, all are."""
 
     days: Annotated[
@@ -57,19 +57,19 @@ class RequestLog(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return Redactor(self.redact, self.patterns)
 
 
-def checked(wanted: RequestLog | None) -> RequestLog | None:
+def checked(wanted: ContentLog | None) -> ContentLog | None:
     """As it is stored: nothing twice. Raises InvalidValue for a pattern that does not serve and for empty lists."""
     if wanted is None:
         return None
     for index, pattern in enumerate(wanted.patterns):
         if (wrong := pattern_error(pattern)) is not None:
-            param = f"request_log.patterns[{index}]"
+            param = f"content_log.patterns[{index}]"
             raise InvalidValue(f"{param} {wrong}.", param=param)
     for name in ("keys", "workspaces"):
         if getattr(wanted, name) == []:
             raise InvalidValue(
-                f"request_log.{name} must name at least one; use null to name none.",
-                param=f"request_log.{name}",
+                f"content_log.{name} must name at least one; use null to name none.",
+                param=f"content_log.{name}",
             )
     return msgspec.structs.replace(
         wanted,

@@ -9,11 +9,11 @@ from gwd.core.clock import US_PER_DAY
 from gwd.core.errors import NotFound
 from gwd.core.ids import mint
 from gwd.credentials.data_keys import DataKey
-from gwd.orgs.request_log import RequestLog
+from gwd.orgs.content_log import ContentLog
 from gwd.orgs.settings import settings
 from gwd.store import Connection, maintains_cache
 
-_MARK: Final = "request_log_erased"
+_MARK: Final = "content_log_erased"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +67,11 @@ def write(connection: Connection, entry: Entry) -> bool:
         return False
     key = entry.data_key
     connection.execute(
-        "INSERT INTO request_log_key (id, organization_id, sealed) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO content_log_key (id, organization_id, sealed) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
         (key.id, key.organization_id, key.sealed),
     )
     connection.execute(
-        "INSERT INTO request_log (generation_id, organization_id, workspace_id, family_id, user_digest, session_digest,"
+        "INSERT INTO content_log (generation_id, organization_id, workspace_id, family_id, user_digest, session_digest,"
         " data_key_id, created_at, expires_at, size, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.generation_id,
@@ -95,9 +95,9 @@ def get(
 ) -> Stored | None:
     """What is stored of a generation; None where nothing is, or its time is over."""
     row = connection.row(
-        "SELECT data_key_id, sealed, created_at, expires_at, content FROM request_log"
-        " JOIN request_log_key ON request_log_key.id = data_key_id"
-        " WHERE generation_id = ? AND request_log.organization_id = ?",
+        "SELECT data_key_id, sealed, created_at, expires_at, content FROM content_log"
+        " JOIN content_log_key ON content_log_key.id = data_key_id"
+        " WHERE generation_id = ? AND content_log.organization_id = ?",
         (generation_id, organization_id),
     )
     if row is None:
@@ -121,8 +121,8 @@ def totals(connection: Connection, organization_id: str) -> Totals:
     """How much is stored of an organization."""
     count, size, oldest_us = connection.rows(
         "SELECT COUNT(*), COALESCE(SUM(size), 0),"
-        " (SELECT created_at FROM request_log WHERE organization_id = ?1 ORDER BY created_at LIMIT 1)"
-        " FROM request_log WHERE organization_id = ?1",
+        " (SELECT created_at FROM content_log WHERE organization_id = ?1 ORDER BY created_at LIMIT 1)"
+        " FROM content_log WHERE organization_id = ?1",
         (organization_id,),
     )[0]
     return Totals(count=count, size=size, oldest_us=oldest_us)
@@ -140,7 +140,7 @@ def find(connection: Connection, *, which: Which, at_most: int) -> list[int]:
     named = {name: value for name, value in named.items() if value is not None}
     where = "".join(f" AND {name} = ?" for name in named)
     rows = connection.rows(
-        f"SELECT id FROM request_log WHERE organization_id = ?{where} LIMIT ?",  # noqa: S608 - our own names
+        f"SELECT id FROM content_log WHERE organization_id = ?{where} LIMIT ?",  # noqa: S608 - our own names
         (which.organization_id, *named.values(), at_most),
     )
     return [row[0] for row in rows]
@@ -149,8 +149,8 @@ def find(connection: Connection, *, which: Which, at_most: int) -> list[int]:
 def expired(connection: Connection, *, now_us: int, at_most: int) -> list[int]:
     """Entries whose time is over, and those of organizations that were deleted."""
     rows = connection.rows(
-        "SELECT id FROM request_log WHERE expires_at <= ?1 UNION ALL"
-        " SELECT request_log.id FROM request_log WHERE organization_id IN"
+        "SELECT id FROM content_log WHERE expires_at <= ?1 UNION ALL"
+        " SELECT content_log.id FROM content_log WHERE organization_id IN"
         " (SELECT id FROM organization WHERE deleted_at IS NOT NULL) LIMIT ?2",
         (now_us, at_most),
     )
@@ -162,7 +162,7 @@ def too_old(
 ) -> list[int]:
     """Entries that are older than their organization wants by now."""
     rows = connection.rows(
-        "SELECT id FROM request_log WHERE organization_id = ? AND created_at <= ? LIMIT ?",
+        "SELECT id FROM content_log WHERE organization_id = ? AND created_at <= ? LIMIT ?",
         (organization_id, before_us, at_most),
     )
     return [row[0] for row in rows]
@@ -176,7 +176,7 @@ def too_many(
     found = []
     if above > 0:
         rows = connection.rows(
-            "SELECT id, size FROM request_log WHERE organization_id = ? ORDER BY created_at LIMIT ?",
+            "SELECT id, size FROM content_log WHERE organization_id = ? ORDER BY created_at LIMIT ?",
             (organization_id, at_most),
         )
         for identity, size in rows:
@@ -194,16 +194,16 @@ def erase(connection: Connection, entries: Collection[int]) -> int:
         return 0
     marks = ", ".join("?" * len(entries))
     keys = connection.rows(
-        f"SELECT DISTINCT data_key_id FROM request_log WHERE id IN ({marks})",  # noqa: S608
+        f"SELECT DISTINCT data_key_id FROM content_log WHERE id IN ({marks})",  # noqa: S608
         (*entries,),
     )
     count = connection.execute(
-        f"DELETE FROM request_log WHERE id IN ({marks})",  # noqa: S608
+        f"DELETE FROM content_log WHERE id IN ({marks})",  # noqa: S608
         (*entries,),
     )
     connection.execute_many(
-        "DELETE FROM request_log_key WHERE id = ?1"
-        " AND NOT EXISTS (SELECT 1 FROM request_log WHERE data_key_id = ?1)",
+        "DELETE FROM content_log_key WHERE id = ?1"
+        " AND NOT EXISTS (SELECT 1 FROM content_log WHERE data_key_id = ?1)",
         keys,
     )
     if count:
@@ -226,8 +226,8 @@ def note_emptied(connection: Connection, mark: bytes) -> None:
     connection.execute("DELETE FROM node_fact WHERE name = ? AND value = ?", (_MARK, mark))
 
 
-def _wanted(connection: Connection, organization_id: str) -> RequestLog | None:
+def _wanted(connection: Connection, organization_id: str) -> ContentLog | None:
     try:
-        return settings(connection, organization_id).settings.request_log
+        return settings(connection, organization_id).settings.content_log
     except NotFound:
         return None

@@ -1,4 +1,4 @@
-"""/request-log and /generation/content: what is stored of requests and answers, read and erased.
+"""/content-log and /generation/content: what is stored of requests and answers, read and erased.
 
 Whoever reads it leaves a line in the audit trail before it is shown.
 """
@@ -14,18 +14,18 @@ from gwd.api.generations import may_see, named_in
 from gwd.api.management import Answer, Call, one
 from gwd.api.query import Flag, Query, Text
 from gwd.api.shapes import One
+from gwd.content_log import service as content_log
+from gwd.content_log.content import Side, decode
+from gwd.content_log.sealing import digest, opened
+from gwd.content_log.service import Which
 from gwd.core.clock import iso
 from gwd.core.errors import Conflict, GenerationNotFound, InvalidValue, NotFound
 from gwd.core.fields import Count, Id, Moment
 from gwd.credentials.vault import CannotOpenError
 from gwd.keys.admission import families_of_ids
-from gwd.management import request_log as erasing
-from gwd.orgs.request_log import RequestLog
+from gwd.management import content_log as erasing
+from gwd.orgs.content_log import ContentLog
 from gwd.orgs.settings import settings
-from gwd.request_log import service as request_log
-from gwd.request_log.content import Side, decode
-from gwd.request_log.sealing import digest, opened
-from gwd.request_log.service import Which
 from gwd.store import Connection
 
 WHICH: Final = (
@@ -37,11 +37,11 @@ WHICH: Final = (
 )
 
 
-class RequestLogRecord(msgspec.Struct, frozen=True, kw_only=True):
+class ContentLogRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored of an organization's requests."""
 
-    request_log: Annotated[
-        RequestLog | None,
+    content_log: Annotated[
+        ContentLog | None,
         Meta(description="What is stored from now on, as in the settings; null: nothing."),
     ]
     stored: Annotated[Count, Meta(description="Of how many requests something is stored.")]
@@ -92,10 +92,10 @@ class ErasedRequests(msgspec.Struct, frozen=True, kw_only=True):
 
 def show(connection: Connection, call: Call) -> Answer:
     """What is stored of requests and answers, and how much there is."""
-    totals = request_log.totals(connection, call.organization_id)
+    totals = content_log.totals(connection, call.organization_id)
     return one(
-        RequestLogRecord(
-            request_log=settings(connection, call.organization_id).settings.request_log,
+        ContentLogRecord(
+            content_log=settings(connection, call.organization_id).settings.content_log,
             stored=totals.count,
             stored_bytes=totals.size,
             oldest_at=None if totals.oldest_us is None else iso(totals.oldest_us),
@@ -139,7 +139,7 @@ async def _erase(
     call: Call, which: Which, subject: tuple[str, str | None], **details: Any
 ) -> Answer:
     store = call.node.store
-    count = await erasing.erase(store, partial(request_log.find, which=which))
+    count = await erasing.erase(store, partial(content_log.find, which=which))
     emptied = await erasing.empty_log(store)
     return Answer(
         body=ErasedRequests(erased=count, log_emptied=emptied),
@@ -151,8 +151,8 @@ async def _erase(
 def _read(connection: Connection, call: Call) -> LoggedRequest:
     generation_id, organization_id = named_in(call), call.organization_id
     row = activity.get(connection, organization_id, generation_id)
-    stored = request_log.get(connection, organization_id, generation_id, now_us=call.now_us)
-    if stored is None or not may_see(connection, call.caller, row, "request_log.read"):
+    stored = content_log.get(connection, organization_id, generation_id, now_us=call.now_us)
+    if stored is None or not may_see(connection, call.caller, row, "content_log.read"):
         raise GenerationNotFound("nothing is stored of this request, or not any more")
     try:
         content = decode(

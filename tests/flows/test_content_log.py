@@ -15,7 +15,7 @@ import pytest
 from gwd.core.vitals import LITTLE_BYTES
 from gwd.demo import Behaviour
 from gwd.demo.behaviour import PlannedCall
-from gwd.jobs.request_log import RequestLogJob
+from gwd.jobs.content_log import ContentLogJob
 from gwd.node import backup
 from tests.support.node import Gateway
 
@@ -31,8 +31,8 @@ TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 
 async def switch_on(gateway: Gateway, **fields: Any) -> Any:
     wanted = {"days": 7, **fields}
-    changed = await gateway.manage("PATCH", "/organization/settings", {"request_log": wanted})
-    return changed["data"]["request_log"]
+    changed = await gateway.manage("PATCH", "/organization/settings", {"content_log": wanted})
+    return changed["data"]["content_log"]
 
 
 async def content(gateway: Gateway, generation_id: str, *, status: int = 200) -> Any:
@@ -130,7 +130,7 @@ async def test_nothing_is_stored_of_anybody_who_has_not_switched_it_on(
     await think(gateway)
     metrics = await gateway.operator.get(gateway.base_url.removesuffix("/api/v1") + "/metrics")
     outputs = {**files(gateway), "log": caplog.text.encode(), "metrics": metrics.content}
-    for path in ("/generations", "/audit", "/notifications/events", "/request-log"):
+    for path in ("/generations", "/audit", "/notifications/events", "/content-log"):
         outputs[path] = (await gateway.operator.get(path)).content
     assert found_in(outputs, (*CANARIES, THOUGHT, CALLED)) == []
     assert await gateway.store.read(_count) == 0
@@ -160,13 +160,13 @@ async def test_what_was_asked_and_answered_is_read_back_and_lies_in_no_file(
     read = [
         line
         for line in (await gateway.manage("GET", "/audit?limit=100"))["data"]
-        if line["action"] == "request_log.read"
+        if line["action"] == "content_log.read"
     ]
     assert {line["subject_id"] for line in read} == set(generations)
 
 
 def _count(connection: Any) -> int:
-    return int(connection.row("SELECT COUNT(*) FROM request_log")[0])
+    return int(connection.row("SELECT COUNT(*) FROM content_log")[0])
 
 
 async def test_what_is_to_be_hidden_is_nowhere(gateway: Gateway) -> None:
@@ -254,18 +254,18 @@ async def test_only_one_s_own_is_seen_and_switched_on(gateway: Gateway) -> None:
     reply = await gateway.chat(ASKED)
     generation_id = reply.headers["x-gw-generation-id"]
     await content(gateway, generation_id)
-    for path in (f"/generation/content?id={generation_id}", "/request-log"):
+    for path in (f"/generation/content?id={generation_id}", "/content-log"):
         seen = await gateway.client.get(path, headers=theirs)
         assert ASKED not in seen.text
         assert '"stored":1' not in seen.text
-    totals = await gateway.client.get("/request-log", headers=theirs)
+    totals = await gateway.client.get("/content-log", headers=theirs)
     assert totals.json()["data"]["stored"] == 0
-    for path in (f"/generation/content?id={generation_id}", "/request-log?all=true"):
+    for path in (f"/generation/content?id={generation_id}", "/content-log?all=true"):
         assert (await gateway.client.delete(path, headers=theirs)).json()["erased"] == 0
     await content(gateway, generation_id)
     path = f"/organizations/{made['data']['id']}/settings"
-    refused = await gateway.operator.patch(path, json={"request_log": {"days": 1}})
-    assert (refused.status_code, refused.json()["error"]["param"]) == (403, "request_log")
+    refused = await gateway.operator.patch(path, json={"content_log": {"days": 1}})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (403, "content_log")
     inference = await gateway.client.get(f"/generation/content?id={generation_id}")
     assert inference.status_code == 403
 
@@ -276,7 +276,7 @@ async def test_expiry_erases_every_byte_from_file_and_log(gateway: Gateway, tmp_
     sealed = await gateway.store.read(_sealed)
     assert len(sealed) == 6
     assert len(_bytes_left(gateway, sealed)) == 6  # the search can see
-    job = RequestLogJob(gateway.store, gateway.running.node.clock, max_bytes=10**9)
+    job = ContentLogJob(gateway.store, gateway.running.node.clock, max_bytes=10**9)
     await job.run()
     assert len(await gateway.store.read(_sealed)) == 6
     await gateway.store.write(_age, days=8)
@@ -318,17 +318,17 @@ async def test_erasing_takes_what_was_named_and_no_byte_of_it_is_left(gateway: G
         ("session_id=s-1", 1),
         (f"key_id={other_id}", 1),
     ):
-        reply = await gateway.manage("DELETE", f"/request-log?{query}")
+        reply = await gateway.manage("DELETE", f"/content-log?{query}")
         assert (reply["erased"], reply["log_emptied"]) == (gone, True), query
     assert await left() == {"fourth"}
     kept = await gateway.store.read(_sealed)
     assert _bytes_left(gateway, everything) == kept
     for query in ("", "?all=false", "?all=true&user=ada", "?key_id=key_absent"):
-        refused = await gateway.operator.delete(f"/request-log{query}")
+        refused = await gateway.operator.delete(f"/content-log{query}")
         assert refused.status_code in (400, 404), query
     await gateway.manage("DELETE", f"/generation/content?id={ids['fourth']}")
     assert _bytes_left(gateway, everything) == []
-    lines = (await gateway.manage("GET", "/audit?action=request_log.erase"))["data"]
+    lines = (await gateway.manage("GET", "/audit?action=content_log.erase"))["data"]
     assert sum(line["details"]["erased"] for line in lines) == 4
     assert "ada" not in str(lines)
 
@@ -338,7 +338,7 @@ async def test_the_oldest_go_first_where_there_is_too_much(gateway: Gateway) -> 
     ids = [(await gateway.chat(ASKED)).headers["x-gw-generation-id"] for _ in range(4)]
     await gateway.at_rest()
     sizes = [len(each) for each in await gateway.store.read(_sealed)]
-    job = RequestLogJob(gateway.store, gateway.running.node.clock, max_bytes=sizes[2] + sizes[3])
+    job = ContentLogJob(gateway.store, gateway.running.node.clock, max_bytes=sizes[2] + sizes[3])
     await job.run()
     for generation_id, status in zip(ids, (404, 404, 200, 200), strict=True):
         await content(gateway, generation_id, status=status)
@@ -358,7 +358,7 @@ async def test_nothing_is_stored_once_it_is_off_and_a_shorter_time_holds_at_once
     gateway.vendor.script.next(Behaviour(delay_s=0.3))
     on_its_way = asyncio.create_task(gateway.chat(ASKED))
     await asyncio.sleep(0.15)
-    await gateway.manage("PATCH", "/organization/settings", {"request_log": None})
+    await gateway.manage("PATCH", "/organization/settings", {"content_log": None})
     second = (await on_its_way).headers["x-gw-generation-id"]
     await content(gateway, second, status=404)
     await content(gateway, first)  # what there is stays until its time is over
@@ -388,16 +388,16 @@ async def test_what_cannot_be_stored_fails_no_request(
     trouble: str,
 ) -> None:
     await switch_on(gateway)
-    logger = gateway.running.node.line.request_logger
+    logger = gateway.running.node.line.content_logger
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(ASKED)
 
     match trouble:
         case "write":
-            monkeypatch.setattr("gwd.pipeline.settle.request_log.request_log.write", broken)
+            monkeypatch.setattr("gwd.pipeline.settle.content_log.content_log.write", broken)
         case "content":
-            monkeypatch.setattr("gwd.pipeline.settle.request_log.content_of", broken)
+            monkeypatch.setattr("gwd.pipeline.settle.content_log.content_of", broken)
         case _:
             monkeypatch.setattr(logger._vitals.__class__, "disk_free_bytes", LITTLE_BYTES - 1)
     for stream in (False, True):
@@ -405,18 +405,18 @@ async def test_what_cannot_be_stored_fails_no_request(
         assert reply.status_code == 200
     await gateway.at_rest()
     outcome = "left_out_disk" if trouble == "disk" else "failed"
-    assert gateway.running.node.counters.request_log == {outcome: 2}
+    assert gateway.running.node.counters.content_log == {outcome: 2}
     assert caplog.text.count("was served and not stored") == 2  # the first, and when it doubled
     assert ASKED not in caplog.text
 
 
 def _sealed(connection: Any) -> list[bytes]:
-    return [bytes(row[0]) for row in connection.rows("SELECT content FROM request_log ORDER BY id")]
+    return [bytes(row[0]) for row in connection.rows("SELECT content FROM content_log ORDER BY id")]
 
 
 def _age(connection: Any, *, days: int) -> None:
     connection.execute(
-        "UPDATE request_log SET created_at = created_at - ?1, expires_at = expires_at - ?1",
+        "UPDATE content_log SET created_at = created_at - ?1, expires_at = expires_at - ?1",
         (days * 86_400_000_000,),
     )
 

@@ -2,11 +2,11 @@
 
 from typing import Final, Protocol
 
+from gwd.content_log import service as content_log
 from gwd.core.errors import InvalidValue
 from gwd.keys.admission import families_of_ids
 from gwd.orgs import workspaces
-from gwd.orgs.request_log import RequestLog
-from gwd.request_log import service as request_log
+from gwd.orgs.content_log import ContentLog
 from gwd.store import Connection, Store
 
 CHUNK: Final = 50
@@ -24,19 +24,19 @@ class Find(Protocol):
 def require_own(
     connection: Connection,
     organization_id: str,
-    after: RequestLog | None,
-    before: RequestLog | None,
+    after: ContentLog | None,
+    before: ContentLog | None,
 ) -> None:
     """Raises InvalidValue for a key or a workspace that was just named and is none of the organization's."""
     if after is None:
         return
-    held = before or RequestLog(days=after.days)
+    held = before or ContentLog(days=after.days)
     known_keys = families_of_ids(connection, organization_id, after.keys or ())
     known_workspaces = set(workspaces.names(connection, organization_id))
     for name, known in (("keys", known_keys), ("workspaces", known_workspaces)):
         for index, identity in enumerate(getattr(after, name) or ()):
             if identity not in known and identity not in (getattr(held, name) or ()):
-                param = f"request_log.{name}[{index}]"
+                param = f"content_log.{name}[{index}]"
                 raise InvalidValue(
                     f"{param}: the organization has no {name.removesuffix('s')} {identity}; name it by its id.",
                     param=param,
@@ -47,16 +47,16 @@ async def erase(store: Store, find: Find) -> int:
     """Erase what `find` finds until it finds nothing; how many entries there were."""
     count = 0
     while entries := await store.read(find, at_most=CHUNK):
-        count += await store.write(request_log.erase, entries)
+        count += await store.write(content_log.erase, entries)
     return count
 
 
 async def empty_log(store: Store) -> bool:
     """Let the log of writes forget what was erased; whether nothing of it is left there."""
-    mark = await store.read(request_log.erased)
+    mark = await store.read(content_log.erased)
     if mark is None:
         return True
     if not await store.empty_log():
         return False
-    await store.write(request_log.note_emptied, mark)
+    await store.write(content_log.note_emptied, mark)
     return True

@@ -78,6 +78,7 @@ _SECTIONS = (
         (
             ("activity", "activity", "requests, served and refused"),
             ("audit", "audit", "who changed what"),
+            ("privacy", "privacy", "what is stored of requests and answers"),
             ("alert", "alert", "alerts raised, and who hears of which"),
             ("webhook", "webhook+listen", "where alerts go: webhooks, chat, mail; their deliveries"),
         ),

@@ -94,6 +94,7 @@ class Counters:
     last_minute       how much ended in the last sixty seconds
     tokens            `input` or `output` → tokens of bills, the vendor's count or ours
     heads_refused     reason → requests that were no strict HTTP
+    content_log       outcome → requests of organizations that have theirs stored
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
     arriving_bytes    of bodies that are not all here
@@ -106,6 +107,7 @@ class Counters:
         "auth_failures",
         "connections",
         "connections_cut",
+        "content_log",
         "estimates_exceeded",
         "first_token",
         "heads_refused",
@@ -135,6 +137,7 @@ class Counters:
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.shed: defaultdict[str, int] = defaultdict(int)
         self.last_minute = LastMinute()
+        self.content_log: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.overhead = Histogram(DURATIONS_S)

@@ -288,6 +288,39 @@ async def generation(office: Office, person: Person | str) -> str:
     return reply.headers["x-gw-generation-id"]
 
 
+async def everything(office: Office, person: Person) -> Sent:
+    return Sent(query={"all": "true"})
+
+
+async def stored_record(office: Office, person: Person) -> Sent:
+    """A request of the owner's key of which something is stored."""
+    return Sent(query={"id": await stored(office, "owner")})
+
+
+async def stored_within(office: Office, person: Person) -> Sent:
+    return Sent(query={"id": await stored(office, person)})
+
+
+async def stored(office: Office, person: Person | str) -> str:
+    wanted = {"content_log": {"days": 1}}
+    await office.ok("owner", "PATCH", "/organization/settings", wanted)
+    gateway = office.gateway
+    there = await office.call("operator", "GET", "/catalog/models/demo/chat")
+    if there.status_code == HTTPStatus.NOT_FOUND:
+        await gateway.add_provider("stored", "openai_chat", gateway.vendor.openai_url)
+        await gateway.add_model("demo/chat")
+        await gateway.add_endpoint("demo/chat", "stored", "gpt-demo")
+    made = await office.ok(person, "POST", "/keys", {"name": office.unique()})
+    reply = await office.client.post(
+        "/chat/completions",
+        json={"model": "demo/chat", "messages": [{"role": "user", "content": "hello"}]},
+        headers={"authorization": f"Bearer {made['key']}"},
+    )
+    assert reply.status_code == 200, reply.text
+    await office.gateway.at_rest()
+    return reply.headers["x-gw-generation-id"]
+
+
 async def this_month(office: Office, person: Person) -> Sent:
     return Sent(ids={"month": datetime.now(UTC).strftime("%Y-%m")})
 
@@ -620,6 +653,12 @@ CASES: dict[str, Case] = {
     "GET /credits/auto-topup": ANY,
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
+    "GET /generation/content": Case(
+        build=stored_record, within=stored_within, outside=404, scoped=True
+    ),
+    "DELETE /generation/content": Case(build=stored_record),
+    "GET /content-log": ANY,
+    "DELETE /content-log": Case(build=everything),
     "GET /generations": ANY,
     "POST /analytics/query": Case(build=body(metrics=["requests", "cost"], dimensions=["model"])),
     "GET /analytics/meta": ANY,

@@ -33,6 +33,7 @@ _BY_FIRST_WORD: Final = {
     "activity": "analytics",
     "vendor-usage": "analytics",
     "estimate": "route",
+    "content-log": "organization",
 }
 
 PARAMETERS: Final[dict[str, dict[str, Any]]] = {

@@ -12,7 +12,7 @@ from gwd.api import count_tokens, gemini, inference, models, vital_routes
 from gwd.api import headers as response_headers
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.failures import BASE_PATHS, NO_STORE, Errors, address_of, failed
-from gwd.api.front_page import add_front_page
+from gwd.api.front_page import add_front_page, wants_html
 from gwd.api.headers import JSON
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
@@ -208,7 +208,7 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             reply = await perform(node, route, incoming, caller)
         except StatementMismatch as error:
             node.counters.statement_mismatches += 1
-            log.error("%s", error, extra={"request_id": request_id})
+            log.error("a statement is not shown: %s", error, extra={"request_id": request_id})
             return failed(error, request_id)
         except GatewayError as error:
             count_auth_failure(node.counters, error)
@@ -254,7 +254,7 @@ def _answered(reply: Reply, request_id: str) -> HTTPResponse:
 
 
 def _add_root(app: Sanic[Any, Any], node: Node) -> None:
-    """The probes of agents, preflight, and what happens to every answer: it is counted."""
+    """The probes of agents, preflight, the front page and invitations, and the counting of answers."""
 
     async def probe(_: Request) -> HTTPResponse:
         return HTTPResponse(b"", 204)
@@ -274,7 +274,10 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
             },
         )
 
-    async def invited(_: Request) -> HTTPResponse:
+    async def invited(request: Request) -> HTTPResponse:
+        if node.settings.server.page and wants_html(request):
+            path = f"{node.app_url}/invitations/accept?{request.query_string}"
+            return HTTPResponse(b"", 302, NO_STORE | {"location": path})
         text = INVITED.format(node.base_url)
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 
@@ -284,14 +287,19 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
     add_front_page(app, node)
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
         app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}", error_format=ERRORS)
-    origins = node.settings.server.cors_origins
     public = [*_inference_paths(app), "/models", "/models/<model:path>"]
     for path in dict.fromkeys(public):
         _add(app, "OPTIONS", path, preflight)
     for path in ("/models", "/models/<model:path>"):
         _add(app, "OPTIONS", path, preflight, gemini.BETA_PATHS)
 
+    _count_answers(app, node)
+
+
+def _count_answers(app: Sanic[Any, Any], node: Node) -> None:
+    """Every answer is counted, and those of public paths may be read by the origins that the settings name."""
     requests = node.counters.requests
+    origins = node.settings.server.cors_origins
 
     def finish(request: Any, response: Any) -> None:
         route = request.route

@@ -9,7 +9,7 @@ from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.headers import JSON
-from gwd.api.inference import parsed_body, rate_limited
+from gwd.api.inference import in_reserve, parsed_body, rate_limited
 from gwd.api.node import Node
 from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
@@ -36,6 +36,7 @@ async def count(
         )
         if isinstance(counted, Refused):
             raise rate_limited(counted)
+        node.load.require_ease(in_reserve=in_reserve(request))
         parsed = await parsed_body(request, node, dialect.parse_count)
         parsed = with_model(parsed, row.policy.text_model)
         await node.state.model(parsed.models[0], caller.organization_id, row.policy)

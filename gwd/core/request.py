@@ -238,13 +238,17 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     data_collection: Literal["allow", "deny"] = "allow"
 
 
-class Tags(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who and what the client says it is; cleaned text of at most 256 characters each, recorded, never forwarded."""
+class Sender(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who and what the client says it is; cleaned text of at most 256 characters each, recorded, never forwarded.
+
+    `tags` are those of the request; once it is admitted those of its key and workspace are among them.
+    """
 
     session_id: str | None = None
     user_id: str | None = None
     referer: str | None = None
     title: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -271,7 +275,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stream: bool = False
     include_cost: bool = False
     include_receipt: bool = False
-    tags: Tags = Tags()
+    sender: Sender = Sender()
     sent_parameters: frozenset[str] = frozenset()
     hosted_tools: tuple[Extras, ...] = ()
     dropped_tools: tuple[str, ...] = ()

@@ -90,7 +90,9 @@ class Completions:
             stream=wire.stream is True,
             include_cost=extensions.wants_cost(wire.usage),
             include_receipt=extensions.wants_receipt(headers),
-            tags=extensions.tags_of(headers, session_id=wire.session_id, user=wire.user),
+            sender=extensions.sender_of(
+                headers, session_id=wire.session_id, user=wire.user, metadata=wire.metadata
+            ),
             sent_parameters=frozenset(sent_words(wire, None)),
             body_bytes=len(body),
         )

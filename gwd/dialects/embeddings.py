@@ -42,10 +42,12 @@ class EmbeddingsWire(msgspec.Struct, frozen=True):
     usage: extensions.Shown = None
     session_id: extensions.SessionId | None = None
     user: extensions.User | None = None
+    metadata: extensions.Metadata = None
     stream: Annotated[bool | None, Meta(description="Must not be true.")] = None
 
 
-_FIELDS: Final = json_input.field_names(EmbeddingsWire)
+# Metadata is the vendor's as well: it is sent on.
+_FIELDS: Final = json_input.field_names(EmbeddingsWire) - {"metadata"}
 
 
 class Embeddings:
@@ -73,7 +75,9 @@ class Embeddings:
             preferences=extensions.preferences_of(wire.provider),
             include_cost=extensions.wants_cost(wire.usage),
             include_receipt=extensions.wants_receipt(headers),
-            tags=extensions.tags_of(headers, session_id=wire.session_id, user=wire.user),
+            sender=extensions.sender_of(
+                headers, session_id=wire.session_id, user=wire.user, metadata=wire.metadata
+            ),
             extras=forwardable(json_input.extras(raw, _FIELDS)),
             body_bytes=len(body),
         )

@@ -115,6 +115,7 @@ async def test_a_tool_loop_with_thinking_keeps_everything_and_costs_what_it_cost
         for call, degrees in zip(calls, ("3", "20"), strict=True)
     ]
     for result, call in zip(results, calls, strict=True):
+        assert result.function_response is not None
         result.function_response.id = call.id
     gateway.vendor.script.next(ANSWER)
     answer = types.Content(role="user", parts=[*reversed(results)])

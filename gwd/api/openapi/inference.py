@@ -225,6 +225,12 @@ _SENT_HEADERS: Final[list[Json]] = [
         ),
         ("x-gw-session-id", "The session, where the body names none.", {"type": "string"}),
         ("x-gw-user-id", "The user, where the body names none.", {"type": "string"}),
+        (
+            "x-gw-tags",
+            "Up to eight tags with commas between, where `metadata` has none: each 1 to 64 characters, none of them a"
+            " comma or a control character. Outer blanks are left out, upper and lower case are two tags.",
+            {"type": "string"},
+        ),
         ("http-referer", "The application's address, for the records.", {"type": "string"}),
         ("x-title", "The application's name, for the records.", {"type": "string"}),
     )

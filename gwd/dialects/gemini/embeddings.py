@@ -90,7 +90,7 @@ def _request(
         preferences=extensions.preferences_of(whole.provider),
         include_cost=extensions.wants_cost(whole.usage),
         include_receipt=extensions.wants_receipt(headers),
-        tags=extensions.tags_of(headers, session_id=whole.session_id, user=whole.user),
+        sender=extensions.sender_of(headers, session_id=whole.session_id, user=whole.user),
         extras=own[0] or None,
         own_fields=tuple(sorted(own[0])),
         body_bytes=size,

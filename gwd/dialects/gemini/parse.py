@@ -87,7 +87,7 @@ def _request(
         stream=stream,
         include_cost=extensions.wants_cost(wire.usage),
         include_receipt=extensions.wants_receipt(headers),
-        tags=extensions.tags_of(headers, session_id=wire.session_id, user=wire.user),
+        sender=extensions.sender_of(headers, session_id=wire.session_id, user=wire.user),
         sent_parameters=_sent(generate),
         hosted_tools=hosted,
         dropped_tools=tuple(tool["type"] for tool in hosted),

@@ -285,6 +285,19 @@ async def test_fields_that_only_google_knows_reach_it_and_are_recorded_elsewhere
     assert "safetySettings" in error(refused)["message"]
 
 
+async def test_labels_are_tags(gateway: Gateway):
+    labelled = await ask(
+        gateway,
+        {**HELLO, "labels": {"team": "search", "nightly": ""}},
+        headers={"x-gw-tags": "header"},
+    )
+    by_header = await ask(gateway, headers={"x-gw-tags": "header"})
+    records = [await gateway.generation(reply) for reply in (labelled, by_header)]
+    assert [record["tags"] for record in records] == [["team=search", "nightly"], ["header"]]
+    many = {**HELLO, "labels": {str(number): "x" for number in range(9)}}
+    assert fields(await ask(gateway, many)) == ["labels"]
+
+
 async def test_receipt_and_cost_are_there_for_who_asks(gateway: Gateway):
     told = await ask(
         gateway, {**HELLO, "usage": {"include": True}}, headers={"x-gw-metadata": "enabled"}

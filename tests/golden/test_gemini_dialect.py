@@ -1,6 +1,7 @@
 """Golden files of Google's dialect: its requests at every vendor format, and every format's answers to its clients."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,7 +21,7 @@ ADAPTERS = (
     openai_responses.ADAPTER,
     gemini_vendor.ADAPTER,
 )
-URLS = {"takes_image_urls": True, "takes_file_urls": True}
+URLS: dict[str, Any] = {"takes_image_urls": True, "takes_file_urls": True}
 FLAGS = {
     "openai_chat": Flags(),
     "anthropic_messages": Flags(thinking_form="budget", **URLS),

@@ -54,10 +54,12 @@ def list_(
     after: str | None = None,
     before: str | None = None,
     key_ids: Sequence[str] | None = None,
+    count: bool = True,
 ) -> tuple[list[GenerationRow], int | None]:
     """`filters` names are those of GET /generations; `from` and `to` are the microseconds between which they ended.
 
-    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted.
+    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not
+    counted, nor is one without `count`.
     """
     found = _Search(connection, organization_id, filters, key_ids)
     if before is not None:
@@ -66,7 +68,8 @@ def list_(
     if after is not None:
         number = place(connection, "generation", organization_id, after, "after")
         return found.rows("rowid < ?", number, "rowid DESC", limit, 0), None
-    return found.rows("rowid > ?", 0, "rowid DESC", limit, offset), found.count()
+    total = found.count() if count else None
+    return found.rows("rowid > ?", 0, "rowid DESC", limit, offset), total
 
 
 def number_at(connection: Connection, organization_id: str, at_us: int) -> int:

@@ -31,7 +31,7 @@ from gwd.api.people_routes import PEOPLE_ROUTES
 from gwd.api.route import LiveRoute, Nothing, OpenRoute, Route
 from gwd.api.shapes import Listed, One
 from gwd.health.record import EndpointCircuitRecord
-from gwd.management.invitations import AcceptInvitation
+from gwd.management.invitations import AcceptInvitation, LookUpInvitation
 from gwd.pipeline.explain.record import EstimateRecord, Explanation
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -203,6 +203,15 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
 )
 
 OPEN_ROUTES: Final[tuple[OpenRoute, ...]] = (
+    OpenRoute(
+        method="POST",
+        path="/invitations/look-up",
+        handler=invitations.look_up,
+        shape=LookUpInvitation,
+        reads=True,
+        answers=One[invitations.OpenInvitation],
+        fails=(404,),
+    ),
     OpenRoute(
         method="POST",
         path="/invitations/accept",

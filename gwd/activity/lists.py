@@ -62,17 +62,12 @@ def list_(
     after: str | None = None,
     before: str | None = None,
     key_ids: Sequence[str] | None = None,
+    count: bool = True,
 ) -> Page[GenerationRow]:
     """`filters` names are those of GET /generations; `from` and `to` are the microseconds between which they ended.
 
-    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted. Raises
-    InvalidValue for a place of another list and for an offset that is out of reach.
-    count: bool = True,
-) -> tuple[list[GenerationRow], int | None]:
-    """`filters` names are those of GET /generations; `from` and `to` are the microseconds between which they ended.
-
-    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not
-    counted, nor is one without `count`.
+    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted, nor is
+    one without `count`. Raises InvalidValue for a place of another list and for an offset that is out of reach.
     """
     found = _Search(connection, organization_id, filters, key_ids)
     if before is not None:
@@ -82,10 +77,7 @@ def list_(
         number = place(connection, "generation", organization_id, after, "after")
         return found.page("rowid < ?", number, _NEWEST_FIRST, limit)
     page = found.page("rowid > ?", 0, _NEWEST_FIRST, limit, offset)
-    return msgspec.structs.replace(page, total=found.count())
-        return found.rows("rowid < ?", number, "rowid DESC", limit, 0), None
-    total = found.count() if count else None
-    return found.rows("rowid > ?", 0, "rowid DESC", limit, offset), total
+    return msgspec.structs.replace(page, total=found.count() if count else None)
 
 
 def number_at(connection: Connection, organization_id: str, at_us: int) -> int:

@@ -118,7 +118,11 @@ class Site:
             return result
         values = self._bare_values(came, user) | result.values
         title = result.title or "gwd"
-        return Sent(status=result.status, body=html(result.template, {**values, "title": title}))
+        return Sent(
+            status=result.status,
+            body=html(result.template, {**values, "title": title}),
+            headers=result.headers,
+        )
 
     async def _closed(self, came: Came, user: User | None, request_id: str) -> Sent:
         """What needs a session."""

@@ -5,6 +5,7 @@ Labels are routes, codes, reasons, adapters, providers: closed sets, never a key
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
@@ -22,6 +23,7 @@ from gwd import __version__, ledger
 from gwd.alerts import queue
 from gwd.api.node import Node
 from gwd.api.readiness import unready
+from gwd.backups import Standing
 from gwd.core.clock import US_PER_S
 from gwd.core.counters import Counters, Histogram
 from gwd.core.node_clock import STATES
@@ -200,6 +202,29 @@ FAMILIES: Final = (
         alert="above 300",
     ),
     Family("gwd_in_flight", "gauge", "Inference requests under way"),
+    Family(
+        "gwd_body_bytes",
+        "gauge",
+        "Bodies of inference requests under way, and bodies of any that are not all here",
+        labels=("state",),
+    ),
+    Family(
+        "gwd_shed",
+        "counter",
+        "Inference refused because the node, or the organization, had too much under way, by cause",
+        labels=("cause",),
+        alert="growing for a minute",
+    ),
+    Family(
+        "gwd_shedding",
+        "gauge",
+        "1 while new inference is refused for this cause",
+        labels=("cause",),
+        alert="1 for a minute",
+    ),
+    Family(
+        "gwd_memory_share", "gauge", "Memory in use, of what the node may use", alert="above 0.8"
+    ),
     Family("gwd_connections", "gauge", "Open client connections"),
     Family(
         "gwd_connections_cut",
@@ -228,6 +253,14 @@ FAMILIES: Final = (
         "Since the active key of the ring was made; 0 where that is not known",
         alert="above what your rules allow",
     ),
+    Family(
+        "gwd_backup_age_seconds",
+        "gauge",
+        "Age of the newest proved copy of the database; absent without `[backup] directory`, +Inf without a copy",
+        alert="above twice `[backup] every`",
+    ),
+    Family("gwd_backup_bytes", "gauge", "Size of the newest proved copy"),
+    Family("gwd_backups", "gauge", "Proved copies in `[backup] directory`"),
     Family("gwd_uptime_seconds", "gauge", "Since the node started"),
     Family("gwd_build_info", "gauge", "The version", labels=("version",)),
 )
@@ -314,6 +347,17 @@ class _NodeCollector(Collector):
         yield _gauge("gwd_deliveries_pending", self._observed.waiting.count)
         yield _gauge("gwd_oldest_delivery_seconds", self._observed.waiting.oldest_s)
         yield _gauge("gwd_in_flight", len(node.line.live))
+        yield _gauges(
+            "gwd_body_bytes",
+            {"under_way": node.load.body_bytes, "arriving": node.counters.arriving_bytes},
+        )
+        yield _labelled("gwd_shed", node.counters.shed)
+        vitals = node.vitals
+        yield _gauges(
+            "gwd_shedding",
+            {"loop_lag": int(vitals.lag.is_high), "memory": int(vitals.memory.is_high)},
+        )
+        yield _gauge("gwd_memory_share", vitals.memory.value)
         yield _gauges("gwd_upstream_in_flight", self._observed.in_flight)
         yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(
@@ -337,6 +381,7 @@ class _NodeCollector(Collector):
         ring = node.vault.ring
         made_us = ring.made_us.get(ring.active, self._observed.now_us)
         yield _gauge("gwd_keyring_age_seconds", max(0, self._observed.now_us - made_us) / US_PER_S)
+        yield from _backups(node.backups, self._observed.now_us)
         yield _gauge(
             "gwd_uptime_seconds",
             max(0, self._observed.now_us - node.status.started_us) / US_PER_S,
@@ -423,6 +468,17 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
         counters.unpriced_extras,
     )
     yield _counter("gwd_statement_mismatches", counters.statement_mismatches)
+
+
+def _backups(standing: Standing | None, now_us: int) -> Iterator[Metric]:
+    if standing is None:
+        for name in ("gwd_backup_age_seconds", "gwd_backup_bytes", "gwd_backups"):
+            yield _gauges(name, {})
+        return
+    age_us, newest = standing.age_us(now_us), standing.newest
+    yield _gauge("gwd_backup_age_seconds", inf if age_us is None else age_us / US_PER_S)
+    yield _gauge("gwd_backup_bytes", 0 if newest is None else newest.size_bytes)
+    yield _gauge("gwd_backups", standing.count)
 
 
 def _by_route(

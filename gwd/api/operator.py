@@ -11,6 +11,7 @@ from gwd.api import clock
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
 from gwd.api.operator_record import (
+    BackupsRecord,
     CredentialProblem,
     HoldsRecord,
     PaceRecord,
@@ -19,6 +20,7 @@ from gwd.api.operator_record import (
     TrafficRecord,
     VitalsRecord,
 )
+from gwd.backups import Standing
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import NotFound
 from gwd.core.money import usd_json
@@ -58,6 +60,7 @@ async def status(call: Call) -> Answer:
             draining=node.status.draining,
             quarantine=node.status.quarantine,
             clock=await clock.record(node),
+            backups=_backups(node.backups, call.now_us),
             requests=TrafficRecord(
                 last_hour=traffic.requests,
                 errors=traffic.errors,
@@ -130,6 +133,20 @@ def _pace(node: Node) -> PaceRecord:
         tokens_prompt=pace.tokens_prompt,
         tokens_completion=pace.tokens_completion,
         charged=usd_json(pace.charged_nano),
+    )
+
+
+def _backups(standing: Standing | None, now_us: int) -> BackupsRecord | None:
+    if standing is None:
+        return None
+    newest = standing.newest
+    return BackupsRecord(
+        directory=standing.directory,
+        newest_at=None if newest is None else iso(newest.made_us),
+        newest_bytes=0 if newest is None else newest.size_bytes,
+        count=standing.count,
+        overdue=standing.is_overdue(now_us),
+        failure=standing.failure or None,
     )
 
 

@@ -7,9 +7,9 @@ from sanic import HTTPResponse, Request, Sanic
 
 from gwd.api import headers as response_headers
 from gwd.api import metrics
-from gwd.api.headers import EVENT_STREAM
 from gwd.api.node import Node
 from gwd.api.readiness import unready
+from gwd.dialects.base import EVENT_STREAM
 
 PIECES: Final = 4
 GAP_S: Final = 0.25
@@ -35,7 +35,7 @@ def add_health(app: Sanic[Any, Any], node: Node) -> None:
     async def stream(request: Request) -> None:
         """Pieces that are sent some time apart: who gets them together has something that holds them back."""
         response = await request.respond(
-            content_type=EVENT_STREAM, headers=response_headers.stream()
+            content_type=EVENT_STREAM.content_type, headers=response_headers.stream()
         )
         for at in range(PIECES):
             await asyncio.sleep(GAP_S if at else 0)

@@ -96,9 +96,12 @@ class Counters:
     heads_refused     reason → requests that were no strict HTTP
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
+    arriving_bytes    of bodies that are not all here
+    shed              cause → inference requests that were refused because the node had too much to do
     """
 
     __slots__ = (
+        "arriving_bytes",
         "attempts",
         "auth_failures",
         "connections",
@@ -113,6 +116,7 @@ class Counters:
         "refusals",
         "requests",
         "settlement",
+        "shed",
         "statement_mismatches",
         "tokens",
         "unpriced_extras",
@@ -130,10 +134,12 @@ class Counters:
         self.tokens: defaultdict[str, int] = defaultdict(int)
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.last_minute = LastMinute()
+        self.shed: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.overhead = Histogram(DURATIONS_S)
         self.connections = 0
+        self.arriving_bytes = 0
         self.unpriced_extras = 0
         self.usage_estimated = 0
         self.usage_rejected = 0

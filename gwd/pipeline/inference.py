@@ -181,6 +181,11 @@ class Generation:
                 tell(line.observer, Ended(row=row, outcome=self._outcome))
             del line.live[self.identity.generation_id]
 
+    def when_ended(self, call: Callable[[], None]) -> None:
+        """`call` once, when nothing of it is under way any more."""
+        assert self.task is not None
+        self.task.add_done_callback(lambda _: call())
+
     def client_left(self) -> None:
         """Nobody waits for the answer any more: stop the vendor, keep what was produced for the bill."""
         self._client.leave()
@@ -270,7 +275,7 @@ class Generation:
         if served is None or bill.status != "succeeded":
             return
         usage = bill.usage
-        if self._request.tags.session_id is None and not (usage.cache_read or usage.cache_write):
+        if self._request.sender.session_id is None and not (usage.cache_read or usage.cache_write):
             return
         if (conversation := self._find_conversation()) is not None:
             now_s = self._line.clock.monotonic_s()

@@ -174,6 +174,7 @@ async def test_doctor_finds_a_fresh_node_well(gateway: Gateway) -> None:
         "mail",
         "disk space",
         "disk speed",
+        "backups",  # none without a directory
     }
     assert found["certificate"]["message"] == "none: the node speaks plain HTTP"
     assert found["time"]["message"] == "no vendor has said its time since the start"

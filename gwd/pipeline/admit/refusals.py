@@ -1,6 +1,7 @@
 """Refusals before the line: recorded; those that a client can repeat at will are counted and written together.
 
-That is what the rate limit refuses, and every request with a key that may not act: one record per key, code and second.
+That is what the rate limit refuses, what is refused because the node has too much to do, and every request with a key
+that may not act: one record per key, code and second.
 """
 
 from typing import Final
@@ -10,12 +11,12 @@ import msgspec
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S
-from gwd.core.errors import Forbidden, GatewayError, RateLimited, Unauthenticated
+from gwd.core.errors import Forbidden, GatewayError, Overloaded, RateLimited, Unauthenticated
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.store import Connection, Store, maintains_cache
 
 MAX_WAITING: Final = 10_000
-_REPEATED: Final = (RateLimited, Unauthenticated, Forbidden)
+_REPEATED: Final = (RateLimited, Overloaded, Unauthenticated, Forbidden)
 
 
 class RefusalCounter:

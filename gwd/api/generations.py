@@ -71,7 +71,7 @@ def list_(connection: Connection, call: Call) -> Answer:
     own = None
     if reach == "own":
         own = keys.ids_of_user(connection, call.organization_id, call.caller.user_id or "")
-    rows, total = lists.list_(
+    found = lists.list_(
         connection,
         call.organization_id,
         filters,
@@ -81,13 +81,14 @@ def list_(connection: Connection, call: Call) -> Answer:
         before=asked.before,
         key_ids=own,
     )
-    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in rows}}
+    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in found.rows}}
     return walked(
         asked,
-        rows,
-        total,
+        found.rows,
+        found.total,
         lambda row: record(row, names[row.key_id]),
         lambda row: row.id,
+        reached=found.reached,
     )
 
 

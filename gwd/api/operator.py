@@ -124,18 +124,6 @@ async def reload(call: Call) -> Answer:
     return one(record, subject=("node", None), details=details)
 
 
-def _pace(node: Node) -> PaceRecord:
-    pace = node.counters.last_minute.pace(node.clock.monotonic_s())
-    return PaceRecord(
-        requests=pace.requests,
-        errors=pace.errors,
-        refusals=pace.refusals,
-        tokens_prompt=pace.tokens_prompt,
-        tokens_completion=pace.tokens_completion,
-        charged=usd_json(pace.charged_nano),
-    )
-
-
 def _backups(standing: Standing | None, now_us: int) -> BackupsRecord | None:
     if standing is None:
         return None
@@ -147,6 +135,18 @@ def _backups(standing: Standing | None, now_us: int) -> BackupsRecord | None:
         count=standing.count,
         overdue=standing.is_overdue(now_us),
         failure=standing.failure or None,
+    )
+
+
+def _pace(node: Node) -> PaceRecord:
+    pace = node.counters.last_minute.pace(node.clock.monotonic_s())
+    return PaceRecord(
+        requests=pace.requests,
+        errors=pace.errors,
+        refusals=pace.refusals,
+        tokens_prompt=pace.tokens_prompt,
+        tokens_completion=pace.tokens_completion,
+        charged=usd_json(pace.charged_nano),
     )
 
 

@@ -21,8 +21,8 @@ class Vitals:
     """Written by the jobs that look, read by whoever decides; one for the node.
 
     `writer_seen_s` is on the monotonic clock, as are the ends of the last runs in `jobs_ran_s`. `disk_free_bytes` is
-    what this process may still use. `lag` and `memory` say whether the event loop is too late and whether too much of
-    `memory_max_bytes` is in use; the value of `memory` is the share. `last_lags_s` are those of the last minute.
+    what this process may still use. `last_lags_s` are those of the last minute. `lag` and `memory` say whether the
+    event loop is too late and whether too much of `memory_max_bytes` is in use; the value of `memory` is the share.
     """
 
     __slots__ = (
@@ -40,10 +40,10 @@ class Vitals:
         self.writer_seen_s = writer_seen_s
         self.disk_free_bytes = LITTLE_BYTES
         self.loop_lag = Histogram(DURATIONS_S)
-        self.last_lags_s: deque[float] = deque(maxlen=LAGS_A_MINUTE)
         self.lag = Pressure(above=lag_s, below=lag_s / 2, begins_s=LAG_BEGINS_S, ends_s=LAG_ENDS_S)
         self.memory_max_bytes = memory_max_bytes
         self.memory = Pressure(above=MUCH_MEMORY, below=ENOUGH_MEMORY, begins_s=0.0, ends_s=0.0)
+        self.last_lags_s: deque[float] = deque(maxlen=LAGS_A_MINUTE)
         self.jobs_ran_s: dict[str, float] = {}
 
     @property

@@ -45,6 +45,33 @@ class Server(Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Listen without TLS on an address that is not loopback (behind a proxy)."),
     ] = False
+    trusted_proxies: Annotated[
+        Strings,
+        Meta(
+            description='Proxies whose word about the client\'s address counts: addresses, networks, "unix" for the'
+            ' socket below; for example ["127.0.0.1", "10.0.0.0/8"].'
+        ),
+    ] = ()
+    client_address_header: Annotated[
+        Literal["x-forwarded-for", "forwarded"],
+        Meta(
+            description="The header in which they pass it on: x-forwarded-for or forwarded; the other is not read."
+        ),
+    ] = "x-forwarded-for"
+    proxy_protocol: Annotated[
+        bool,
+        Meta(
+            description="Connections of trusted proxies begin with a PROXY protocol header, version 1 or 2."
+        ),
+    ] = False
+    path_prefix: Annotated[
+        str,
+        Meta(description="Path that a proxy leaves in front of /api/v1, such as /gw; empty: none."),
+    ] = ""
+    unix_socket: Annotated[
+        str,
+        Meta(description="Unix socket to listen on as well, relative to this file; empty: none."),
+    ] = ""
     metrics_host: Annotated[
         str, Meta(min_length=1, description="Address of the separate listener below.")
     ] = "127.0.0.1"
@@ -106,7 +133,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     connections_per_address: Annotated[
         Count,
         Meta(
-            description="Those of one address, loopback excepted; raise it for a proxy on another machine; 0: no cap."
+            description="Those of one address, loopback and trusted proxies excepted; of IPv6, of a /64; 0: no cap."
         ),
     ] = 256
 
@@ -261,6 +288,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keyring: Path
     keyring_is_handed_over: bool
     lock: Path
+    revocations: Path
     server: Server
     limits: Limits
     timeouts: Timeouts

@@ -19,6 +19,7 @@ WRITERS = {
     "api/perform.py",  # every request
     "jobs/topup.py",  # the node buys credit by itself
     "management/budgets.py",  # a raise that ended by the clock
+    "management/revocations.py",  # what an older copy of the database did not know
     "management/time_repair.py",  # the machine's owner, at the command line
     "management/secrets.py",  # the machine's owner, at the command line
     "management/setup.py",

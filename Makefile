@@ -2,8 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: bench cases docs export format freeze heavy kill kill-secrets kill-backups lag lint load million odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
-.PHONY: bench cases docs export format freeze heavy kill kill-secrets lag lint load million node-clients odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
+.PHONY: bench cases docs export format freeze heavy kill kill-backups kill-secrets lag lint load million node-clients odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
 
 test:
 	$(PYTHON) -m pytest

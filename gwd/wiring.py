@@ -59,6 +59,7 @@ from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery
+from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -270,6 +271,7 @@ class RunningNode:
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
+            prover=Prover(store.path),
             status=status,
             counters=counters,
             vitals=vitals,
@@ -315,7 +317,8 @@ class RunningNode:
         self._repeat(WATCH_S, self._disk.watch, "disk")
         self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
         self._spawn(measure_lag(self.node.vitals.loop_lag))
-        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        sweep = self._sweep()
+        nightly = NightlyCheck(self.store, self.node.prover, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")

@@ -140,7 +140,7 @@ def test_management_routes_name_a_right_and_only_the_open_ones_need_no_key() -> 
 
 def is_question(route: AnyRoute) -> bool:
     """A POST that changes nothing."""
-    return (isinstance(route, Route) and route.reads) or (
+    return (isinstance(route, Route | LiveRoute) and route.reads) or (
         isinstance(route, LiveRoute) and route.asks
     )
 

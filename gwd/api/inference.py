@@ -10,7 +10,8 @@ from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import decoded_body
-from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.headers import JSON, Rate, rate_of
+from gwd.api.http_guard import GuardedProtocol
 from gwd.api.inference_response import InferenceResponse
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
@@ -27,6 +28,7 @@ from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
 from gwd.pipeline.plan.plan_input import Asker
+from gwd.pipeline.settle.observer import Ended, tell
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -60,7 +62,15 @@ async def serve(
         require_serving(node)
         if refusal is not None:
             raise refusal
-        generation = await _start(request, node, dialect, row, identity)
+        place = node.load.enter(
+            row.caller.organization_id, len(request.body), in_reserve=in_reserve(request)
+        )
+        try:
+            generation = await _start(request, node, dialect, row, identity)
+        except BaseException:
+            place.leave()
+            raise
+        generation.when_ended(place.leave)
         recorded = True  # from here on the line records what happens
         return await _answer(
             request, node, dialect, generation, rate, request_id, now_us=now_us, began_s=began_s
@@ -68,11 +78,18 @@ async def serve(
     except GatewayError as error:
         count_refusal(node, error)
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
-            node.refusals.refuse(identity, error, now_us)
+            record = node.refusals.refuse(identity, error, now_us)
+            if node.line.observer is not None and record is not None:
+                tell(node.line.observer, Ended(row=record))
         known = generation_id if identity is not None else None
         refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
         refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
         return refused
+
+
+def in_reserve(request: Request) -> bool:
+    """Whether it came over a connection that was taken for management and health alone."""
+    return cast("GuardedProtocol", request.protocol).in_reserve
 
 
 def _counted(
@@ -175,7 +192,9 @@ async def _answer(
         if head.body is not None:
             return InferenceResponse(head.body, headers, JSON)
         response = await request.respond(
-            InferenceResponse(None, headers | response_headers.stream(), EVENT_STREAM)
+            InferenceResponse(
+                None, headers | response_headers.stream(), dialect.framing.content_type
+            )
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
         frame_queue = generation.frame_queue

@@ -8,8 +8,12 @@ from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
-DialectName = Literal["chat_completions", "messages", "responses", "completions", "embeddings"]
-Family = Literal["openai_chat", "anthropic_messages", "openai_responses", "openai_embeddings"]
+DialectName = Literal[
+    "chat_completions", "messages", "responses", "gemini", "completions", "embeddings"
+]
+Family = Literal[
+    "openai_chat", "anthropic_messages", "openai_responses", "gemini", "openai_embeddings"
+]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheTtl = Literal["5m", "1h"]
 Extras = dict[str, Any]
@@ -256,6 +260,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
     `hosted_tools` are the tools that the client wants its vendor to run, where they stand apart from its own, and
     `dropped_tools` their types: what is recorded unless an endpoint runs them.
+    `own_fields` are the paths of fields in `extras` that are dropped by every upstream of another family, and recorded
+    so; dialects whose clients expect their unknown fields to be ignored name none.
     `body_bytes` is the size of the client's body after decompression: the ceiling of any token count.
     `replay_reasoning` is what a vendor said of readable reasoning of earlier turns when it refused a call: it wants
     all of it, or none; None before anything was refused.
@@ -275,5 +281,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dropped_tools: tuple[str, ...] = ()
     vendor_headers: dict[str, str] = {}
     extras: Extras | None = None
+    own_fields: tuple[str, ...] = ()
     body_bytes: int = 0
     replay_reasoning: bool | None = None

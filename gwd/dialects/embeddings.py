@@ -12,7 +12,7 @@ from gwd.core.errors import GatewayError, InvalidValue, MissingParameter, Unsupp
 from gwd.core.events import Completion, Event, Settled
 from gwd.core.request import DialectName, Embed, Request
 from gwd.dialects import extensions, json_input
-from gwd.dialects.base import Reply
+from gwd.dialects.base import EVENT_STREAM, Reply
 from gwd.dialects.chat_completions.common import forwardable
 from gwd.dialects.chat_completions.usage import embedding_usage_object
 from gwd.dialects.envelope import error_body
@@ -55,6 +55,7 @@ class Embeddings:
 
     name: DialectName = "embeddings"
     path = "/embeddings"
+    framing = EVENT_STREAM
 
     def parse(self, body: bytes, headers: Mapping[str, str]) -> Request:
         """Raises InvalidRequest subclasses whose `param` names the field."""

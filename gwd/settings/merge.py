@@ -26,6 +26,7 @@ from gwd.settings.sections import (
 from gwd.settings.source import RawValue, SettingsError, from_environment, from_file, section_of
 
 API_PATH: Final = "/api/v1"
+PAGE_PATH: Final = "/app"
 LOCK_NAME: Final = "gwd.lock"
 
 S = TypeVar("S", bound=Struct)
@@ -60,6 +61,7 @@ def load(
     made["server"] = _complete_server(made["server"], places)
     _check_upstream(upstream := _absolute(made["upstream"], config, "ca_file"), places)
     made["upstream"] = upstream
+    made["backup"] = _absolute(made["backup"], config, "directory")
     _check_webhooks(made["webhooks"], places)
     _check_smtp(made["smtp"], places)
     files: StoreFiles = made["store"]
@@ -109,11 +111,17 @@ def _complete_server(server: Server, places: _Places) -> Server:
     base_url = server.base_url or _derived_url(server) + API_PATH
     _check_url(places, "server", "base_url", base_url)
     parts = urlsplit(base_url)
-    app_url = server.app_url or f"{parts.scheme}://{parts.netloc}"
+    beside = f"{parts.scheme}://{parts.netloc}{_beside(parts.path)}"
+    app_url = server.app_url or beside + (PAGE_PATH if server.page else "")
     _check_url(places, "server", "app_url", app_url)
     return msgspec.structs.replace(
         server, base_url=base_url.rstrip("/"), app_url=app_url.rstrip("/")
     )
+
+
+def _beside(api_path: str) -> str:
+    """What a proxy puts before the node's own paths."""
+    return api_path.rstrip("/").removesuffix("/v1").removesuffix("/api")
 
 
 def _derived_url(server: Server) -> str:

@@ -51,7 +51,8 @@ def test_defaults_are_those_of_the_specification(read):
     assert msgspec.structs.astuple(found.timeouts) == (5, 120, 120, 900, 120, 10)
     assert (found.server.host, found.server.port) == ("127.0.0.1", 8080)
     assert found.server.base_url == "http://127.0.0.1:8080/api/v1"
-    assert found.server.app_url == "http://127.0.0.1:8080"
+    assert found.server.app_url == "http://127.0.0.1:8080/app"
+    assert found.server.page is True
     assert found.credits.self_service is True
 
 
@@ -258,7 +259,10 @@ def test_derived_address_of_a_wildcard_can_be_called(read):
 def test_app_address_follows_the_base_address(read):
     toml = '[server]\nbase_url = "https://gw.example.com/api/v1/"\n'
     assert read(toml).server.base_url == "https://gw.example.com/api/v1"
-    assert read(toml).server.app_url == "https://gw.example.com"
+    assert read(toml).server.app_url == "https://gw.example.com/app"
+    behind = '[server]\nbase_url = "https://gw.example.com/ai/api/v1"\n'
+    assert read(behind).server.app_url == "https://gw.example.com/ai/app"
+    assert read(f"{toml}page = false\n").server.app_url == "https://gw.example.com"
 
 
 def test_mail_password_comes_from_its_reference_and_is_never_empty(read):

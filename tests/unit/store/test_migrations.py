@@ -508,3 +508,21 @@ def test_budgets_may_be_for_names_and_users_have_what_they_spent(
         connection.execute(copied, ("colour",))
     assert migrations.schema_of(connection) == migrations.schema()
     connection.raw.close()
+
+
+def test_a_file_without_sessions_takes_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "gwd.db")
+    migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        fresh = migrations.schema_of(connection)
+        connection.execute("DROP TABLE browser_session")
+        connection.execute("DROP TABLE sign_in_link")
+        connection.execute("DELETE FROM schema_history WHERE name LIKE '0033%'")
+    connection.raw.close()
+
+    assert migrate(path, SystemClock()) == ["0033_sessions"]
+    connection = open_connection(path, "writer")
+    with transaction(connection, "DEFERRED"):
+        assert migrations.schema_of(connection) == fresh
+    connection.raw.close()

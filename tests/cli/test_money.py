@@ -152,6 +152,22 @@ def test_budget_set_creates_then_changes_then_leaves_alone(run: Run, gateway: Fa
     assert len(gateway.writes()) == before
 
 
+def test_a_budget_of_a_tag_or_a_user_is_named_as_requests_name_it(
+    run: Run, gateway: FakeGateway
+) -> None:
+    _budgets(gateway)
+    for scope, name in (("tag", "team: web"), ("user", "ann")):
+        assert run("budget", "set", f"{scope}:{name}", "--daily", "5").code == 0
+        body = gateway.sent("POST", "/budgets").body
+        assert (body["scope"], body["scope_id"]) == (scope, name)
+    assert run("budget", "set", "tag:", "--daily", "5").code == 2
+    _budgets(
+        gateway,
+        {"id": "bud_1", "scope": "tag", "scope_id": "nightly", "interval": "daily", "kind": "hard"},
+    )
+    assert run("budget", "list").out.startswith("tag:nightly\tdaily")
+
+
 def test_a_soft_budget_is_another_budget(run: Run, gateway: FakeGateway) -> None:
     _budgets(gateway)
     run("budget", "set", "organization", "--daily", "20")

@@ -17,11 +17,12 @@ from gwd.activity import service as activity
 from gwd.alerts import node_alerts
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
-from gwd.api.http_guard import Front
+from gwd.api.http_guard import NO_PROXIES, Front
 from gwd.api.listener import Listener, tls_context
 from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
+from gwd.api.proxies import Proxies
 from gwd.backups import Standing, directory, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
@@ -40,6 +41,7 @@ from gwd.jobs import retention, service_manager
 from gwd.jobs.backups import BACKUPS_S, BackupJob
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
+from gwd.jobs.content_log import CONTENT_LOG_S, ContentLogJob
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.health import LOOK_S, HealthKeeper
@@ -65,6 +67,8 @@ from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery, request_log
+from gwd.pipeline.settle.content_log import ContentLogger
+from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -271,6 +275,7 @@ class RunningNode:
                 clock=clock,
                 offload=self._offload,
             ),
+            vault=vault,
             clock=clock,
             boot_id=boot_id,
             in_flight_cap=settings.limits.in_flight_per_key,
@@ -279,6 +284,14 @@ class RunningNode:
             counters=counters,
             offload=self._offload,
             live={},
+            content_logger=ContentLogger(
+                store,
+                vault,
+                clock,
+                offload=self._offload,
+                counters=counters,
+                vitals=vitals,
+            ),
             in_quarantine=lambda: status.quarantine is not None,
             observer=request_log.write if settings.logging.requests else None,
         )
@@ -300,6 +313,7 @@ class RunningNode:
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
+            prover=Prover(store.path),
             status=status,
             counters=counters,
             vitals=vitals,
@@ -349,11 +363,13 @@ class RunningNode:
         self._spawn(measure_lag(self.node.vitals))
         memory = MemoryWatch(self.node.vitals, self._close_idle)
         self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
-        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        sweep = self._sweep()
+        nightly = NightlyCheck(self.store, self.node.prover, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
         self._repeat(FORGET_S, self._forget, "forget")
+        self._repeat(CONTENT_LOG_S, self._content_log().run, "content log")
         self._repeat(TOPUP_S, self._topup().run, "top-up")
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
@@ -379,6 +395,10 @@ class RunningNode:
 
     async def _forget(self) -> None:
         await retention.forget(self.store, self._clock, self._clean_before)
+
+    def _content_log(self) -> ContentLogJob:
+        max_bytes = self.settings.limits.content_log_max_bytes
+        return ContentLogJob(self.store, self._clock, max_bytes=max_bytes)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""
@@ -471,33 +491,43 @@ class RunningNode:
         if handed is not None:
             self._check_handed(handed)
             self._is_handed = True
-        self.port = await self._serve(main, server.host, server.port, self._tls, handed)
+        listener = self._listener(
+            main,
+            proxies=Proxies(server.trusted_proxies, server.client_address_header),
+            prefix=server.path_prefix,
+            introduced=server.proxy_protocol,
+        )
+        await listener.open(server.host, server.port, self._tls, handed)
+        self.port = listener.port
+        if server.unix_socket:
+            await listener.open_unix(Path(server.unix_socket))
         if server.metrics_port:
             vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
-            await self._serve(vitals, server.metrics_host, server.metrics_port, None)
+            await self._listener(vitals).open(server.metrics_host, server.metrics_port)
         service_manager.notify(self._environment, "READY=1")
 
-    async def _serve(
+    def _listener(
         self,
         app: Any,
-        host: str,
-        port: int,
-        tls: ssl.SSLContext | None,
-        handed: socket.socket | None = None,
-    ) -> int:
-        """The port on which it listens; a flood on one listener leaves the other its connections."""
+        *,
+        proxies: Proxies = NO_PROXIES,
+        prefix: str = "",
+        introduced: bool = False,
+    ) -> Listener:
+        """A listener of its own for each application; a flood on one leaves the other its connections."""
         limits = self.settings.limits
         front = Front(
             self.node.counters,
             cap=limits.connections,
             cap_per_address=limits.connections_per_address,
+            proxies=proxies,
+            prefix=prefix,
         )
-        listener = Listener(app, front)
+        listener = Listener(app, front, introduced=introduced)
         self._listeners.append(listener)
-        await listener.open(host, port, tls, handed)
         self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
-        return listener.port
+        return listener
 
     def _close_idle(self) -> None:
         for listener in self._listeners:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from gwctl import record_export, time_input
 from gwctl.commands.ledger import period
 from gwctl.errors import usage
-from gwctl.records import PAGE, data, fetch
+from gwctl.records import PAGE, data, fetch, show_list
 from gwctl.session import Session
 from gwctl.tables import Column, of
 from gwctl.tree import Noun
@@ -45,6 +45,7 @@ NOUNS = [activity]
 _KEY = opt("--key", "NAME", "Only this key (name or id).")
 _MODEL = opt("--model", "MODEL", "Only this model.")
 _STATUS = opt("--status", "STATUS", "succeeded, failed, refused, …; error for all that went wrong.")
+_TAG = opt("--tag", "TAG", "Only requests with this tag.")
 _LAST = opt("--last", "SPAN", "Only the last 1h, 7d, …")
 _FROM = opt("--from", "TIME", "From this time on.")
 _TO = opt("--to", "TIME", "Up to this time; a day is included (UTC).")
@@ -60,14 +61,10 @@ def _filters(
     return {"key_id": key_id, "model": model, **more}
 
 
-def _rows(
-    session: Session, query: dict[str, Any], status: str | None, *, limit: int, everything: bool
+def _troubled(
+    session: Session, query: dict[str, Any], *, limit: int, everything: bool
 ) -> tuple[list[Any], int | None]:
-    """Records of one status, or of each that counts as an error, newest first."""
-    if status is not None and status not in _STATUSES:
-        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
-    if status != "error":
-        return fetch(session, PATH, {**query, "status": status}, limit=limit, everything=everything)
+    """Records of each status that counts as an error, newest first."""
     rows: list[Any] = []
     total = 0
     for one in _ERROR:
@@ -94,14 +91,26 @@ def list_activity(
     user: Annotated[str | None, opt("--user", "ID", "Only this end user.")] = None,
     in_session: Annotated[str | None, opt("--session", "ID", "Only this session.")] = None,
     app: Annotated[str | None, opt("--app", "NAME", "Only this application.")] = None,
+    tag: Annotated[str | None, _TAG] = None,
     last: Annotated[str | None, _LAST] = None,
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
 ) -> None:
     """List requests, newest first; refusals are records too."""
-    more = {"user": user, "session_id": in_session, "app": app, **period(session, last, start, end)}
+    more = {
+        "user": user,
+        "session_id": in_session,
+        "app": app,
+        "tag": tag,
+        **period(session, last, start, end),
+    }
     query = _filters(session, key=key, model=model, more=more)
-    rows, total = _rows(session, query, status, limit=session.limit, everything=session.everything)
+    if status is not None and status not in _STATUSES:
+        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
+    if status != "error":
+        show_list(session, PATH, {**query, "status": status}, COLUMNS, noun="request")
+        return
+    rows, total = _troubled(session, query, limit=session.limit, everything=session.everything)
     session.out.records(rows, COLUMNS, total=total, noun="request")
 
 
@@ -161,6 +170,7 @@ def export(
     key: Annotated[str | None, _KEY] = None,
     model: Annotated[str | None, _MODEL] = None,
     status: Annotated[str | None, _STATUS] = None,
+    tag: Annotated[str | None, _TAG] = None,
     last: Annotated[str | None, _LAST] = None,
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
@@ -176,8 +186,8 @@ def export(
     if status is not None and status not in _STATUSES:
         raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
     more = period(session, last, start, end)
-    query = _filters(session, key=key, model=model, more=dict(more))
+    query = _filters(session, key=key, model=model, more={"tag": tag, **more})
     stretch = record_export.Stretch(query, _ERROR if status == "error" else (status,), after)
-    words = {"--key": key, "--model": model, "--status": status}
+    words = {"--key": key, "--model": model, "--status": status, "--tag": tag}
     words |= {"--from": more["from"], "--to": more["to"]}
     record_export.export(session, stretch, target, ["activity", "export", *given(words)])

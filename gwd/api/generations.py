@@ -30,6 +30,9 @@ FILTERS: Final = (
     Query("user", Text(), "Only requests with this `user` in their body."),
     Query("session_id", Text(), "Only requests of this session."),
     Query("app", Text(), "Only requests of this application."),
+    Query(
+        "tag", Text(), "Only requests with this tag, their own, their key's or their workspace's."
+    ),
     Query("workspace_id", Text(), "Only requests of this workspace's keys."),
     Query("error_code", Text(), "Only requests that ended with this error."),
 )
@@ -74,7 +77,7 @@ def list_(connection: Connection, call: Call) -> Answer:
     own = None
     if reach == "own":
         own = keys.ids_of_user(connection, call.organization_id, call.caller.user_id or "")
-    rows, total = lists.list_(
+    found = lists.list_(
         connection,
         call.organization_id,
         filters,
@@ -84,13 +87,14 @@ def list_(connection: Connection, call: Call) -> Answer:
         before=asked.before,
         key_ids=own,
     )
-    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in rows}}
+    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in found.rows}}
     return walked(
         asked,
-        rows,
-        total,
+        found.rows,
+        found.total,
         lambda row: record(row, names[row.key_id]),
         lambda row: row.id,
+        reached=found.reached,
     )
 
 

@@ -22,6 +22,7 @@ from gwd.api.access import any_key_with, manage
 from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
+from gwd.api.doctor_record import DoctorRecord
 from gwd.api.key_routes import KEY_ROUTES
 from gwd.api.money_routes import MONEY_ROUTES
 from gwd.api.notification_routes import LIVE_NOTIFICATION_ROUTES, NOTIFICATION_ROUTES
@@ -76,7 +77,7 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         path="/operator/doctor",
         access=manage("operator"),
         handler=doctor.look,
-        answers=One[doctor.DoctorRecord],
+        answers=One[DoctorRecord],
     ),
     LiveRoute(
         method="GET",

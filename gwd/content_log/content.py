@@ -27,8 +27,8 @@ _DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[^,]{0,200};base64,", r
 _NOT_STORED: Final = {
     Request: frozenset(
         (
-            *("family", "tags", "include_cost", "include_receipt", "sent_parameters"),
-            *("dropped_tools", "vendor_headers", "body_bytes", "replay_reasoning"),
+            *("family", "sender", "include_cost", "include_receipt", "sent_parameters"),
+            *("dropped_tools", "vendor_headers", "own_fields", "body_bytes", "replay_reasoning"),
         )
     ),
     ReasoningPart: frozenset(("signature", "redacted")),

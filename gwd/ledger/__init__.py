@@ -8,7 +8,7 @@ taken.
 Invariants: an entry moves one positive amount between two accounts (a hold of a free request may be 0); cached balances
 equal the sums of the entries; a reservation ends exactly once; free credit never goes below zero by a reservation;
 promotional credit pays before granted before purchased; ledger time goes back only by an entry that says why.
-Queries: plain SQL with named rows; peewee for the pages of entries alone.
+Queries: plain SQL with named rows.
 Speaks to: store and core only. All functions run inside the caller's transaction on the writer.
 """
 
@@ -50,10 +50,12 @@ from gwd.ledger.reports import (
     Balance,
     LedgerFilter,
     OpenHolds,
+    Totals,
     balance,
     list_entries,
     open_holds,
     place,
+    totals,
     was_set_back,
 )
 from gwd.ledger.service import (
@@ -92,6 +94,7 @@ __all__ = [
     "OpenReservation",
     "Settlement",
     "TimeRepair",
+    "Totals",
     "Verification",
     "add_credit",
     "adjust_down",
@@ -127,6 +130,7 @@ __all__ = [
     "reserve",
     "set_back",
     "settle",
+    "totals",
     "verify",
     "was_set_back",
 ]

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from gwd.api.access import INFERENCE, PUBLIC, Access
 from gwd.api.failures import BASE_PATHS
+from gwd.api.gemini import BETA_PATHS
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.dialects.table import DIALECTS
@@ -26,6 +27,7 @@ READ_BY_EVERYBODY = {
 NOTED_WHEN_READ = {"/generation/content"}
 AT_THE_ROOT = {
     ("GET", "/healthz"),
+    ("GET", "/healthz/stream"),  # four pieces of a test stream
     ("GET", "/readyz"),
     ("GET", "/metrics"),
     ("GET", "/invitations/accept"),  # tells a person with a link what to do; changes nothing
@@ -36,6 +38,15 @@ AT_THE_ROOT = {
     ("HEAD", "/api"),
     ("HEAD", "/api/v1"),
     ("HEAD", "/v1"),
+    # the page judges each of its own paths: tests/page
+    *(
+        (method, path)
+        for method in ("GET", "HEAD", "POST")
+        for path in ("/app", "/app/<path:path>")
+    ),
+    # links of mails that were sent before there was a page
+    *(("GET", f"/{place}/<path:path>") for place in ("keys", "budgets", "settings", "models")),
+    ("GET", "/node"),
 }
 
 
@@ -66,7 +77,7 @@ def access_of(method: str, path: str) -> Access | None:
     """Who may call what is served; None is a hole."""
     if (method, path) in AT_THE_ROOT:
         return PUBLIC
-    for base in BASE_PATHS:
+    for base in (*BASE_PATHS, *BETA_PATHS):
         if not path.startswith(f"{base}/"):
             continue
         below = path.removeprefix(base)
@@ -141,7 +152,7 @@ def test_management_routes_name_a_right_and_only_the_open_ones_need_no_key() -> 
 
 def is_question(route: AnyRoute) -> bool:
     """A POST that changes nothing."""
-    return (isinstance(route, Route) and route.reads) or (
+    return (isinstance(route, Route | OpenRoute) and route.reads) or (
         isinstance(route, LiveRoute) and route.asks
     )
 

@@ -87,17 +87,19 @@ class ContentLogger:
             return packed(encode(content_of(request, events, wanted.redactor)))
 
         content = await self._offload.run(LARGE_BYTES + 1, made)
-        tags = identity.tags
+        sender = identity.sender
         data_key = self._data_keys.of(identity.organization_id, now_us=self._clock.now_us())
         entry = Entry(
             generation_id=identity.generation_id,
             organization_id=identity.organization_id,
             workspace_id=identity.workspace_id,
             family_id=identity.family_id,
-            user_digest=None if tags.user_id is None else digest(self._vault, "user", tags.user_id),
+            user_digest=None
+            if sender.user_id is None
+            else digest(self._vault, "user", sender.user_id),
             session_digest=None
-            if tags.session_id is None
-            else digest(self._vault, "session", tags.session_id),
+            if sender.session_id is None
+            else digest(self._vault, "session", sender.session_id),
             created_us=identity.created_us,
             data_key=data_key,
             content=data_key.seal(content, identity.generation_id),

@@ -21,7 +21,7 @@ from gwd.core.request import (
     Message,
     ReasoningPart,
     Request,
-    Tags,
+    Sender,
     TextPart,
     ToolCallPart,
 )
@@ -36,7 +36,7 @@ def request(*parts: object, **fields: object) -> Request:
         family="openai_chat",
         models=("demo/chat",),
         body=Generate(messages=(Message(**message),)),  # type: ignore[arg-type]
-        tags=Tags(user_id="ada"),
+        sender=Sender(user_id="ada"),
         **fields,  # type: ignore[arg-type]
     )
 

@@ -24,9 +24,9 @@ from tests.support.store import NOW_US
 
 def types_of(connection: Connection, generation_id: str) -> list[str]:
     wanted = LedgerFilter(generation_id=generation_id)
-    entries, total = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
-    assert total == len(entries)
-    return [entry.type for entry in reversed(entries)]
+    found = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
+    assert found.total == len(found.rows)
+    return [entry.type for entry in reversed(found.rows)]
 
 
 def as_first_version(connection: Connection) -> None:
@@ -159,7 +159,7 @@ def test_the_table_of_entries_is_written_anew_with_all_that_hangs_on_it(
     assert name in migrate(path, SystemClock())
     connection = open_connection(path, "writer")
     assert connection.rows("SELECT * FROM entry") == rows
-    assert attached(connection) == hanging
+    assert attached(connection) == sorted([*hanging, "index entry_of_release"])  # since then
     assert len(hanging) > 5
     assert ledger.verify(connection).ok
     with pytest.raises(apsw.ConstraintError, match="append-only"):
@@ -466,4 +466,22 @@ def test_organizations_of_an_earlier_version_have_nothing_stored(
         "EXPLAIN QUERY PLAN SELECT COUNT(*), SUM(size) FROM content_log WHERE organization_id = 'x'"
     )
     assert "COVERING INDEX" in str(plan)  # the contents are not read to be added up
+    connection.raw.close()
+
+
+def test_a_file_without_sessions_takes_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "gwd.db")
+    migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        fresh = migrations.schema_of(connection)
+        connection.execute("DROP TABLE browser_session")
+        connection.execute("DROP TABLE sign_in_link")
+        connection.execute("DELETE FROM schema_history WHERE name LIKE '0033%'")
+    connection.raw.close()
+
+    assert migrate(path, SystemClock()) == ["0033_sessions"]
+    connection = open_connection(path, "writer")
+    with transaction(connection, "DEFERRED"):
+        assert migrations.schema_of(connection) == fresh
     connection.raw.close()

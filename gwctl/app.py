@@ -40,7 +40,7 @@ _SECTIONS = (
             ("chat", "chat", "send a prompt and stream the answer"),
             ("embed", "chat", "embed a text"),
             ("route", "route", "explain what would become of a request, and its cost"),
-            ("launch", "launch", "start claude or codex against the gateway"),
+            ("launch", "launch", "start claude, codex or gemini against the gateway"),
         ),
     ),
     (

@@ -23,7 +23,7 @@ from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
 from gwd.api.proxies import Proxies
-from gwd.backups import Standing, rhythm
+from gwd.backups import Standing, directory, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
@@ -58,7 +58,7 @@ from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.ledger import quarantine
-from gwd.management import setup, time_repair
+from gwd.management import revocations, setup, time_repair
 from gwd.outbound import OutboundClient
 from gwd.page import mount as page
 from gwd.pipeline.admit.refusals import RefusalCounter
@@ -68,6 +68,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery, request_log
 from gwd.pipeline.settle.content_log import ContentLogger
+from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -75,6 +76,7 @@ from gwd.store.ballast import Ballast
 from gwd.store.connection import require
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
+from gwd.store.revocation_log import RevocationLog
 from gwd.upstream.base import Timeouts, Upstream
 from gwd.upstream.http_client import HttpClient
 from gwd.vendors.formats import ADAPTERS
@@ -121,6 +123,7 @@ class RunningNode:
         self._offload = Offload()
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
+        self._revoked = RevocationLog(settings.revocations)
         self._status = NodeStatus(started_us=self._machine_clock.now_us())
         self._disk: DiskWatch
         self._heartbeat: Heartbeat
@@ -181,10 +184,12 @@ class RunningNode:
             on_failure=self._storage_failed,
             on_broken=self._invariant_broken,
             ballast=self._ballast,
+            journal=revocations.Journal(self._revoked, self._machine_clock),
         )
         await self.store.read(setup.check_ring, ring)
         last_us = await self.store.read(time_repair.last_known_us)
         self._clock = clock = NodeClock(self._machine_clock, last_us)
+        await self._revoke_again()
         self._status.started_us = clock.now_us()
         self._status.take_certificate = self._take_certificate
         boot_id = mint("boot_")
@@ -204,6 +209,21 @@ class RunningNode:
         await self._health_keeper.load()
         self._start_jobs()
         await self._listen()
+
+    async def _revoke_again(self) -> None:
+        """A database that was put back learns what was taken away since, before anybody is served."""
+        node = await self.store.read(revocations.node_of)
+        known, now_us = await self.store.read(revocations.known_seq), self._clock.now_us()
+        lines = self._revoked.open(node)
+        if unknown := [line for line in lines if line.seq > known]:
+            await self.store.write(revocations.revoke_again, unknown, now_us=now_us)
+        self._revoked.last_seq = max(self._revoked.last_seq, known)
+        place = self.settings.backup.directory
+        copies = directory.copies(Path(place), node) if place else []
+        oldest_us = min((copy.made_us for copy in copies), default=None)
+        needed = revocations.needed(lines, oldest_copy_us=oldest_us, now_us=now_us)
+        if len(needed) < len(lines):
+            self._revoked.keep(node, needed)
 
     def _assemble(self, ring: keyring.KeyRing, boot_id: str) -> Node:
         settings, clock, store, status = self.settings, self._clock, self.store, self._status
@@ -293,6 +313,7 @@ class RunningNode:
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
+            prover=Prover(store.path),
             status=status,
             counters=counters,
             vitals=vitals,
@@ -342,7 +363,8 @@ class RunningNode:
         self._spawn(measure_lag(self.node.vitals))
         memory = MemoryWatch(self.node.vitals, self._close_idle)
         self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
-        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        sweep = self._sweep()
+        nightly = NightlyCheck(self.store, self.node.prover, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
@@ -562,6 +584,7 @@ class RunningNode:
         if hasattr(self, "store"):
             await self.store.close()
         self._ballast.close()
+        self._revoked.close()
         if self._lock is not None:
             self._lock.close()
 

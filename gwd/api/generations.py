@@ -7,7 +7,7 @@ from gwd.activity import service as activity
 from gwd.activity.record import record
 from gwd.activity.row import STATUSES, GenerationRow
 from gwd.api.management import Answer, Call, one, walked
-from gwd.api.query import BETWEEN, Query, Text, Words
+from gwd.api.query import BETWEEN, Flag, Query, Text, Words
 from gwd.core.caller import Caller
 from gwd.core.errors import GenerationNotFound, MissingParameter
 from gwd.keys import admission
@@ -35,6 +35,12 @@ FILTERS: Final = (
     ),
     Query("workspace_id", Text(), "Only requests of this workspace's keys."),
     Query("error_code", Text(), "Only requests that ended with this error."),
+)
+COUNT: Final = Query(
+    "count",
+    Flag(),
+    "Whether to count all that match; without it the answer comes sooner.",
+    default=True,
 )
 
 
@@ -86,6 +92,7 @@ def list_(connection: Connection, call: Call) -> Answer:
         after=asked.after,
         before=asked.before,
         key_ids=own,
+        count=call.query["count"],
     )
     names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in found.rows}}
     return walked(

@@ -74,6 +74,7 @@ def load(
         directory=config.parent,
         database=config.parent / files.database,
         lock=config.parent / LOCK_NAME,
+        revocations=(config.parent / files.database).with_suffix(".revocations"),
         keyring=_handed_over(environ) or config.parent / files.keyring,
         keyring_is_handed_over=_handed_over(environ) is not None,
         **made,

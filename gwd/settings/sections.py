@@ -11,6 +11,7 @@ KEYRING_CREDENTIAL: Final = "gwd-keyring"
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Bytes = Annotated[int, Meta(ge=0, le=1 << 50)]
+Large = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Strings = tuple[str, ...]
@@ -137,7 +138,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         ),
     ] = 256
     content_log_max_bytes: Annotated[
-        Bytes,
+        Large,
         Meta(
             description="What an organization may have stored of its requests; above it the oldest are erased."
         ),
@@ -294,6 +295,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keyring: Path
     keyring_is_handed_over: bool
     lock: Path
+    revocations: Path
     server: Server
     limits: Limits
     timeouts: Timeouts

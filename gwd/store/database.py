@@ -29,7 +29,7 @@ from gwd.core.errors import StorageUnavailable
 from gwd.store.ballast import Ballast
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.reports import Reports
-from gwd.store.writer import Job, Outcome, TransactionLost, Writer
+from gwd.store.writer import Job, Journal, Outcome, TransactionLost, Writer
 
 MAX_BATCH: Final = 64
 READERS: Final = 3
@@ -43,7 +43,8 @@ T = TypeVar("T")
 class Store:
     """Open it inside the running loop; close it when everything that writes has stopped.
 
-    `on_failure` is called when the disk failed, `on_broken` when a function found an invariant broken.
+    `on_failure` is called when the disk failed, `on_broken` when a function found an invariant broken; `journal` is
+    asked before each COMMIT.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Store:
         on_failure: Callable[[BaseException], None] | None = None,
         on_broken: Callable[[AssertionError], None] | None = None,
         ballast: Ballast | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.path = path
         self.counters = WriterCounters()
@@ -68,7 +70,7 @@ class Store:
         self._slow: queue.SimpleQueue[Callable[[], list[Outcome]] | None] = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
-        self._writer = Writer(open_connection(path, "writer"), self.counters, self._broken)
+        self._writer = Writer(open_connection(path, "writer"), self.counters, self._broken, journal)
         self._thread = threading.Thread(target=self._slow_loop, name="store-writer", daemon=True)
         self._thread.start()
         self._local = threading.local()

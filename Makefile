@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: bench cases crossed docs export format freeze heavy kill kill-secrets lag lint load million nodejs odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
+.PHONY: bench cases crossed docs export format freeze heavy kill kill-backups kill-secrets lag lint load million nodejs odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
 
 test:
 	$(PYTHON) -m pytest
@@ -46,6 +46,10 @@ freeze:
 # A rotation of the key ring is killed, or loses its power, at each of its writes; the ordinary run tries one of nineteen.
 kill-secrets:
 	SECRETS_EVERY=$(or $(EVERY),1) $(PYTHON) -m pytest -n 0 -o timeout=1200 tests/faults/test_kill_secrets.py
+
+# A copy by the clock is killed at each line of its code; the ordinary run tries one of twenty-nine.
+kill-backups:
+	BACKUP_EVERY=$(or $(EVERY),1) $(PYTHON) -m pytest -n 0 -o timeout=1800 tests/faults/test_kill_backups.py
 
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:

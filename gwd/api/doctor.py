@@ -6,15 +6,16 @@ import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 import apsw
 import msgspec
-from msgspec import Meta
 
 from gwd.api import clock
 from gwd.api.clock import ClockRecord
+from gwd.api.doctor_record import Check, DoctorRecord, State
+from gwd.api.machine_checks import certificate, disk_speed, measured, vendor_clocks
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
 from gwd.backups import Standing
@@ -47,24 +48,6 @@ _WANTS_KEY: Final = (
     "where a key is wanted after all: gwctl provider update PROVIDER --auth bearer, then its key"
 )
 
-State = Literal["ok", "warning", "failed"]
-
-
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding."""
-
-    name: Annotated[str, Meta(description="What was looked at.")]
-    state: Annotated[State, Meta(description="Whether it is in order.")]
-    message: Annotated[str, Meta(description="What was found.")]
-    do: Annotated[str, Meta(description="What helps; empty when it is in order.")] = ""
-
-
-class DoctorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was looked for."""
-
-    ok: Annotated[bool, Meta(description="Whether nothing has failed; warnings may be there.")]
-    checks: Annotated[list[Check], Meta(description="All checks, in the order they were made.")]
-
 
 async def look(call: Call) -> Answer:
     """Check the node for what commonly goes wrong.
@@ -79,8 +62,9 @@ async def look(call: Call) -> Answer:
         ledger(node.status.quarantine),
         clock_check(await clock.record(node)),
         load(node.vitals, node.counters.shed),
-        *await asyncio.to_thread(_files, node.settings),
         backups(node.backups, call.now_us),
+        vendor_clocks(node.state.health.dates),
+        *await asyncio.to_thread(_files, node.settings, call.now_us),
         base_url(node.settings),
         *_mail(node.settings, people),
         self_service(node.settings, people.count),
@@ -90,7 +74,8 @@ async def look(call: Call) -> Answer:
         rests(endpoints),
         counts(node.counters.prompts_above_bound),
     ]
-    return one(DoctorRecord(ok=all(check.state != "failed" for check in checks), checks=checks))
+    ok = all(check.state != "failed" for check in checks)
+    return one(DoctorRecord(ok=ok, base_url=node.base_url, checks=checks))
 
 
 def sqlite_version(version: str) -> Check:
@@ -294,12 +279,14 @@ def _people(connection: Connection) -> _People:
     )
 
 
-def _files(settings: Settings) -> list[Check]:
+def _files(settings: Settings, now_us: int) -> list[Check]:
     free_bytes = shutil.disk_usage(settings.directory).free
     return [
         key_ring(settings.keyring),
         database(settings.database),
         disk_space(settings.directory, free_bytes),
+        disk_speed(settings.directory, measured(settings.directory)),
+        certificate(settings.server, now_us),
     ]
 
 

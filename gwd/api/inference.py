@@ -177,7 +177,7 @@ async def _answer(
         generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called
-                node.counters.refusals[head.error.code] += 1
+                node.counters.refuse(head.error.code, node.clock.monotonic_s())
             refused = error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
@@ -223,7 +223,7 @@ def _overhead(node: Node, began_s: float, *, waited_s: float = 0.0) -> str:
 
 def count_refusal(node: Node, error: GatewayError) -> None:
     """Count a request that was refused before the line."""
-    node.counters.refusals[error.code] += 1
+    node.counters.refuse(error.code, node.clock.monotonic_s())
     count_auth_failure(node.counters, error)
 
 

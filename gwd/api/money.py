@@ -143,7 +143,7 @@ def balance(connection: Connection, call: Call) -> Answer:
 def list_entries(connection: Connection, call: Call) -> Answer:
     """What moved the organization's credit, newest first."""
     asked = call.walk()
-    entries, total = ledger.list_entries(
+    found = ledger.list_entries(
         connection,
         call.organization_id,
         LedgerFilter(
@@ -158,7 +158,9 @@ def list_entries(connection: Connection, call: Call) -> Answer:
         after=asked.after,
         before=asked.before,
     )
-    return walked(asked, entries, total, ledger.entry_record, ledger.place)
+    return walked(
+        asked, found.rows, found.total, ledger.entry_record, ledger.place, reached=found.reached
+    )
 
 
 def grant(connection: Connection, call: Call) -> Answer:

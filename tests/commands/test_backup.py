@@ -268,6 +268,26 @@ def test_a_drill_says_that_a_backup_can_be_restored_and_leaves_nothing(gwd, made
     assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "node", "scratch"]
 
 
+def test_a_drill_without_a_file_takes_the_newest_copy_of_the_directory(gwd, made, tmp_path):
+    (tmp_path / "copies").mkdir()
+    environ = {"GWD_BACKUP_DIRECTORY": str(tmp_path / "copies")}
+    line = ("restore", "--drill", "--config", "node")
+    done = gwd(*line)
+    assert (done.code, "[backup] directory is not set" in done.err) == (1, True)
+    done = gwd(*line, environ=environ)
+    assert (done.code, "there is no proved copy" in done.err) == (1, True)
+    for name in ("copies/one.db", "two.db"):
+        assert gwd("backup", name, "--config", "node", environ=environ).code == 0
+    assert (tmp_path / "copies" / "one.db.json").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "two.db.json").exists()
+    done = gwd(*line, environ=environ)
+    assert (done.code, done.err) == (0, "")
+    assert f"can be restored: {tmp_path}/copies/one.db" in done.out
+    assert "0 h 0 min ago" in done.out
+    done = gwd("restore", "--yes", "--config", "node", environ=environ)
+    assert (done.code, "name the backup to put back" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize("spoil", [damage, unbalance, another_ring, no_node, newer])
 def test_a_drill_fails_for_less_than_a_whole_node(gwd, made, copy, tmp_path, spoil):
     spoil(copy, tmp_path)

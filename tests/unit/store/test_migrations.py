@@ -9,9 +9,11 @@ import pytest
 from gwd import budgets, ledger, proof
 from gwd.activity import day_sums
 from gwd.activity import service as activity
+from gwd.content_log import service as content_log
 from gwd.core.clock import SystemClock
 from gwd.health import kept
 from gwd.ledger import LedgerFilter, chain
+from gwd.orgs.settings import settings
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
@@ -22,9 +24,9 @@ from tests.support.store import NOW_US
 
 def types_of(connection: Connection, generation_id: str) -> list[str]:
     wanted = LedgerFilter(generation_id=generation_id)
-    entries, total = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
-    assert total == len(entries)
-    return [entry.type for entry in reversed(entries)]
+    found = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
+    assert found.total == len(found.rows)
+    return [entry.type for entry in reversed(found.rows)]
 
 
 def as_first_version(connection: Connection) -> None:
@@ -157,7 +159,7 @@ def test_the_table_of_entries_is_written_anew_with_all_that_hangs_on_it(
     assert name in migrate(path, SystemClock())
     connection = open_connection(path, "writer")
     assert connection.rows("SELECT * FROM entry") == rows
-    assert attached(connection) == hanging
+    assert attached(connection) == sorted([*hanging, "index entry_of_release"])  # since then
     assert len(hanging) > 5
     assert ledger.verify(connection).ok
     with pytest.raises(apsw.ConstraintError, match="append-only"):
@@ -457,4 +459,28 @@ def test_a_file_without_sessions_takes_them(tmp_path: Path) -> None:
     connection = open_connection(path, "writer")
     with transaction(connection, "DEFERRED"):
         assert migrations.schema_of(connection) == fresh
+
+
+def test_organizations_of_an_earlier_version_have_nothing_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0028_content_log"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert settings(connection, ORGANIZATION).settings.content_log is None
+    assert content_log.totals(connection, ORGANIZATION).count == 0
+    plan = connection.rows(
+        "EXPLAIN QUERY PLAN SELECT COUNT(*), SUM(size) FROM content_log WHERE organization_id = 'x'"
+    )
+    assert "COVERING INDEX" in str(plan)  # the contents are not read to be added up
     connection.raw.close()

@@ -120,6 +120,8 @@ class _Search:
                 self._hold(condition, filters[name], is_of_index=name == answered)
         if answered == "status":
             self._of_index.append(_OF_TROUBLE)
+        if self._index == _BY_TAGS:
+            self._of_index.append("tags IS NOT NULL")
         if key_ids is not None:
             listed = f"key_id IN ({', '.join('?' * len(key_ids))})"
             self._hold(listed, *key_ids, is_of_index=self._index == _INDEXED["key_id"])

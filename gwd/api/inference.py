@@ -188,6 +188,9 @@ async def _answer(
     began_s: float,
 ) -> HTTPResponse | None:
     """The answer; `now_us` is when the request was counted, `began_s` the same on the monotonic clock."""
+    transport = cast("asyncio.Transport", request.transport)
+    if not transport.is_closing():
+        transport.resume_reading()  # a large body stopped it, and that the client leaves would go unnoticed
     try:
         head = await generation.head
         overhead = _overhead(node, began_s, waited_s=generation.waited_s)
@@ -213,7 +216,7 @@ async def _answer(
                 None, headers | response_headers.stream(), dialect.framing.content_type
             )
         )
-        stream = Stream(cast("asyncio.Transport", request.transport), response)
+        stream = Stream(transport, response)
         frame_queue = generation.frame_queue
         try:
             while (frames := await frame_queue.next()) is not None:

@@ -102,6 +102,20 @@ async def test_leaving_before_the_first_token_is_free_and_stops_the_vendor(
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_leaving_after_a_large_body_is_noticed_as_well(
+    gateway: Gateway, call: Calling, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The front stops reading while a body is large; nothing is written meanwhile by which it would be noticed."""
+    monkeypatch.setattr("gwd.pipeline.client.side.KEEPALIVE_S", 300.0)
+    gateway.vendor.script.next(Behaviour(stall_after=0 if stream else -1))
+    caller = await call(stream=stream, content="word " * 80_000)
+    await gateway.vendor.calls.wait_for(1)
+    await asyncio.sleep(0.05)
+    await caller.leave()
+    assert (await the_record(gateway))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_leaving_during_admission_leaks_no_hold_and_calls_nobody(
     gateway: Gateway, call: Calling, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: test slow lint format kill kill-secrets upgrades freeze cases odd storm schemathesis lag bench export docs picture
+.PHONY: bench cases docs export format freeze heavy kill kill-secrets lag lint load million odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
 
 test:
 	$(PYTHON) -m pytest
@@ -14,6 +14,26 @@ slow:
 # A node is killed under load, again and again; the ordinary run does it thirty times.
 kill:
 	KILL_ROUNDS=$(or $(ROUNDS),100) $(PYTHON) -m pytest tests/faults/test_kill.py
+
+# The power goes at any moment, and what was synced is left; the ordinary run tries a hundred and fifty moments.
+power-cuts:
+	POWER_CUTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=3600 tests/faults/test_power_cut.py
+
+# An hour of steady load; the ordinary run has six seconds of it.
+soak:
+	SOAK_MINUTES=$(or $(MINUTES),60) $(PYTHON) -m pytest -n 0 -s -o timeout=7200 tests/faults/test_soak.py
+
+# Sixty-four of the worst bodies and a thousand slow clients; the ordinary run sends a few.
+heavy:
+	HEAVY=1 $(PYTHON) -m pytest -n 0 -s -o timeout=900 tests/faults/test_heavy.py
+
+# Two hundred clients at once with the requests of a release; the ordinary run sends five thousand.
+load:
+	GWD_LOAD_REQUESTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 tests/limits/test_load.py
+
+# A gateway without each of its guards is found by the proof that rests on it; the ordinary run tries four.
+teeth:
+	TEETH=100 $(PYTHON) -m pytest -n 0 -o timeout=900 tests/faults/test_teeth.py
 
 # Nodes of earlier versions come up to date, each killed on the way at many points; the ordinary run kills it four times.
 upgrades:
@@ -36,6 +56,10 @@ odd:
 storm:
 	STORM_STREAMS=$(or $(COUNT),1000) STORM_SEED=$(or $(SEED),0) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 \
 	  tests/faults/test_storm.py
+
+# A daemon is asked for far more streams at once than it may have under way; the ordinary run asks for 60.
+overload:
+	OVERLOAD_STREAMS=$(or $(COUNT),2000) $(PYTHON) -m pytest -n 0 -s tests/flows/test_overload_daemon.py
 
 # Every route of the written API with made-up requests; the ordinary run sends three to each. SEED repeats a run.
 schemathesis:
@@ -66,6 +90,10 @@ format:
 
 bench:
 	$(PYTHON) tests/bench/peers.py --quick
+
+# A node with a million requests behind it beside one with a thousand; made once, in /tmp/million.
+million:
+	$(PYTHON) -m tests.bench.million --count $(or $(COUNT),1000000)
 
 # What is made from the code: pages of docs/ (API, settings, errors, metrics, commands, man), gwctl/schema.json.
 docs:

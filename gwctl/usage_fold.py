@@ -7,6 +7,7 @@ from typing import Any
 from gwctl.text import decimal
 
 DAY = "date__day"
+TAG = "tag"
 # Where a generation record keeps what the rows call by another name.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "api_key": ("key_name", "key_id"),
@@ -23,7 +24,10 @@ _AMOUNTS = ("cost", "cache_discount")
 def fold(
     generations: Iterable[Mapping[str, Any]], dimensions: Sequence[str], *, daily: bool
 ) -> list[dict[str, Any]]:
-    """One row per combination of dimensions (and day), refusals left out."""
+    """One row per combination of dimensions (and day), refusals left out.
+
+    A request counts for each of its tags; without any it counts as one that has none.
+    """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for record in generations:
         if record.get("status") == "refused":
@@ -31,14 +35,19 @@ def fold(
         named = {name: _value(record, name) for name in dimensions}
         if daily:
             named[DAY] = str(record.get("created_at"))[:10]
-        row = _row(rows, named)
-        row["requests"] += 1
-        row["tokens_prompt"] += record.get("tokens_prompt") or 0
-        row["tokens_completion"] += record.get("tokens_completion") or 0
-        row["cost"] += decimal(record.get("total_cost")) or Decimal(0)
-        row["cached_tokens"] += record.get("native_tokens_cached") or 0
-        row["cache_discount"] += decimal(record.get("cache_discount")) or Decimal(0)
+        tags = (record.get("tags") or [None]) if TAG in dimensions else [None]
+        for tag in tags:
+            _add(_row(rows, {**named, TAG: tag} if TAG in dimensions else named), record)
     return _finished(rows)
+
+
+def _add(row: dict[str, Any], record: Mapping[str, Any]) -> None:
+    row["requests"] += 1
+    row["tokens_prompt"] += record.get("tokens_prompt") or 0
+    row["tokens_completion"] += record.get("tokens_completion") or 0
+    row["cost"] += decimal(record.get("total_cost")) or Decimal(0)
+    row["cached_tokens"] += record.get("native_tokens_cached") or 0
+    row["cache_discount"] += decimal(record.get("cache_discount")) or Decimal(0)
 
 
 def summed(rows: Iterable[Mapping[str, Any]], dimensions: Sequence[str]) -> list[dict[str, Any]]:

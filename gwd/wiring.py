@@ -18,8 +18,10 @@ from gwd.api import app as api
 from gwd.api.auth import Authenticator
 from gwd.api.http_guard import Front
 from gwd.api.listener import Listener, tls_context
+from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
+from gwd.backups import Standing, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
@@ -34,6 +36,7 @@ from gwd.dialects.table import DIALECTS
 from gwd.health import kept
 from gwd.health.health import Health
 from gwd.jobs import retention, service_manager
+from gwd.jobs.backups import BACKUPS_S, BackupJob
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
@@ -42,6 +45,7 @@ from gwd.jobs.health import LOOK_S, HealthKeeper
 from gwd.jobs.heartbeat import BEAT_S, Heartbeat
 from gwd.jobs.lag import measure_lag
 from gwd.jobs.loop import every
+from gwd.jobs.memory import MEMORY_WATCH_S, MemoryWatch, allowed_bytes
 from gwd.jobs.nightly import NightlyCheck
 from gwd.jobs.node_watch import NODE_WATCH_S, NodeWatch
 from gwd.jobs.raises import RAISES_S, RaiseWatch
@@ -59,7 +63,7 @@ from gwd.pipeline.dispatch.dispatch import Dispatcher
 from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
-from gwd.pipeline.settle import recovery
+from gwd.pipeline.settle import recovery, request_log
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -201,7 +205,11 @@ class RunningNode:
         settings, clock, store, status = self.settings, self._clock, self.store, self._status
         counters = Counters()
         vault, health = Vault(ring), Health(counters=counters, clock=clock)
-        vitals = Vitals(writer_seen_s=clock.monotonic_s())
+        vitals = Vitals(
+            writer_seen_s=clock.monotonic_s(),
+            lag_s=settings.limits.loop_lag_s,
+            memory_max_bytes=settings.limits.memory_max_bytes or allowed_bytes(),
+        )
         self._disk = DiskWatch(settings.database.parent, vitals, self._ballast)
         self._disk.look()
         self._heartbeat = Heartbeat(store, clock, vitals)
@@ -252,6 +260,7 @@ class RunningNode:
             offload=self._offload,
             live={},
             in_quarantine=lambda: status.quarantine is not None,
+            observer=request_log.write if settings.logging.requests else None,
         )
         return Node(
             settings=settings,
@@ -274,6 +283,8 @@ class RunningNode:
             status=status,
             counters=counters,
             vitals=vitals,
+            backups=self._standing(),
+            load=Load(settings.limits, vitals, counters),
             outbound=rules,
             channels=ChannelSender(
                 store,
@@ -315,7 +326,9 @@ class RunningNode:
         self._repeat(BEAT_S, self._heartbeat.beat, "heartbeat")
         self._repeat(WATCH_S, self._disk.watch, "disk")
         self._repeat(CLOCK_WATCH_S, self._clock_watch.look, "clock")
-        self._spawn(measure_lag(self.node.vitals.loop_lag))
+        self._spawn(measure_lag(self.node.vitals))
+        memory = MemoryWatch(self.node.vitals, self._close_idle)
+        self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
         sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
@@ -325,6 +338,10 @@ class RunningNode:
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
         self._repeat(NODE_WATCH_S, self._node_watch().run, "node watch")
+        if self.node.backups is not None:
+            copies = self._backups(self.node.backups)
+            self._repeat(BACKUPS_S, copies.make, "backup")
+            self._repeat(BACKUPS_S, copies.watch, "backup watch")
         self._repeat(DELIVERIES_S, self._deliveries().run, "deliveries")
         anew = SealAnew(self.store, self.node.vault, self._clock)
         self._repeat(SECRETS_S, anew.run, "secrets")
@@ -365,6 +382,27 @@ class RunningNode:
         server = self.settings.server
         return NodeWatch(
             self.store, self._clock, certificate=server.tls_cert, app_url=server.app_url
+        )
+
+    def _standing(self) -> Standing | None:
+        """How the copies by the clock stand, where some are made."""
+        backup = self.settings.backup
+        if not backup.directory:
+            return None
+        return Standing(
+            directory=backup.directory,
+            every_us=rhythm.read_every(backup.every),
+            began_us=self._clock.now_us(),
+        )
+
+    def _backups(self, standing: Standing) -> BackupJob:
+        return BackupJob(
+            self.store,
+            self._clock,
+            standing,
+            ring=self.settings.keyring,
+            keep=rhythm.read_keep(self.settings.backup.keep),
+            app_url=self.settings.server.app_url,
         )
 
     def _deliveries(self) -> DeliveryJob:
@@ -440,6 +478,10 @@ class RunningNode:
         self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
         return listener.port
+
+    def _close_idle(self) -> None:
+        for listener in self._listeners:
+            listener.close_idle()
 
     def _check_handed(self, handed: socket.socket) -> None:
         """The settings about the address hold for a socket that somebody else bound."""

@@ -77,11 +77,22 @@ def _lines(session: Session, record: dict[str, Any]) -> list[str]:
     if clock.get("do"):
         lines.append(f"CLOCK       {clock.get('message')}; it says {clock.get('machine')}")
         lines.append(f"            {clock['do']}")
+    backups = record.get("backups") or {}
+    if backups.get("overdue"):
+        lines.append(f"BACKUP      {_backup(backups)}")
     if record.get("draining"):
         lines.append("DRAINING    no new requests are taken")
     lines += [*_traffic(record), _money(record), *_endpoints(record)]
     lines += [f"{client:<11} {address}" for client, address in record["base_urls"].items()]
     return lines
+
+
+def _backup(backups: dict[str, Any]) -> str:
+    """How old the newest copy is, and why there is no newer one."""
+    newest = backups.get("newest_at")
+    found = f"the newest is of {newest}" if newest else "there is none"
+    why = f": {backups['failure']}" if backups.get("failure") else ""
+    return f"overdue in {backups.get('directory')}, {found}{why}"
 
 
 def _traffic(record: dict[str, Any]) -> list[str]:

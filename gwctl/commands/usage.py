@@ -12,7 +12,7 @@ from gwctl.errors import usage
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.usage_fold import DAY, summed
+from gwctl.usage_fold import DAY, TAG, summed
 from gwctl.usage_source import per_day
 from gwctl.values import flag, given, one_of, opt
 
@@ -26,6 +26,7 @@ DIMENSIONS = {
     "user": "user",
     "app": "app",
     "session": "session_id",
+    "tag": TAG,
     "provider": "provider",
     "endpoint": "endpoint",
     "dialect": "dialect",
@@ -82,7 +83,11 @@ def summary(
     session.out.records(rows, columns, noun="usage")
     if session.out.table and rows:
         if plot:
-            _draw(session, daily, days)
+            # A request with two tags is in two of the rows, and in one day.
+            _draw(session, per_day(session, span, []) if chosen == TAG else daily, days)
+        if chosen == TAG:
+            session.out.note("a request with several tags counts in the row of each")
+            return
         saved = sum((row["cache_discount"] for row in rows), Decimal(0))
         cached = f", {text.money(saved)} saved by prompt caches" if saved > 0 else ""
         since = span["from"][:16].replace("T", " ")

@@ -23,6 +23,7 @@ _FILTERS: Final = {
     "user": "user_tag = ?",
     "session_id": "session_id = ?",
     "app": "? IN (title, referer)",
+    "tag": "tags IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(generation.tags) WHERE value = ?)",
     "workspace_id": "workspace_id = ?",
     "error_code": "error_code = ?",
 }
@@ -33,6 +34,7 @@ _INDEXED: Final = {
     "status": "generation_by_status",
 }
 _OF_TROUBLE: Final = "status <> 'succeeded'"  # as the index says it
+_BY_TAGS: Final = "generation_by_tags"  # of all that bear any
 _BY_ORGANIZATION: Final = "generation_by_organization"
 LOOK_US: Final = 3_600_000_000  # how far out of order ends may be; in truth it is milliseconds
 _FEW: Final = 2_000
@@ -172,6 +174,8 @@ class _Search:
             fitting = [min(fitting, key=lambda name: self._size(name, filters[name]))]
         if fitting:
             return _INDEXED[fitting[0]]
+        if "tag" in filters:
+            return _BY_TAGS
         return _BY_ORGANIZATION if key_ids is None else _INDEXED["key_id"]
 
     def _size(self, name: str, value: str | int) -> int:

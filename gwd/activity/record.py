@@ -126,6 +126,10 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     external_user: Annotated[
         str | None, Meta(description="The user as the client named them; null without.")
     ]
+    tags: Annotated[
+        list[str],
+        Meta(description="The request's tags, with those of its key and workspace among them."),
+    ]
     http_referer: Annotated[
         str | None, Meta(description="The app's address as the client named it; null without.")
     ]
@@ -267,6 +271,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> GenerationRecord:
         workspace_id=row.workspace_id,
         session_id=row.session_id,
         external_user=row.user_tag,
+        tags=_names(row.tags) if row.tags else [],
         http_referer=row.referer,
         origin=row.referer or "",
         title=row.title,

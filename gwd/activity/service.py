@@ -114,7 +114,7 @@ def traffic(connection: Connection, since_us: int) -> Traffic:
     )
 
 
-class Tagged(msgspec.Struct, frozen=True):
+class OldSenders(msgspec.Struct, frozen=True):
     """Old records that still say who and what was asking, and the row number before which none is left once they
     are forgotten."""
 
@@ -122,24 +122,24 @@ class Tagged(msgspec.Struct, frozen=True):
     clean_before: int
 
 
-def tagged(
+def old_senders(
     connection: Connection,
     organization_id: str,
     *,
     clean_before: int,
     before_us: int,
     at_most: int,
-) -> Tagged:
+) -> OldSenders:
     """Look on from row number `clean_before`, to the end of the history: not for the writer."""
     found = connection.rows(
         "SELECT id FROM generation INDEXED BY generation_by_organization"
         " WHERE organization_id = ? AND rowid >= ? AND created_at < ?"
-        " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
+        " AND COALESCE(user_tag, session_id, referer, title, user_agent, tags) IS NOT NULL LIMIT ?",
         (organization_id, clean_before, before_us, at_most),
     )
     if len(found) < at_most:
         clean_before = _first_kept(connection, organization_id, clean_before, before_us)
-    return Tagged([str(row[0]) for row in found], clean_before)
+    return OldSenders([str(row[0]) for row in found], clean_before)
 
 
 def _first_kept(
@@ -161,11 +161,11 @@ def _first_kept(
     return int(row[0])
 
 
-def forget_tags(connection: Connection, generation_ids: Sequence[str]) -> None:
+def forget_senders(connection: Connection, generation_ids: Sequence[str]) -> None:
     """Drop who and what was asking from these records; amounts, tokens, prices and receipts stay."""
     connection.execute_many(
-        "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL"
-        " WHERE id = ?",
+        "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL,"
+        " tags = NULL WHERE id = ?",
         [(generation_id,) for generation_id in generation_ids],
     )
 

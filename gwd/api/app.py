@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request, Sanic
 
-from gwd.api import count_tokens, inference, models, vital_routes
+from gwd.api import count_tokens, gemini, inference, models, vital_routes
 from gwd.api import headers as response_headers
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.failures import BASE_PATHS, NO_STORE, Errors, address_of, failed
@@ -23,6 +23,7 @@ from gwd.api.vital_routes import ERRORS
 from gwd.core.errors import GatewayError, StatementMismatch
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
+from gwd.dialects.gemini import Gemini
 from gwd.dialects.messages import Messages
 
 READ: Final = ("GET", "HEAD")
@@ -91,17 +92,44 @@ def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -
     return app
 
 
-def _add(app: Sanic[Any, Any], method: str, path: str, handler: Handler) -> None:
-    for base in BASE_PATHS:
+def _add(
+    app: Sanic[Any, Any],
+    method: str,
+    path: str,
+    handler: Handler,
+    bases: tuple[str, ...] = BASE_PATHS,
+) -> None:
+    for base in bases:
         name = _NAME.sub("_", f"{method}_{base}{path}")
         app.add_route(handler, base + path, methods=[method], name=name, error_format=ERRORS)
 
 
 def _add_inference(app: Sanic[Any, Any], node: Node, dialects: dict[str, Dialect]) -> None:
     for path, dialect in dialects.items():
+        if isinstance(dialect, Gemini):
+            _add_gemini(app, node, path)
+            continue
         _add(app, "POST", path, _inference(node, dialect))
         if isinstance(dialect, Messages):
             _add(app, "POST", dialect.count_path, _count_tokens(node, dialect))
+
+
+def _add_gemini(app: Sanic[Any, Any], node: Node, path: str) -> None:
+    """Its calls under every base, and under its own the lists of models in its form."""
+
+    async def call(request: Request, model: str) -> HTTPResponse | None:
+        return await gemini.call(request, node, address_of(request), model)
+
+    async def list_(request: Request) -> HTTPResponse:
+        return await gemini.list_models(request, node, address_of(request))
+
+    async def get(request: Request, model: str) -> HTTPResponse:
+        return await gemini.get_model(request, node, model)
+
+    _add(app, "POST", path, call, (*BASE_PATHS, *gemini.BETA_PATHS))
+    for method in READ:
+        _add(app, method, "/models", list_, gemini.BETA_PATHS)
+        _add(app, method, path, get, gemini.BETA_PATHS)
 
 
 def _inference(node: Node, dialect: Dialect) -> Handler:
@@ -119,13 +147,17 @@ def _count_tokens(node: Node, dialect: Messages) -> Handler:
 
 
 def _add_models(app: Sanic[Any, Any], node: Node) -> None:
-    """Public reading of the catalog."""
+    """Public reading of the catalog, for Google's SDKs in the form that they read."""
 
     async def list_(request: Request) -> HTTPResponse:
+        if gemini.is_client(request):
+            return await gemini.list_models(request, node, address_of(request))
         listed = models.list_models(node, _query(request), request.headers, address_of(request))
         return await _public(listed)
 
     async def get(request: Request, model: str) -> HTTPResponse:
+        if gemini.is_client(request):
+            return await gemini.get_model(request, node, model)
         return await _public(models.get_model(node, model))
 
     for method in READ:
@@ -167,7 +199,7 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             reply = await perform(node, route, incoming, caller)
         except StatementMismatch as error:
             node.counters.statement_mismatches += 1
-            log.error("%s", error, extra={"request_id": request_id})
+            log.error("a statement is not shown: %s", error, extra={"request_id": request_id})
             return failed(error, request_id)
         except GatewayError as error:
             count_auth_failure(node.counters, error)
@@ -213,7 +245,7 @@ def _answered(reply: Reply, request_id: str) -> HTTPResponse:
 
 
 def _add_root(app: Sanic[Any, Any], node: Node) -> None:
-    """The probes of agents, preflight, and what happens to every answer: it is counted."""
+    """The probes of agents, preflight, the front page and invitations, and the counting of answers."""
 
     async def probe(_: Request) -> HTTPResponse:
         return HTTPResponse(b"", 204)
@@ -246,12 +278,19 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
     add_front_page(app, node)
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
         app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}", error_format=ERRORS)
-    origins = node.settings.server.cors_origins
     public = [*_inference_paths(app), "/models", "/models/<model:path>"]
     for path in dict.fromkeys(public):
         _add(app, "OPTIONS", path, preflight)
+    for path in ("/models", "/models/<model:path>"):
+        _add(app, "OPTIONS", path, preflight, gemini.BETA_PATHS)
 
+    _count_answers(app, node)
+
+
+def _count_answers(app: Sanic[Any, Any], node: Node) -> None:
+    """Every answer is counted, and those of public paths may be read by the origins that the settings name."""
     requests = node.counters.requests
+    origins = node.settings.server.cors_origins
 
     def finish(request: Any, response: Any) -> None:
         route = request.route
@@ -276,7 +315,7 @@ def _inference_paths(app: Sanic[Any, Any]) -> list[str]:
     paths = []
     for route in app.router.routes:
         path = f"/{route.path}"
-        if "POST" in route.methods and _is_public(path) and path.startswith(BASE_PATHS[0]):
+        if "POST" in route.methods and _is_public(path) and path.startswith(f"{BASE_PATHS[0]}/"):
             paths.append(path.removeprefix(BASE_PATHS[0]))
     return paths
 
@@ -293,7 +332,7 @@ _PUBLIC: Final = (
 
 
 def _is_public(path: str) -> bool:
-    for base in BASE_PATHS:
+    for base in (*gemini.BETA_PATHS, *BASE_PATHS):
         if path.startswith(base):
             return path.removeprefix(base).startswith(_PUBLIC)
     return False

@@ -1,6 +1,6 @@
-"""Authentication: from two headers to a key's row, with a cache that every management write empties.
+"""Authentication: from three headers to a key's row, with a cache that every management write empties.
 
-The cache is keyed by the SHA-256 of the two headers as they are sent (cheaper than the stored, keyed digest, and than
+The cache is keyed by the SHA-256 of these headers as they are sent (cheaper than the stored, keyed digest, and than
 finding the key in them) and holds rows as they were read; expiry is judged against the clock each time, and the
 admission transaction reads the row again. Addresses that keep failing are slowed down; valid keys never are.
 """
@@ -23,6 +23,8 @@ from gwd.store import Store
 
 MAX_CACHED: Final = 10_000
 FAILURES_PER_MINUTE: Final = 30
+CREDENTIALS: Final = ("authorization", "x-api-key", "x-goog-api-key")
+"""The headers that may carry a key."""
 
 
 class Authenticator:
@@ -45,11 +47,11 @@ class Authenticator:
         Raises Unauthenticated, and RateLimited for an address with too many failures in a minute.
         """
         try:
-            authorization, x_api_key = headers.get("authorization"), headers.get("x-api-key")
-            name = sha256(f"{authorization}\n{x_api_key}".encode()).digest()
+            sent = [headers.get(name) for name in CREDENTIALS]
+            name = sha256("\n".join(map(str, sent)).encode()).digest()
             row = self._rows.get(name)
             if row is None:
-                row = await self._look_up(name, secret.pick(authorization, x_api_key))
+                row = await self._look_up(name, secret.pick(*sent))
         except Unauthenticated as error:
             self.count_failure(address, error)
             raise

@@ -17,6 +17,9 @@ from gwd.api import clock
 from gwd.api.clock import ClockRecord
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
+from gwd.backups import Standing
+from gwd.core.clock import iso
+from gwd.core.vitals import Vitals
 from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
 from gwd.settings import Settings
@@ -75,7 +78,9 @@ async def look(call: Call) -> Answer:
         sqlite_version(apsw.sqlite_lib_version()),
         ledger(node.status.quarantine),
         clock_check(await clock.record(node)),
+        load(node.vitals, node.counters.shed),
         *await asyncio.to_thread(_files, node.settings),
+        backups(node.backups, call.now_us),
         base_url(node.settings),
         *_mail(node.settings, people),
         self_service(node.settings, people.count),
@@ -126,6 +131,29 @@ def clock_check(found: ClockRecord) -> Check:
     )
 
 
+def load(vitals: Vitals, shed: Mapping[str, int]) -> Check:
+    """Whether the node can take what it is asked; else what it is short of, now or since it started."""
+    gib = vitals.memory_max_bytes / GIB
+    memory = f"{vitals.memory.value:.0%} of {gib:.1f} GiB of memory in use"
+    if vitals.memory.is_high or vitals.lag.is_high:
+        late = f", the event loop {vitals.lag.value:.2f} s late" if vitals.lag.is_high else ""
+        return Check(
+            name="load",
+            state="failed",
+            message=f"{memory}{late}; new inference is refused",
+            do="send less, or give the node more memory and a quicker processor",
+        )
+    if shed:
+        refused = _some([f"{cause} ({number})" for cause, number in sorted(shed.items())])
+        return Check(
+            name="load",
+            state="warning",
+            message=f"{memory}; requests were refused since the start for {refused}",
+            do="see [limits] in docs/settings.md and gwd_shed_total in the metrics",
+        )
+    return Check(name="load", state="ok", message=memory)
+
+
 def key_ring(path: Path) -> Check:
     """The key ring's file is readable by the service's user alone."""
     try:
@@ -173,6 +201,33 @@ def disk_space(path: Path, free_bytes: int) -> Check:
         message=message,
         do="free some space: the gateway refuses requests when nothing can be written",
     )
+
+
+def backups(standing: Standing | None, now_us: int) -> Check:
+    """Whether copies are made by the clock, and the newest proved one is not too old."""
+    if standing is None:
+        return Check(
+            name="backups",
+            state="warning",
+            message="no copy of the database is made by the clock",
+            do="set [backup] directory in gwd.toml, best on another disk, and restart",
+        )
+    newest = (
+        "no proved copy" if standing.newest is None else f"newest {iso(standing.newest.made_us)}"
+    )
+    message = f"{newest}, {standing.count} in all, {standing.size_bytes / GIB:.1f} GiB in {standing.directory}"
+    if standing.failure:
+        message += f"; the last try failed: {standing.failure}"
+    if standing.is_overdue(now_us):
+        return Check(
+            name="backups",
+            state="failed",
+            message=message,
+            do="remove what stops it; the next try is within a quarter of an hour, and `gwd backup FILE` makes one now",
+        )
+    state: State = "warning" if standing.failure else "ok"
+    do = "see the log; it is tried again within a quarter of an hour" if standing.failure else ""
+    return Check(name="backups", state=state, message=message, do=do)
 
 
 def base_url(settings: Settings) -> Check:

@@ -11,8 +11,8 @@ from sanic.handlers import ErrorHandler
 from sanic_routing.exceptions import NoMethod
 from sanic_routing.exceptions import NotFound as RoutingNotFound
 
+from gwd.api import gemini, inference
 from gwd.api import headers as response_headers
-from gwd.api import inference
 from gwd.api.bodies import too_large
 from gwd.api.body_intake import BodiesFull
 from gwd.api.headers import JSON
@@ -47,16 +47,27 @@ class Errors(ErrorHandler):
             return HTTPResponse(b"", 499)  # the client has left; nobody reads this
         if isinstance(error, InternalError):
             log.error("unexpected error", exc_info=exception, extra={"request_id": request_id})
+        dialect = self._dialect(request)
+        if dialect is None:
+            return failed(error, request_id)
+        headers = response_headers.base(request_id) | response_headers.of_error(error)
+        return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
+
+    def _dialect(self, request: Request | None) -> Dialect | None:
+        """The dialect in whose envelope a path's errors stand."""
+        if request is not None and gemini.is_ours(request):
+            return gemini.bound(request)
         path = _without_base(request)
         for known, dialect in self._dialects.items():
             if path == known or path.startswith(f"{known}/"):
-                headers = response_headers.base(request_id) | response_headers.of_error(error)
-                return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
-        return failed(error, request_id)
+                return dialect
+        return None
 
     async def _too_large(self, request: Request, exception: Exception) -> HTTPResponse | None:
         """The framework stops at the head of a body that is too large; whose it is has to be known all the same."""
         dialect = self._dialects.get(_without_base(request))
+        if gemini.is_ours(request):
+            dialect = gemini.bound(request)
         if dialect is None:
             return self.default(request, exception)
         error = too_large(self._node.settings.limits.request_body_max_bytes)

@@ -29,6 +29,9 @@ FILTERS: Final = (
     Query("user", Text(), "Only requests with this `user` in their body."),
     Query("session_id", Text(), "Only requests of this session."),
     Query("app", Text(), "Only requests of this application."),
+    Query(
+        "tag", Text(), "Only requests with this tag, their own, their key's or their workspace's."
+    ),
     Query("workspace_id", Text(), "Only requests of this workspace's keys."),
     Query("error_code", Text(), "Only requests that ended with this error."),
 )

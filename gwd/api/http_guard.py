@@ -25,6 +25,9 @@ from gwd.core.counters import Counters
 HEAD_S: Final = 10.0
 HEAD_MAX_BYTES: Final = 8_192
 HEAD_MAX_LINES: Final = 100
+IDLE_S: Final = 1.0
+RESERVE: Final = 64
+"""Connections beyond the cap, for management and health; each ends with its answer."""
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _START: Final = _TOKEN + rb"{1,32}+ /(?!/)[\x21\x22\x24-\x7e]{0,2047}+ HTTP/1\.[01]"
@@ -33,7 +36,7 @@ _HEAD: Final = re.compile(_START + rb"(?:\r\n" + _FIELD + rb")*+")
 _START_LINE: Final = re.compile(_START)
 _FIELD_LINE: Final = re.compile(_FIELD)
 _FRAMING: Final = re.compile(
-    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key):([^\r]*)"
+    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key|x-goog-api-key):([^\r]*)"
 )
 _HOST: Final = re.compile(
     rb"[\t ]*+(?:[a-z0-9._-]{1,253}+|\[[0-9a-f:.]{2,45}+\])(?::[0-9]{1,5}+)?[\t ]*+"
@@ -92,12 +95,14 @@ class Front:
     """The connections of one listener and what is known of them; used from the event loop only.
 
     `cap` is for all connections, `cap_per_address` for those of one address. Loopback addresses are not counted by
-    address: a proxy on this machine speaks for many clients. 0 is no cap.
+    address: a proxy on this machine speaks for many clients. 0 is no cap. `reserve` more may come that are refused
+    inference.
     """
 
     def __init__(self, counters: Counters, *, cap: int, cap_per_address: int) -> None:
         self.counters = counters
         self.cap = cap
+        self.reserve = RESERVE
         self.cap_per_address = cap_per_address
         self.open = 0
         self.is_leaving = False
@@ -108,7 +113,7 @@ class Front:
 
     def admit(self, address: str) -> bool:
         """Count a new connection, or refuse it."""
-        if self.cap and self.open >= self.cap:
+        if self.cap and self.open >= self.cap + self.reserve:
             self.counters.connections_cut["too_many"] += 1
             return False
         if self.cap_per_address and not _is_loopback(address):
@@ -120,6 +125,11 @@ class Front:
         self.open += 1
         self.counters.connections += 1
         return True
+
+    @property
+    def is_in_reserve(self) -> bool:
+        """Whether the connection that was admitted last is one of the reserve."""
+        return bool(self.cap) and self.open > self.cap
 
     def leave(self, address: str) -> None:
         """A counted connection has ended."""
@@ -161,7 +171,7 @@ class GuardedHttp(Http):
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:  # noqa: FBT001
         """The head of a response, and the first of its body. Those of inference are written as they are."""
         response = self.response
-        if self.protocol.front.is_leaving:
+        if self.protocol.front.is_leaving or self.protocol.in_reserve:
             self.keep_alive = False
         if not isinstance(response, InferenceResponse) or self.head_only or self.expecting_continue:
             await super().http1_response_header(data, end_stream)
@@ -200,13 +210,14 @@ class GuardedProtocol(HttpProtocol):
     """One connection. The application carries its listener's Front as `ctx.front`."""
 
     HTTP_CLASS = GuardedHttp
-    __slots__ = ("address", "front", "head_timer", "incoming", "is_counted")
+    __slots__ = ("address", "front", "head_timer", "in_reserve", "incoming", "is_counted")
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.front: Front = self.app.ctx.front
         self.address = ""
         self.is_counted = False
+        self.in_reserve = False
         self.head_timer: asyncio.TimerHandle | None = None
         self.incoming: IncomingBody | None = None
 
@@ -219,6 +230,7 @@ class GuardedProtocol(HttpProtocol):
             transport.close()
             return
         super().connection_made(transport)  # type: ignore[no-untyped-call]
+        self.in_reserve = self.front.is_in_reserve
         self.arm_head_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -256,6 +268,12 @@ class GuardedProtocol(HttpProtocol):
         if not self._can_write.is_set():
             self._time = self.loop.time()
         super().check_timeouts()  # type: ignore[no-untyped-call]
+
+    def close_if_idle(self) -> bool:
+        """Whether it was closed. One that was used just now is not idle: its client may be asking again."""
+        if self.recv_buffer or self.loop.time() - self._time < IDLE_S:
+            return False
+        return bool(super().close_if_idle())
 
     def _left(self) -> int:
         return bytes_left(self.transport)

@@ -10,12 +10,12 @@ from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import decoded_body
-from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.headers import JSON, Rate, rate_of
+from gwd.api.http_guard import GuardedProtocol
 from gwd.api.inference_response import InferenceResponse
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
 from gwd.api.stream import Stream
-from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
 from gwd.dialects.base import Dialect
@@ -28,6 +28,7 @@ from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
 from gwd.pipeline.plan.plan_input import Asker
+from gwd.pipeline.settle.observer import Ended, tell
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ async def serve(
     recorded = False
     try:
         row = await node.authenticator.find(headers, address)
-        identity = _identity(row.caller, dialect, generation_id, request_id, headers, now_us)
+        identity = _identity(row, dialect, generation_id, request_id, headers, now_us)
         counted, error = _counted(row, node, now_us, began_s)
         rate = rate_of(counted)
         if error is not None:
@@ -61,7 +62,15 @@ async def serve(
         require_serving(node)
         if refusal is not None:
             raise refusal
-        generation = await _start(request, node, dialect, row, identity)
+        place = node.load.enter(
+            row.caller.organization_id, len(request.body), in_reserve=in_reserve(request)
+        )
+        try:
+            generation = await _start(request, node, dialect, row, identity)
+        except BaseException:
+            place.leave()
+            raise
+        generation.when_ended(place.leave)
         recorded = True  # from here on the line records what happens
         return await _answer(
             request, node, dialect, generation, rate, request_id, now_us=now_us, began_s=began_s
@@ -69,11 +78,18 @@ async def serve(
     except GatewayError as error:
         count_refusal(node, error)
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
-            node.refusals.refuse(identity, error, now_us)
+            record = node.refusals.refuse(identity, error, now_us)
+            if node.line.observer is not None and record is not None:
+                tell(node.line.observer, Ended(row=record))
         known = generation_id if identity is not None else None
         refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
         refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
         return refused
+
+
+def in_reserve(request: Request) -> bool:
+    """Whether it came over a connection that was taken for management and health alone."""
+    return cast("GuardedProtocol", request.protocol).in_reserve
 
 
 def _counted(
@@ -105,7 +121,8 @@ async def _start(
         dialect=dialect.name,
         requested_model=parsed.models[0],
         stream=parsed.stream,
-        tags=parsed.tags,
+        sender=parsed.sender,
+        tags=row.policy.tags,
         dropped_tools=parsed.dropped_tools,
         request_id=identity.request_id,
         user_agent=identity.user_agent,
@@ -175,7 +192,9 @@ async def _answer(
         if head.body is not None:
             return InferenceResponse(head.body, headers, JSON)
         response = await request.respond(
-            InferenceResponse(None, headers | response_headers.stream(), EVENT_STREAM)
+            InferenceResponse(
+                None, headers | response_headers.stream(), dialect.framing.content_type
+            )
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
         frame_queue = generation.frame_queue
@@ -238,7 +257,7 @@ async def _lifecycle(node: Node, head: Head, now_us: int) -> dict[str, str]:
 
 
 def _identity(
-    caller: Caller,
+    row: KeyRow,
     dialect: Dialect,
     generation_id: str,
     request_id: str,
@@ -247,9 +266,10 @@ def _identity(
 ) -> GenerationIdentity:
     agent = headers.get("user-agent")
     return identity_of(
-        caller,
+        row.caller,
         generation_id=generation_id,
         dialect=dialect.name,
+        tags=row.policy.tags,
         request_id=request_id,
         user_agent=clean_text(agent) if agent else None,
         created_us=now_us,

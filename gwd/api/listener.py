@@ -56,6 +56,11 @@ class Listener:
         self.front.is_leaving = True
         self._server.close()
 
+    def close_idle(self) -> None:
+        """End the connections on which nothing is asked."""
+        for connection in list(self._server.connections):
+            connection.close_if_idle()
+
     def close(self) -> None:
         """No new connections; the open ones end."""
         if self._server is not None:

@@ -9,12 +9,14 @@ from gwd.activity import service as activity
 from gwd.api import clock
 from gwd.api.management import Answer, Call, one
 from gwd.api.operator_record import (
+    BackupsRecord,
     CredentialProblem,
     HoldsRecord,
     ReloadRecord,
     StatusRecord,
     TrafficRecord,
 )
+from gwd.backups import Standing
 from gwd.core.clock import US_PER_S, iso
 from gwd.core.errors import NotFound
 from gwd.core.money import usd_json
@@ -52,6 +54,7 @@ async def status(call: Call) -> Answer:
             draining=node.status.draining,
             quarantine=node.status.quarantine,
             clock=await clock.record(node),
+            backups=_backups(node.backups, call.now_us),
             requests=TrafficRecord(
                 last_hour=traffic.requests,
                 errors=traffic.errors,
@@ -103,6 +106,20 @@ async def reload(call: Call) -> Answer:
     )
     details = {"problems": len(problems) + (certificate_problem is not None)}
     return one(record, subject=("node", None), details=details)
+
+
+def _backups(standing: Standing | None, now_us: int) -> BackupsRecord | None:
+    if standing is None:
+        return None
+    newest = standing.newest
+    return BackupsRecord(
+        directory=standing.directory,
+        newest_at=None if newest is None else iso(newest.made_us),
+        newest_bytes=0 if newest is None else newest.size_bytes,
+        count=standing.count,
+        overdue=standing.is_overdue(now_us),
+        failure=standing.failure or None,
+    )
 
 
 def _glance(connection: Connection, call: Call) -> _Glance:

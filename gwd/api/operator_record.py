@@ -35,6 +35,23 @@ class HoldsRecord(msgspec.Struct, frozen=True, kw_only=True):
     requests: Annotated[Count, Meta(description="How many requests hold something.")]
 
 
+class BackupsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The proved copies of the database in the directory of `[backup]`."""
+
+    directory: Annotated[str, Meta(description="Where they are.")]
+    newest_at: Annotated[
+        Moment | None, Meta(description="Which moment the newest is of; null without one.")
+    ]
+    newest_bytes: Annotated[Count, Meta(description="Its size in bytes; 0 without one.")]
+    count: Annotated[Count, Meta(description="How many there are.")]
+    overdue: Annotated[
+        bool, Meta(description="Whether the newest is older than twice `[backup] every`.")
+    ]
+    failure: Annotated[
+        str | None, Meta(description="Why the last try left no copy; null when it did.")
+    ]
+
+
 class StatusRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The node at a glance: its traffic and endpoints, and the money of the caller's organization."""
 
@@ -50,6 +67,10 @@ class StatusRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Why inference is refused until the books are looked at; null for none."),
     ]
     clock: Annotated[ClockRecord, Meta(description="What is thought of the machine's clock.")]
+    backups: Annotated[
+        BackupsRecord | None,
+        Meta(description="The copies of the database; null where none are made by the clock."),
+    ]
     requests: Annotated[TrafficRecord, Meta(description="What the node did in the last hour.")]
     credits: Annotated[BalanceRecord, Meta(description="The organization's credit.")]
     spent_today: Annotated[Usd, Meta(description="What the organization was charged today, UTC.")]

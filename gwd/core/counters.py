@@ -48,12 +48,16 @@ class Counters:
     attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`, of one whose answer
                       the vendor ended with an error `error_finish`
     prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
+    tokens            `input` or `output` → tokens of bills, the vendor's count or ours
     heads_refused     reason → requests that were no strict HTTP
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
+    arriving_bytes    of bodies that are not all here
+    shed              cause → inference requests that were refused because the node had too much to do
     """
 
     __slots__ = (
+        "arriving_bytes",
         "attempts",
         "auth_failures",
         "connections",
@@ -67,7 +71,9 @@ class Counters:
         "refusals",
         "requests",
         "settlement",
+        "shed",
         "statement_mismatches",
+        "tokens",
         "unpriced_extras",
         "usage_estimated",
         "usage_rejected",
@@ -80,11 +86,14 @@ class Counters:
         self.attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.heads_refused: defaultdict[str, int] = defaultdict(int)
         self.connections_cut: defaultdict[str, int] = defaultdict(int)
+        self.tokens: defaultdict[str, int] = defaultdict(int)
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
+        self.shed: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.overhead = Histogram(DURATIONS_S)
         self.connections = 0
+        self.arriving_bytes = 0
         self.unpriced_extras = 0
         self.usage_estimated = 0
         self.usage_rejected = 0

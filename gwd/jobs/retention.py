@@ -1,5 +1,5 @@
 """What is kept for a while only: replies of keyed requests, signed reasoning, alerts and their deliveries, marks of
-periods long past, sessions of browsers, tags where an organization says so.
+periods long past, sessions of browsers, who and what asked where an organization says so.
 
 A reader finds what is past its retention, however long the history is; the writer deletes it in short lists.
 """
@@ -39,15 +39,15 @@ async def forget(store: Store, clock: NodeClock, clean_before: dict[str, int]) -
         await _in_chunks(store, drop, await store.read(find, now_us=now_us, at_most=AT_MOST))
     for organization_id, days in await store.read(settings.retentions):
         before_us = now_us - days * US_PER_DAY
-        tagged = await store.read(
-            activity.tagged,
+        old = await store.read(
+            activity.old_senders,
             organization_id,
             clean_before=clean_before.get(organization_id, 1),
             before_us=before_us,
             at_most=AT_MOST,
         )
-        await _in_chunks(store, activity.forget_tags, tagged.generation_ids)
-        clean_before[organization_id] = tagged.clean_before
+        await _in_chunks(store, activity.forget_senders, old.generation_ids)
+        clean_before[organization_id] = old.clean_before
 
 
 async def _in_chunks(store: Store, forget: Callable[..., None], found: Sequence[Any]) -> None:

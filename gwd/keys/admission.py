@@ -60,6 +60,7 @@ class _Live(NamedTuple):
     default_provider_sort: Sort | None
     data_policy: DataPolicy
     alert_thresholds: str
+    tags: str
     expires_at: int | None
     workspace_deleted: int
 
@@ -341,6 +342,7 @@ def _policy(connection: Connection, row: _Live) -> KeyPolicy:
         ),
         sort=row.default_provider_sort or defaults.provider_sort,
         text_model=defaults.text_model,
+        tags=tuple(dict.fromkeys(_names.decode(row.tags) + defaults.tags)),
     )
 
 

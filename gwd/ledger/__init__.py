@@ -50,10 +50,12 @@ from gwd.ledger.reports import (
     Balance,
     LedgerFilter,
     OpenHolds,
+    Totals,
     balance,
     list_entries,
     open_holds,
     place,
+    totals,
     was_set_back,
 )
 from gwd.ledger.service import (
@@ -92,6 +94,7 @@ __all__ = [
     "OpenReservation",
     "Settlement",
     "TimeRepair",
+    "Totals",
     "Verification",
     "add_credit",
     "adjust_down",
@@ -127,6 +130,7 @@ __all__ = [
     "reserve",
     "set_back",
     "settle",
+    "totals",
     "verify",
     "was_set_back",
 ]

@@ -4,12 +4,12 @@ import errno
 
 import apsw
 
+from gwd.backups import BackupError
 from gwd.core.errors import GatewayError
 from gwd.credentials.keyring import KeyRingError
 from gwd.credentials.references import UnresolvedReferenceError
 from gwd.jobs.service_manager import HandedSocketError
 from gwd.management.setup import WrongKeyRingError
-from gwd.node.backup import BackupError
 from gwd.node.init import DirectoryTakenError
 from gwd.node.price_book import NoPriceBookError
 from gwd.settings import SettingsError

@@ -95,7 +95,10 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     retention_days: Annotated[
         int | None,
-        Meta(description="After how many days tags of generations are forgotten; null for never."),
+        Meta(
+            description="After how many days users, sessions, applications and tags of requests are forgotten; null for"
+            " never."
+        ),
     ]
     alert_email_min_percent: Annotated[
         int, Meta(description="From which threshold on alerts go by mail too, in percent.")
@@ -194,8 +197,8 @@ class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     retention_days: Annotated[
         Days | UnsetType | None,
         Meta(
-            description="After how many days users, sessions and applications are removed from the records of requests."
-            " Null keeps them."
+            description="After how many days users, sessions, applications and tags are removed from the records of"
+            " requests. Null keeps them."
         ),
     ] = UNSET
     low_balance_threshold: Annotated[
@@ -252,7 +255,7 @@ def revision(connection: Connection, organization_id: str) -> int:
 
 
 def retentions(connection: Connection) -> list[tuple[str, int]]:
-    """(organization, days) of those that do not keep tags for ever."""
+    """(organization, days) of those that do not keep for ever who and what asked."""
     rows = connection.rows(
         "SELECT id, settings FROM organization WHERE settings LIKE '%retention_days%'"
     )

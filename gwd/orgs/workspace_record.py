@@ -50,6 +50,10 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
             description="Whether its new budgets count inference through own provider keys, at its list price."
         ),
     ]
+    tags: Annotated[
+        list[str],
+        Meta(description="Tags that every request of its keys bears beside its own and the key's."),
+    ]
     io_logging_api_key_ids: Annotated[
         None, Meta(description="Always null: prompts and answers are never stored.")
     ] = None
@@ -95,6 +99,7 @@ def record(workspace: Workspace) -> WorkspaceRecord:
         default_provider_sort=workspace.default_provider_sort,
         default_text_model=workspace.default_text_model,
         include_byok_in_budgets=workspace.include_byok_in_budgets,
+        tags=workspace.tags,
         created_at=iso(workspace.created_at),
         updated_at=iso(workspace.updated_at),
     )

@@ -152,6 +152,10 @@ class Doing:
         self.form = form
         self.path = path
 
+    @property
+    def now(self) -> datetime:
+        return formats.of_us(self.visit.now_us)
+
     async def send(
         self,
         method: str,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gwd.activity.row import GenerationRow
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
@@ -35,6 +36,7 @@ from gwd.pipeline.plan.stickiness import Conversation, conversation_of
 from gwd.pipeline.settle.bill import Bill
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
+from gwd.pipeline.settle.observer import Ended, Observer, tell
 from gwd.pipeline.settle.progress import Meter
 from gwd.pipeline.settle.settle_wait import SettleWait, given_up, late
 from gwd.pipeline.settle.settlement import abandon
@@ -50,7 +52,8 @@ log = logging.getLogger(__name__)
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """What the line needs; one for the node. `spawn` starts a supervised task.
 
-    `in_quarantine` tells that the ledger was found not to add up: then no vendor is called any more.
+    `in_quarantine` tells that the ledger was found not to add up: then no vendor is called any more. `observer` is told
+    of each end.
     """
 
     store: Store
@@ -65,6 +68,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     offload: Offload
     live: dict[str, "Generation"]
     in_quarantine: Callable[[], bool]
+    observer: Observer | None
 
 
 def start(
@@ -117,6 +121,7 @@ class Generation:
         self._dispatching = False
         self._meter: Meter | None = None
         self._stop: GatewayError | None = None
+        self._row: GenerationRow | None = None
         self._on_record = False  # the ledger and the activity know of the end, or will
 
     @property
@@ -171,7 +176,15 @@ class Generation:
                 self._abandon(error)
             self._client.end(Head(served=None, error=error))
             count_end(line.counters, self._outcome, self.identity, line.clock)
+            if line.observer is not None:
+                row = self._row or refused_row(self.identity, error, line.clock.now_us())
+                tell(line.observer, Ended(row=row, outcome=self._outcome))
             del line.live[self.identity.generation_id]
+
+    def when_ended(self, call: Callable[[], None]) -> None:
+        """`call` once, when nothing of it is under way any more."""
+        assert self.task is not None
+        self.task.add_done_callback(lambda _: call())
 
     def client_left(self) -> None:
         """Nobody waits for the answer any more: stop the vendor, keep what was produced for the bill."""
@@ -262,7 +275,7 @@ class Generation:
         if served is None or bill.status != "succeeded":
             return
         usage = bill.usage
-        if self._request.tags.session_id is None and not (usage.cache_read or usage.cache_write):
+        if self._request.sender.session_id is None and not (usage.cache_read or usage.cache_write):
             return
         if (conversation := self._find_conversation()) is not None:
             now_s = self._line.clock.monotonic_s()
@@ -323,7 +336,7 @@ class Generation:
                 self._outcome = self._outcome.broken_off(internal_error(broken))
                 final_record = self._final_record(planned)
         settle_wait = self._settle_wait(final_record)
-        self._on_record = True
+        self._on_record, self._row = True, final_record.row
         in_time = await self._settle(settle_wait)
         count_bill(
             self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
@@ -332,6 +345,8 @@ class Generation:
         await self._client.close(self._outcome, final_record, body, primary=self._targets[0])
         self._remember()
         if not in_time:
+            if not self._request.stream:
+                self._row = given_up_row(self.identity, final_record.row, given_up())
             self._client.end(Head(served=self._outcome.target, error=self._outcome.error))
             await settle_wait.settle_later()
 

@@ -61,6 +61,7 @@ def load(
     made["server"] = _complete_server(made["server"], places)
     _check_upstream(upstream := _absolute(made["upstream"], config, "ca_file"), places)
     made["upstream"] = upstream
+    made["backup"] = _absolute(made["backup"], config, "directory")
     _check_webhooks(made["webhooks"], places)
     _check_smtp(made["smtp"], places)
     files: StoreFiles = made["store"]

@@ -10,6 +10,7 @@ KEYRING_CREDENTIAL: Final = "gwd-keyring"
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Bytes = Annotated[int, Meta(ge=0, le=1 << 50)]
 Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Strings = tuple[str, ...]
@@ -73,8 +74,34 @@ class Limits(Struct, frozen=True, kw_only=True):
     in_flight_per_key: Annotated[
         Count, Meta(description="Requests a key may have open at once; 0: no cap.")
     ] = 0
+    in_flight_per_organization: Annotated[
+        Count, Meta(description="Those of an organization; 0: no cap.")
+    ] = 512
+    in_flight: Annotated[Count, Meta(description="Those of the whole node; 0: no cap.")] = 2_000
+    bodies_max_bytes: Annotated[
+        Bytes,
+        Meta(
+            description="Bodies of requests under way, together; further ones above 64 KiB are refused; 0: no cap."
+        ),
+    ] = 536_870_912
+    loop_lag_s: Annotated[
+        Seconds,
+        Meta(
+            description="How late the event loop may be for 3 s before new inference is refused, in seconds."
+        ),
+    ] = 0.25
+    memory_max_bytes: Annotated[
+        Bytes,
+        Meta(
+            description="Memory that the node may use, above 85 % of which new inference is refused; 0: what its"
+            " control group or its machine has."
+        ),
+    ] = 0
     connections: Annotated[
-        Count, Meta(description="Client connections open at once on each listener; 0: no cap.")
+        Count,
+        Meta(
+            description="Client connections open at once on each listener, and 64 more without inference; 0: no cap."
+        ),
     ] = 4_096
     connections_per_address: Annotated[
         Count,
@@ -182,13 +209,47 @@ class StoreFiles(Struct, frozen=True, kw_only=True):
     ] = "keyring.json"
 
 
+class Backup(Struct, frozen=True, kw_only=True):
+    """Copies of the database by the clock, each proved; without a directory none is made."""
+
+    directory: Annotated[
+        str,
+        Meta(
+            description="An existing directory for this node's copies alone, best on another disk, relative to this"
+            " file; empty: none are made."
+        ),
+    ] = ""
+    every: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}[mhd]$",
+            description="How often, in minutes, hours or days; a copy is overdue after twice as long.",
+        ),
+    ] = "1h"
+    keep: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}h [0-9]{1,4}d [0-9]{1,4}w$",
+            description="Of how many hours, days and weeks (UTC, from Monday) that have a copy the last one is kept.",
+        ),
+    ] = "24h 14d 8w"
+
+
 class Logging(Struct, frozen=True, kw_only=True):
-    """What is written to standard output."""
+    """What is written to standard error."""
 
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="Least level written: debug, info, warning or error."),
     ] = "info"
+    format: Annotated[
+        Literal["text", "json"],
+        Meta(description="text, or json: one object a line, with the fields of docs/logs.md."),
+    ] = "text"
+    requests: Annotated[
+        bool,
+        Meta(description="A line for each request of inference: ids, model, tokens, cost, times."),
+    ] = False
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -208,6 +269,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     smtp: Smtp
     credits: Credits
     store: StoreFiles
+    backup: Backup
     logging: Logging
 
 
@@ -220,6 +282,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "smtp": Smtp,
     "credits": Credits,
     "store": StoreFiles,
+    "backup": Backup,
     "logging": Logging,
 }
 

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from gwd.api.access import INFERENCE, PUBLIC, Access
 from gwd.api.failures import BASE_PATHS
+from gwd.api.gemini import BETA_PATHS
 from gwd.api.route import LiveRoute, OpenRoute, Route
 from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 from gwd.dialects.table import DIALECTS
@@ -74,7 +75,7 @@ def access_of(method: str, path: str) -> Access | None:
     """Who may call what is served; None is a hole."""
     if (method, path) in AT_THE_ROOT:
         return PUBLIC
-    for base in BASE_PATHS:
+    for base in (*BASE_PATHS, *BETA_PATHS):
         if not path.startswith(f"{base}/"):
             continue
         below = path.removeprefix(base)

@@ -280,6 +280,24 @@ def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
     assert run(*words).out == "a/b\t2\t20\t4\t5\t0\t1,0,4\n"
 
 
+def test_a_request_counts_for_each_of_its_tags(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = {"created_at": "2026-11-01T00:00:00Z"}
+    gateway.collection(
+        "/generations",
+        {**USED, **at, "id": "gen-1", "total_cost": 1, "tags": ["a", "b"]},
+        {**USED, **at, "id": "gen-2", "total_cost": 4, "tags": ["b"]},
+        {**USED, **at, "id": "gen-3", "total_cost": 7, "tags": []},
+    )
+    rows = loads(run("usage", "summary", "--by", "tag", "--json").out)
+    assert {row["tag"]: row["cost"] for row in rows} == {None: 7, "b": 5, "a": 1}
+    monkeypatch.setattr(Output, "table", True)
+    shown = run("usage", "summary", "--by", "tag")
+    assert "total" not in shown.err
+    assert "a request with several tags counts in the row of each" in shown.err
+
+
 def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) -> None:
     one = {**USED, "id": "gen-1", "created_at": "2026-11-01T00:00:00Z", "total_cost": 0.1}
     gateway.collection("/generations", {**one, "key_name": "=1+1"})

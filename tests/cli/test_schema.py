@@ -162,6 +162,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "default_provider_sort": "key update ci --sort price",
         "data_policy": "key update ci --data-policy deny",
         "alert_thresholds": "key update ci --alerts 50",
+        "tags": "key update ci --tag nightly",
         "expires_at": "key update ci --expires 7d",
         "external_user": "key update ci --external-user ada",
         "disabled": "key disable ci",
@@ -178,6 +179,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "description": "workspace update web --description Shop",
         "default_provider_sort": "workspace update web --sort price",
         "default_text_model": "workspace update web --default-model a/b",
+        "tags": "workspace update web --tag web",
         "include_byok_in_budgets": "workspace settings web include_byok_in_budgets=true",
     },
     "PATCH /organization": {

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from gwd import settings
+from gwd.backups import BackupError
 from gwd.credentials import keyring
 from gwd.node import backup
 from gwd.store.lock import InstanceLock
@@ -224,9 +225,7 @@ def test_a_copy_without_room_says_where_and_how_much(made, tmp_path, monkeypatch
     node = settings.load(tmp_path / "node", {})
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4_096))
-    with pytest.raises(
-        backup.BackupError, match=rf"no room for a copy in {tmp_path}: .* 4,096 are"
-    ):
+    with pytest.raises(BackupError, match=rf"no room for a copy in {tmp_path}: .* 4,096 are"):
         backup.backup(node, tmp_path / "copy.db")
     assert [file.name for file in tmp_path.iterdir()] == ["node"]
 
@@ -236,7 +235,7 @@ def test_a_disk_that_fills_while_copying_leaves_nothing(made, tmp_path):
     disk = Disk()
     try:
         disk.free = 40_000
-        with pytest.raises(backup.BackupError, match="no room for a copy"):
+        with pytest.raises(BackupError, match="no room for a copy"):
             backup.backup(node, tmp_path / "copy.db")
     finally:
         disk.free = None

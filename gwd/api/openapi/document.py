@@ -13,10 +13,11 @@ from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 
 Json = dict[str, Any]
 ABOUT: Final = (
-    "Inference in five dialects, and the management of keys, money, people and the catalog. Amounts are US dollars"
+    "Inference in six dialects, and the management of keys, money, people and the catalog. Amounts are US dollars"
     " and exact; times are ISO 8601 in UTC. The base path is `/api/v1`; `/v1` serves the same. A body is JSON; an"
     " unknown field of a management body is an error, and so is an unknown query parameter. Errors have one shape,"
-    " which says what is wrong and what would fix it; the messages dialect has its own."
+    " which says what is wrong and what would fix it; the dialects messages and gemini have their own. What begins with"
+    " `/models/{model}:` is served below `/v1beta` and `/api/v1beta`, too."
 )
 _SECURITY: Final[Json] = {
     "bearer": {
@@ -29,6 +30,12 @@ _SECURITY: Final[Json] = {
         "in": "header",
         "name": "x-api-key",
         "description": "The same key in the header that clients of the messages dialect send.",
+    },
+    "x_goog_api_key": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-goog-api-key",
+        "description": "The same key in the header that Google's clients send.",
     },
 }
 

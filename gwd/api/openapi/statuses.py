@@ -51,7 +51,7 @@ class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorEnvelope(msgspec.Struct, frozen=True):
-    """The body of every error outside the messages dialect."""
+    """The body of every error outside the dialects messages and gemini."""
 
     error: Annotated[ErrorDetail, Meta(description="The error.")]
 
@@ -84,12 +84,42 @@ class MessagesErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True):
     request_id: Annotated[str, Meta(description="The request, as in the header x-request-id.")]
 
 
-_NAMES: Final[dict[type, str]] = {ErrorEnvelope: "Error", MessagesErrorEnvelope: "MessagesError"}
+class GeminiErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong, and what would fix it."""
+
+    code: Annotated[int, Meta(description="The HTTP status once more.")]
+    message: Annotated[str, Meta(description="A sentence for people. Its wording may change.")]
+    status: Annotated[
+        str, Meta(description="Google's word for the status, such as INVALID_ARGUMENT.")
+    ]
+    details: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            description="By `@type`: ErrorInfo, whose `reason` is the gateway's code; RequestInfo; BadRequest, which"
+            " names the field; RetryInfo, which says how long to wait."
+        ),
+    ]
+    metadata: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="More about the error, where there is more.")
+    ] = UNSET
+
+
+class GeminiErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of an error in Google's dialect; of a stream without `alt=sse` it is an array of one."""
+
+    error: Annotated[GeminiErrorDetail, Meta(description="The error.")]
+
+
+_NAMES: Final[dict[type, str]] = {
+    ErrorEnvelope: "Error",
+    MessagesErrorEnvelope: "MessagesError",
+    GeminiErrorEnvelope: "GeminiError",
+}
 
 
 def types() -> list[Any]:
     """The envelopes."""
-    return [ErrorEnvelope, MessagesErrorEnvelope]
+    return [*_NAMES]
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any, Final
 from gwd.core.periods import WINDOWS
 
 TAGS: Final = {
-    "inference": "Requests to models, in five dialects. They cost credit and need an inference key.",
+    "inference": "Requests to models, in six dialects. They cost credit and need an inference key.",
     "models": "What can be asked for, at which price. Anybody may read it.",
     "keys": "Keys for inference and for management: made, limited, rotated, ended.",
     "budgets": "Limits in dollars on what an organization, a workspace or a key spends in an interval.",

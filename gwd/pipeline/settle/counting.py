@@ -33,6 +33,8 @@ def count_bill(
 ) -> None:
     """Whose counts were billed, and whether the hold was a bound."""
     usage, demand = bill.usage, outcome.demand or demand
+    counters.tokens["input"] += usage.input_total
+    counters.tokens["output"] += usage.output_total
     if usage.refused:
         counters.usage_rejected += 1
     elif usage.estimated:

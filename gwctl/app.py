@@ -24,6 +24,7 @@ _SECTIONS = (
         "Use",
         (
             ("status", "status", "how the gateway is doing, on one page"),
+            ("open", "page", "the gateway's page in a browser, signed in"),
             ("login", "login", "store the address and a key in a profile"),
             ("logout", "login", "forget the keys of a profile"),
             ("whoami", "login", "which key, role and organization is used"),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ROLES = ("member", "billing", "admin", "owner", "operator", "lead")
 DOWNLOADS = ("csv", "json")
-TO_COME = ("/app/settings/notifications", "/app/models")
+TO_COME = ("/app/models",)
 NASTY = "<b>\"\u202e'</title>\x7f"
 FILLED: dict[int, dict[str, str]] = {}
 
@@ -55,7 +55,13 @@ async def filled(office: Office) -> dict[str, str]:
             "kind": kind,
         }
         budgets.append((await office.ok("owner", "POST", "/budgets", budget))["data"]["id"])
+    hook = {"type": "webhook", "name": NASTY[:3], "url": "http://127.0.0.1:9/hook"}
+    destination = (await office.ok("owner", "POST", "/notifications/destinations", hook))["data"][
+        "id"
+    ]
+    await office.ok("owner", "POST", f"/notifications/destinations/{destination}/test", {})
     FILLED[id(office)] = {
+        "destination": destination,
         "key": made["data"]["id"],
         "generation": record["id"],
         "budget": budgets[0],

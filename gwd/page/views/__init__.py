@@ -3,7 +3,17 @@
 from types import ModuleType
 from typing import Final
 
-from gwd.page.views import activity, budgets, keys, me, money, overview, statements, usage
+from gwd.page.views import (
+    activity,
+    budgets,
+    keys,
+    me,
+    money,
+    notifications,
+    overview,
+    statements,
+    usage,
+)
 
 MODULES: Final[tuple[ModuleType, ...]] = (
     overview,
@@ -13,6 +23,7 @@ MODULES: Final[tuple[ModuleType, ...]] = (
     budgets,
     statements,
     money,
+    notifications,
     me,
 )
 """In the order of the navigation."""

@@ -73,6 +73,7 @@ async def served(gateway: Gateway) -> dict[str, set[str]]:
     gateway.running.node.counters.connections_cut["slow"] += 1
     gateway.running.node.counters.heads_refused["framing"] += 1
     gateway.running.node.counters.shed["memory"] += 1
+    gateway.running.node.counters.spans["sent"] += 1
     async with httpx.AsyncClient() as client:
         page = (await client.get(f"http://127.0.0.1:{gateway.running.port}/metrics")).text
     found: dict[str, set[str]] = {"up": set()}

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: bench cases docs export format freeze heavy kill kill-secrets kill-backups lag lint load million odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
+.PHONY: bench cases docs export format freeze heavy kill kill-backups kill-secrets lag lint load million node-clients odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
 
 test:
 	$(PYTHON) -m pytest
@@ -81,6 +81,12 @@ export:
 # The case files alone, with every failing assertion.
 cases:
 	$(PYTHON) tests/cases/run_cases.py --jobs 2 -v
+
+# Google's clients that run in Node, fetched into /tmp/gwd-node; the ordinary run skips them.
+node-clients:
+	mkdir -p /tmp/gwd-node && cd /tmp/gwd-node && \
+	  npm install --no-audit --no-fund --ignore-scripts @google/genai@3.3.0 @google/gemini-cli@0.61.0
+	GWD_NODE_MODULES=/tmp/gwd-node/node_modules $(PYTHON) -m pytest -n 0 tests/clients/test_gemini_node.py
 
 lint:
 	$(BIN)ruff format --check .

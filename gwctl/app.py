@@ -40,7 +40,7 @@ _SECTIONS = (
             ("chat", "chat", "send a prompt and stream the answer"),
             ("embed", "chat", "embed a text"),
             ("route", "route", "explain what would become of a request, and its cost"),
-            ("launch", "launch", "start claude or codex against the gateway"),
+            ("launch", "launch", "start claude, codex or gemini against the gateway"),
         ),
     ),
     (
@@ -78,6 +78,7 @@ _SECTIONS = (
         (
             ("activity", "activity", "requests, served and refused"),
             ("audit", "audit", "who changed what"),
+            ("privacy", "privacy", "what is stored of requests and answers"),
             ("alert", "alert", "alerts raised, and who hears of which"),
             ("webhook", "webhook+listen", "where alerts go: webhooks, chat, mail; their deliveries"),
         ),

@@ -42,6 +42,7 @@ from gwd.jobs import retention, service_manager
 from gwd.jobs.backups import BACKUPS_S, BackupJob
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
+from gwd.jobs.content_log import CONTENT_LOG_S, ContentLogJob
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.health import LOOK_S, HealthKeeper
@@ -67,7 +68,9 @@ from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery, request_log
+from gwd.pipeline.settle.content_log import ContentLogger
 from gwd.pipeline.settle.observer import Observer, all_of
+from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, otel_headers, smtp_password
 from gwd.store import Store
@@ -278,6 +281,7 @@ class RunningNode:
                 clock=clock,
                 offload=self._offload,
             ),
+            vault=vault,
             clock=clock,
             boot_id=boot_id,
             in_flight_cap=settings.limits.in_flight_per_key,
@@ -286,6 +290,14 @@ class RunningNode:
             counters=counters,
             offload=self._offload,
             live={},
+            content_logger=ContentLogger(
+                store,
+                vault,
+                clock,
+                offload=self._offload,
+                counters=counters,
+                vitals=vitals,
+            ),
             in_quarantine=lambda: status.quarantine is not None,
             observer=self._observer(counters),
             tracing=Tracing(
@@ -312,6 +324,7 @@ class RunningNode:
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
+            prover=Prover(store.path),
             status=status,
             counters=counters,
             vitals=vitals,
@@ -383,11 +396,13 @@ class RunningNode:
         self._spawn(measure_lag(self.node.vitals))
         memory = MemoryWatch(self.node.vitals, self._close_idle)
         self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
-        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        sweep = self._sweep()
+        nightly = NightlyCheck(self.store, self.node.prover, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
         self._repeat(FORGET_S, self._forget, "forget")
+        self._repeat(CONTENT_LOG_S, self._content_log().run, "content log")
         self._repeat(TOPUP_S, self._topup().run, "top-up")
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
@@ -413,6 +428,10 @@ class RunningNode:
 
     async def _forget(self) -> None:
         await retention.forget(self.store, self._clock, self._clean_before)
+
+    def _content_log(self) -> ContentLogJob:
+        max_bytes = self.settings.limits.content_log_max_bytes
+        return ContentLogJob(self.store, self._clock, max_bytes=max_bytes)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""

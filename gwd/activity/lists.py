@@ -62,11 +62,12 @@ def list_(
     after: str | None = None,
     before: str | None = None,
     key_ids: Sequence[str] | None = None,
+    count: bool = True,
 ) -> Page[GenerationRow]:
     """`filters` names are those of GET /generations; `from` and `to` are the microseconds between which they ended.
 
-    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted. Raises
-    InvalidValue for a place of another list and for an offset that is out of reach.
+    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted, nor is
+    one without `count`. Raises InvalidValue for a place of another list and for an offset that is out of reach.
     """
     found = _Search(connection, organization_id, filters, key_ids)
     if before is not None:
@@ -76,7 +77,7 @@ def list_(
         number = place(connection, "generation", organization_id, after, "after")
         return found.page("rowid < ?", number, _NEWEST_FIRST, limit)
     page = found.page("rowid > ?", 0, _NEWEST_FIRST, limit, offset)
-    return msgspec.structs.replace(page, total=found.count())
+    return msgspec.structs.replace(page, total=found.count() if count else None)
 
 
 def number_at(connection: Connection, organization_id: str, at_us: int) -> int:
@@ -119,6 +120,8 @@ class _Search:
                 self._hold(condition, filters[name], is_of_index=name == answered)
         if answered == "status":
             self._of_index.append(_OF_TROUBLE)
+        if self._index == _BY_TAGS:
+            self._of_index.append("tags IS NOT NULL")
         if key_ids is not None:
             listed = f"key_id IN ({', '.join('?' * len(key_ids))})"
             self._hold(listed, *key_ids, is_of_index=self._index == _INDEXED["key_id"])

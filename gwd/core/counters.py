@@ -96,6 +96,7 @@ class Counters:
     spans             `sent`, `queue_full` or `export_failed` → spans for the collector of [otel]; its thread adds to
                       the first and the last
     heads_refused     reason → requests that were no strict HTTP
+    content_log       outcome → requests of organizations that have theirs stored
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
     arriving_bytes    of bodies that are not all here
@@ -108,6 +109,7 @@ class Counters:
         "auth_failures",
         "connections",
         "connections_cut",
+        "content_log",
         "estimates_exceeded",
         "first_token",
         "heads_refused",
@@ -139,6 +141,7 @@ class Counters:
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.shed: defaultdict[str, int] = defaultdict(int)
         self.last_minute = LastMinute()
+        self.content_log: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.overhead = Histogram(DURATIONS_S)

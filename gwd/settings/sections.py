@@ -11,6 +11,7 @@ KEYRING_CREDENTIAL: Final = "gwd-keyring"
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Bytes = Annotated[int, Meta(ge=0, le=1 << 50)]
+Large = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Strings = tuple[str, ...]
@@ -136,6 +137,12 @@ class Limits(Struct, frozen=True, kw_only=True):
             description="Those of one address, loopback and trusted proxies excepted; of IPv6, of a /64; 0: no cap."
         ),
     ] = 256
+    content_log_max_bytes: Annotated[
+        Large,
+        Meta(
+            description="What an organization may have stored of its requests; above it the oldest are erased."
+        ),
+    ] = 1_073_741_824
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):

@@ -66,6 +66,7 @@ class Store:
         self._is_busy = False  # a batch is with the writer's thread
         self._is_due = False  # the next batch begins in this turn of the loop
         self._drained = asyncio.Event()
+        self._emptying: deque[asyncio.Future[bool]] = deque()
         self._slow: queue.SimpleQueue[Callable[[], list[Outcome]] | None] = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
@@ -124,6 +125,21 @@ class Store:
         self._is_busy = True
         self._slow.put(self._reserve_log)
         await self._idle()
+
+    async def empty_log(self) -> bool:
+        """Move the whole log into the file, so that nothing is left in it of what was erased.
+
+        False where a reader still needs what is in it; then it has to be asked for again.
+        """
+        emptied: asyncio.Future[bool] = self._loop.create_future()
+        self._emptying.append(emptied)
+        try:
+            await self.write(
+                _nothing
+            )  # after this batch the writer's thread looks what is asked for
+        except StorageUnavailable:
+            return False
+        return await emptied
 
     async def close(self) -> None:
         """Run what is queued, then close all connections."""
@@ -203,13 +219,17 @@ class Store:
         """The writer's thread: what may block, one thing after the other."""
         while (slowly := self._slow.get()) is not None:
             outcomes = slowly()
-            if not self._writer.is_log_long:
+            if not self._emptying and not self._writer.is_log_long:
                 self._loop.call_soon_threadsafe(self._ended, outcomes)
                 continue
-            # No caller waits for the log to be shortened.
+            # No caller waits for the log to be shortened, but one who asked for it to be emptied.
             self._loop.call_soon_threadsafe(_wake, outcomes)
-            self._writer.shorten_log()
-            self._loop.call_soon_threadsafe(self._ended, [])
+            if self._emptying:
+                outcomes = [(self._emptying.popleft(), self._writer.empty_log(), None)]
+            else:
+                self._writer.shorten_log()
+                outcomes = []
+            self._loop.call_soon_threadsafe(self._ended, outcomes)
 
     def _ended(self, outcomes: list[Outcome]) -> None:
         self._is_busy = False
@@ -267,6 +287,10 @@ class Store:
         if self._on_failure is not None:
             self._loop.call_soon_threadsafe(self._on_failure, cause)
         return [(job[3], None, _unavailable(cause)) for job in jobs]
+
+
+def _nothing(_connection: Connection) -> None:
+    return None
 
 
 def _wake(outcomes: list[Outcome]) -> None:

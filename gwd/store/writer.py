@@ -132,6 +132,19 @@ class Writer:
             self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         self._log_pages = 0
 
+    def empty_log(self) -> bool:
+        """Move the log into the file and cut it off, then give it its length again; False while a reader needs it."""
+        log_file = Path(self._raw.filename_wal)
+        try:
+            size = log_file.stat().st_size
+            self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.Error, OSError):
+            return False
+        self._log_pages = 0
+        if size >= LONG_LOG_PAGES * PAGE_BYTES:
+            self.reserve_log()
+        return True
+
     def close(self) -> None:
         try:
             self._raw.close()

@@ -154,7 +154,7 @@ def test_a_long_look_ends_and_says_where_to_go_on(
     questions: list[lists.Filters] = [{"app": "app"}, {"app": "app", "workspace_id": "ws_default"}]
     for filters in questions:
         seen, pages = [], 0
-        place: dict[str, str] = {}
+        place: dict[str, Any] = {}
         while True:
             page = lists.list_(filled, ORGANIZATION, filters, limit=50, offset=0, **place)
             assert page.total is None

@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from sanic import HTTPResponse, Request, Sanic
 
@@ -14,6 +14,7 @@ from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.failures import BASE_PATHS, NO_STORE, Errors, address_of, failed
 from gwd.api.front_page import add_front_page, wants_html
 from gwd.api.headers import JSON
+from gwd.api.invitations import HOW_TO_ACCEPT
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
 from gwd.api.route import LiveRoute, OpenRoute, Route
@@ -30,16 +31,6 @@ RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the fr
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
 PLAIN: Final = "text/plain; charset=utf-8"
-INVITED: Final = """You are invited to a gateway. To accept, on a machine with gwctl:
-
-    gwctl member accept --url {0}
-
-and give it this page's address. Without gwctl, send the token of the address once:
-
-    curl -X POST {0}/invitations/accept -H 'content-type: application/json' -d '{{"token": "…"}}'
-
-The answer holds your management key. It is shown once.
-"""
 OPENAPI_BYTES: Final = 1_000_000  # the work of building it, as the bytes of a body
 BODY_SLACK: Final = 1024  # the framework's cap is above ours, so that ours gives the error
 
@@ -176,18 +167,19 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
 
 def _add_openapi(app: Sanic[Any, Any], node: Node) -> None:
     """The written shape of the API, built when it is first asked for."""
+    base_path = urlsplit(node.base_url).path
 
     async def show(_: Request) -> HTTPResponse:
-        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape))
+        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape, base_path))
 
     for method in READ:
         _add(app, method, "/openapi.json", show)
 
 
-def _written_shape() -> bytes:
+def _written_shape(base_path: str) -> bytes:
     from gwd.api import openapi  # a start does without it
 
-    return openapi.encoded()
+    return openapi.encoded(base_path)
 
 
 async def _public(body: Awaitable[bytes]) -> HTTPResponse:
@@ -278,7 +270,7 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
         if node.settings.server.page and wants_html(request):
             path = f"{node.app_url}/invitations/accept?{request.query_string}"
             return HTTPResponse(b"", 302, NO_STORE | {"location": path})
-        text = INVITED.format(node.base_url)
+        text = HOW_TO_ACCEPT.format(node.base_url)
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 
     app.add_route(

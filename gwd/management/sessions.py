@@ -108,7 +108,10 @@ class CreateSignInLink(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class SignInLinkRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An address that signs a browser in, once."""
 
-    url: Annotated[Secret, Meta(description="Open it in a browser; it works once.")]
+    url: Annotated[
+        Secret | None,
+        Meta(description="Open it in a browser; it works once. Null when the request is repeated."),
+    ]
     expires_at: Annotated[Moment, Meta(description="From when on it does not work.")]
 
     def __repr__(self) -> str:

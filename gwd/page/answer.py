@@ -36,6 +36,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any] = {}
     title: str | None = None
     status: int = 200
+    headers: Mapping[str, str] = {}
 
 
 class Download(msgspec.Struct, frozen=True, kw_only=True):

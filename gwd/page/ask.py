@@ -14,6 +14,7 @@ from gwd.api.bodies import strict
 from gwd.api.management import Call
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform
+from gwd.api.query import PLACES
 from gwd.api.route import LiveRoute, Route
 from gwd.api.routes import LIVE_ROUTES, ROUTES
 from gwd.audit.service import Origin
@@ -29,7 +30,7 @@ from gwd.store import Connection
 from gwd.store.reports import limited
 
 REPORT_S: Final = 0.2
-"""As long as one question of a page may take."""
+"""As long as one question of a page may take that grows with what is on record."""
 
 _decoder: Final = msgspec.json.Decoder(float_hook=Decimal)
 
@@ -106,7 +107,7 @@ class Ask:
             now_us=visit.now_us,
             due_us=visit.due_us,
         )
-        if found.is_report:
+        if found.is_report or set(PLACES) <= set(found.query):
             with limited(self._connection, REPORT_S):
                 answer = found.handler(self._connection, call)
         else:

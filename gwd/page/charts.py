@@ -80,6 +80,33 @@ def stacked(
     return Stacked(days=tuple(days), series=tuple(series), totals=totals, total=sum(totals))
 
 
+def topped(
+    days: Sequence[date],
+    amounts: Mapping[str, Mapping[date, Amount]],
+    totals: Mapping[date, Amount],
+    *,
+    rest: str,
+) -> Stacked:
+    """Names in the order given, and as `rest` what they leave of each day's total."""
+    series = [
+        Series(
+            name=name,
+            colour=f"c{place + 1}",
+            amounts=tuple(by_day.get(day, 0) for day in days),
+            total=sum(by_day.values()),
+        )
+        for place, (name, by_day) in enumerate(amounts.items())
+    ]
+    left = tuple(
+        totals.get(day, 0) - sum(each.amounts[place] for each in series)
+        for place, day in enumerate(days)
+    )
+    if any(left):
+        series.append(Series(name=rest, colour="c0", amounts=left, total=sum(left)))
+    by_place = tuple(totals.get(day, 0) for day in days)
+    return Stacked(days=tuple(days), series=tuple(series), totals=by_place, total=sum(by_place))
+
+
 def bars(chart: Stacked, *, what: str, text: Text = usd, axis: Text | None = None) -> Markup:
     """Stacked bars by day. `what` begins the sentence that says what is drawn."""
     top = round_top(max(chart.totals, default=0))

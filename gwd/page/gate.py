@@ -1,13 +1,16 @@
 """The ways in and out: signing in with a key or a link, an invitation, signing out; and the choice of colours."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from gwd.api.auth import count_auth_failure
+from gwd.api.invitations import HOW_TO_ACCEPT
 from gwd.api.node import Node
-from gwd.core.errors import Forbidden, GatewayError, NotFound
+from gwd.api.perform import Incoming, perform_open
+from gwd.api.routes import OPEN_ROUTES
+from gwd.core.errors import Forbidden, GatewayError, InvalidRequest, NotFound
 from gwd.keys.admission import KeyRow, require_usable
 from gwd.management import sessions
 from gwd.management.sessions import NewSession, Session
@@ -17,6 +20,8 @@ from gwd.page.request import AGAIN, CSRF, USER_NAME, Field, Form, Stranger
 from gwd.page.words import DID, message
 
 _KEY: Final = Field("key", 200)
+_TOKEN: Final = Field("token", 200)
+_PLAIN: Final = "text/plain; charset=utf-8"
 _NEXT: Final = Field("next", 2_000)
 _OLD: Final = (
     "this page is older than your session: reload it and send the form again; nothing was changed"
@@ -203,6 +208,64 @@ async def _use_link(gate: Gate) -> Sent:
     return await _begin(gate, row, request.next_path(gate.root + path, gate.root))
 
 
+async def _show_invitation(gate: Gate) -> Sent | Shown:
+    """What is offered. A look changes nothing, whoever fetches the addresses of a mail ahead."""
+    if "text/html" not in gate.came.headers.get("accept", ""):
+        return Sent(
+            body=HOW_TO_ACCEPT.format(gate.node.base_url),
+            content_type=_PLAIN,
+            headers={"referrer-policy": "no-referrer"},
+        )
+    token = request.query(gate.came.query, (_TOKEN,)).text("token")
+    return await _invitation_page(gate, token)
+
+
+async def _invitation_page(
+    gate: Gate, token: str, *, problem: str | None = None, status: int = 200
+) -> Shown:
+    found = await _open_route(gate, "/invitations/look-up", {"token": token})
+    values = {"invitation": found["data"], "token": token, "problem": problem}
+    title = f"Join {found['data']['organization_name']}"
+    return Shown(template="invitation.html", title=title, values=values, status=status)
+
+
+async def _accept(gate: Gate) -> Sent | Shown:
+    """Join, and be signed in with the management key that is shown now, once."""
+    node = gate.node
+    form = gate.form(_TOKEN, Field("first_name", 1_000), Field("last_name", 1_000))
+    token = form.text("token")
+    names = {name: form.or_none(name) for name in ("first_name", "last_name")}
+    try:
+        joined = await _open_route(gate, "/invitations/accept", {"token": token, **names})
+    except InvalidRequest as error:
+        return await _invitation_page(
+            gate, token, problem=message(error, "invitation"), status=error.status
+        )
+    key = joined["management_key"]
+    row = await node.authenticator.find({"authorization": f"Bearer {key}"}, gate.came.address)
+    cookie = await _signed_in(gate, row, own_device=False)
+    values = {"secret": key, "member": joined["data"]}
+    shown = Shown(template="joined.html", title="Your management key", values=values)
+    return msgspec.structs.replace(shown, headers={"set-cookie": cookie})
+
+
+async def _open_route(gate: Gate, path: str, body: Mapping[str, Any]) -> Any:
+    """The answer of a route of the API that takes no key."""
+    route = next(each for each in OPEN_ROUTES if each.path == path)
+    incoming = Incoming(
+        method="POST",
+        path=f"/api/v1{path}",
+        parameters={},
+        query=[],
+        headers={},
+        body=msgspec.json.encode(body),
+        address=gate.came.address,
+        request_id=gate.request_id,
+        by_page=True,
+    )
+    return msgspec.json.decode((await perform_open(gate.node, route, incoming)).body)
+
+
 async def _theme(gate: Gate) -> Sent:
     form = gate.form(Field("theme", 10), _NEXT)
     if gate.user is not None:
@@ -219,4 +282,6 @@ _TABLE: Final[dict[tuple[str, str], Handle]] = {
     ("POST", "/sign-in"): _sign_in,
     ("POST", "/sign-out"): _sign_out,
     ("POST", "/theme"): _theme,
+    ("GET", "/invitations/accept"): _show_invitation,
+    ("POST", "/invitations/accept"): _accept,
 }

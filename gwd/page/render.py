@@ -1,7 +1,7 @@
 """Templates: compiled once, with what they may call; and the static files, named by their content."""
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -70,9 +70,25 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {each.__name__: each for each in _FILTERS}
+    made.filters |= {"zip_self": _zip_self, "merged": _merged, "map_pairs": _map_pairs}
     made.globals |= {each.__name__: each for each in _FUNCTIONS}
     made.globals["files"] = {plain: file.name for plain, file in static_files().items()}
     return made
+
+
+def _zip_self(words: Iterable[str]) -> list[tuple[str, str]]:
+    """Words as the options of a choice."""
+    return [(word, word) for word in words]
+
+
+def _merged(known: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of an address with others."""
+    return {**known, **more}
+
+
+def _map_pairs(parts: Iterable[tuple[str, str, Any]]) -> list[tuple[str, Any]]:
+    """Colour and amount of parts that have a word, too."""
+    return [(colour, amount) for colour, _, amount in parts]
 
 
 def _static(path: Path) -> StaticFile:

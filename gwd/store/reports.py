@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
+from peewee import OperationalError
 
 from gwd.core.errors import Overloaded, ReportTooLarge
 from gwd.store.connection import Connection, open_connection, transaction
@@ -108,7 +109,9 @@ def _watched(connection: Connection, reading: "_Reading") -> Iterator[None]:
     connection.raw.set_progress_handler(reading.is_over, STEPS)
     try:
         yield
-    except apsw.InterruptError:
+    except (apsw.InterruptError, OperationalError):
+        if not reading.is_over():
+            raise
         raise ReportTooLarge(
             f"it takes more than {reading.within_s:g} s to add this up; ask for a shorter range, fewer"
             " dimensions, no percentiles, or days of UTC"

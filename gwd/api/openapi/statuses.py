@@ -95,8 +95,8 @@ class GeminiErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
     details: Annotated[
         list[dict[str, Any]],
         Meta(
-            description="By `@type`: ErrorInfo, whose `reason` is the gateway's code; RequestInfo; BadRequest, which"
-            " names the field; RetryInfo, which says how long to wait."
+            description="By `@type`: ErrorInfo, whose `reason` is the gateway's code; BadRequest, which names the"
+            " field; RetryInfo, which says how long to wait."
         ),
     ]
     metadata: Annotated[

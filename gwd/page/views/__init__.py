@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Final
 
-from gwd.page.views import keys, me, overview
+from gwd.page.views import activity, keys, me, overview, usage
 
-MODULES: Final[tuple[ModuleType, ...]] = (overview, keys, me)
+MODULES: Final[tuple[ModuleType, ...]] = (overview, usage, activity, keys, me)
 """In the order of the navigation."""

@@ -28,7 +28,7 @@ from gwd.store import Connection, maintains_cache
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What recovery needs of a generation besides its progress; kept with the reservation."""
+    """What recovery needs of a generation besides its progress; kept until the reservation ends."""
 
     identity: GenerationIdentity = msgspec.field(name="ticket")  # its name in the database
 

@@ -32,7 +32,11 @@ FILTERS: Final = (
 
 
 def create(connection: Connection, call: Call) -> Answer:
-    """Make a budget."""
+    """Make a budget.
+
+    One of a tag or user counts the requests of the organization that bear the name. What it refuses has `budget_scope`
+    organization in its metadata, as clients know no other for it, and `budget_subject`, such as `tag:nightly`.
+    """
     body: NewBudget = call.body
     where = _scope(connection, call, body.scope, body.scope_id)
     _require_reach(connection, call.caller, where.scope, where.scope_id)

@@ -237,11 +237,7 @@ class KeyLimitExceeded(PaymentRequired):
 
 
 class BudgetExceeded(PaymentRequired):
-    """What was spent in the interval reached a hard budget.
-
-    `metadata` has its scope, interval, limit, reset and id; of a tag or user the scope is the organization, and
-    `budget_subject` says which.
-    """
+    """What was spent in the interval reached a hard budget; `budget_subject` names the tag or user if it is for one."""
 
     code = "budget_exceeded"
     remedy = "Raise the budget that `metadata` names, or wait for its reset."

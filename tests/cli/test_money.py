@@ -300,11 +300,13 @@ def test_a_request_counts_for_each_of_its_tags(
     run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = {"created_at": "2026-11-01T00:00:00Z"}
-    gateway.collection(
-        "/generations",
-        {**USED, **at, "id": "gen-1", "total_cost": 1, "tags": ["a", "b"]},
-        {**USED, **at, "id": "gen-2", "total_cost": 4, "tags": ["b"]},
-        {**USED, **at, "id": "gen-3", "total_cost": 7, "tags": []},
+    # As analytics has them: the first request bears a and b.
+    used(
+        gateway,
+        {**USED, **at, "id": "gen-1", "total_cost": 1, "tag": "a"},
+        {**USED, **at, "id": "gen-1", "total_cost": 1, "tag": "b"},
+        {**USED, **at, "id": "gen-2", "total_cost": 4, "tag": "b"},
+        {**USED, **at, "id": "gen-3", "total_cost": 7, "tag": None},
     )
     rows = loads(run("usage", "summary", "--by", "tag", "--json").out)
     assert {row["tag"]: row["cost"] for row in rows} == {None: 7, "b": 5, "a": 1}

@@ -151,7 +151,11 @@ def _budgets(ask: Ask, record: Any) -> list[Any]:
     """The budgets that its requests count against."""
     scopes = {record["id"], record["workspace_id"], record["organization_id"]}
     scopes |= {record["rotated_from"]} - {None}
-    return [each for each in ask.all("/budgets") if each["scope_id"] in scopes]
+    return [
+        each
+        for each in ask.all("/budgets")
+        if each["scope_id"] in (record["tags"] if each["scope"] == "tag" else scopes)
+    ]
 
 
 def _history(ask: Ask, key_id: str) -> list[Any] | None:

@@ -33,12 +33,9 @@ class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def spender(self) -> Spender:
         """Whose limits count, and where what it costs is counted."""
+        sender = self.sender
         return Spender(
-            organization_id=self.organization_id,
-            workspace_id=self.workspace_id,
-            family_id=self.family_id,
-            user=self.sender.user_id,
-            tags=self.sender.tags,
+            self.organization_id, self.workspace_id, self.family_id, sender.user_id, sender.tags
         )
 
 

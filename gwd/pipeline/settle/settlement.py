@@ -181,13 +181,8 @@ def _at(row: GenerationRow, at_us: int) -> GenerationRow:
 
 
 def _spender(row: GenerationRow) -> Spender:
-    return Spender(
-        organization_id=row.organization_id,
-        workspace_id=row.workspace_id,
-        family_id=row.family_id,
-        user=row.user_tag,
-        tags=() if row.tags is None else _tags.decode(row.tags),
-    )
+    tags = () if row.tags is None else _tags.decode(row.tags)
+    return Spender(row.organization_id, row.workspace_id, row.family_id, row.user_tag, tags)
 
 
 def _list_price(row: GenerationRow) -> int:

@@ -505,7 +505,6 @@ def test_budgets_may_be_for_names_and_users_have_what_they_spent(
     connection = open_connection(path, "writer")
     with transaction(connection, "IMMEDIATE"):
         open_organization(connection, now_us=NOW_US)
-        add(connection, 100 * USD, now_us=NOW_US)
         connection.execute(
             "INSERT INTO budget (id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, shadow,"
             " created_at, updated_at) VALUES ('bud_1', ?1, 'organization', ?1, ?1, 'daily', 'hard', 5, 1, 1, 1)",
@@ -522,8 +521,6 @@ def test_budgets_may_be_for_names_and_users_have_what_they_spent(
             (day,),
         )
         for number, user in enumerate(("ann", "ann", "ben", None)):
-            hold(connection, f"gen-{number}", USD, now_us=NOW_US)
-            ledger.settle(connection, f"gen-{number}", number + 1, now_us=NOW_US)
             connection.execute(
                 "INSERT INTO generation (id, organization_id, key_id, family_id, user_tag, dialect, status,"
                 " cost_total_nano, byok, cost_completion_nano, created_at, settled_at)"

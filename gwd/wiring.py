@@ -103,7 +103,6 @@ class RunningNode:
         self._environment = environment
         self._machine_clock = clock or SystemClock()
         self._clock: NodeClock
-        self._clean_before: dict[str, int] = {}
         self._name = name
         self._alone = alone
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -343,7 +342,7 @@ class RunningNode:
         self.node.vitals.jobs_ran_s[name] = self._clock.monotonic_s()
 
     async def _forget(self) -> None:
-        await retention.forget(self.store, self._clock, self._clean_before)
+        await retention.forget(self.store, self._clock)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""

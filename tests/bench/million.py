@@ -198,16 +198,7 @@ async def _started(node: Measured) -> float:
 
 async def _forgotten(node: Measured) -> float:
     running = node.node.running
-    clean_before: dict[str, int] = {}
-    await retention.forget(running.store, running.node.clock, clean_before)
-    return await node.cpu_ms(
-        lambda: retention.forget(running.store, running.node.clock, clean_before)
-    )
-
-
-async def _forgotten_first(node: Measured) -> float:
-    running = node.node.running
-    return await node.cpu_ms(lambda: retention.forget(running.store, running.node.clock, {}))
+    return await node.cpu_ms(lambda: retention.forget(running.store, running.node.clock))
 
 
 async def _verified(node: Measured) -> float:
@@ -288,7 +279,6 @@ def rows() -> list[Row]:
         Row(name="start", ask=_started, most_times=1.1),
         Row(name="bytes for a settled request", ask=_bytes, most=BYTES),
         Row(name="retention, nothing left", ask=_forgotten, most=FIRST_PAGE_MS),
-        Row(name="retention, first round", ask=_forgotten_first, most=FIRST_PAGE_MS),
         _list("generations", generations, most=FIRST_PAGE_MS),
         _list("generations, next page far back", generations, most=FIRST_PAGE_MS, after=":old"),
         _list("generations, before", generations, most=FIRST_PAGE_MS, before=":old"),

@@ -261,6 +261,17 @@ class Output:
         if self.terminal and self.environment.get("TERM") != "dumb":
             self._write("\x1b[H\x1b[2J")
 
+    @contextmanager
+    def live(self) -> Iterator[Callable[[str], None]]:
+        """A block that is drawn again in its place; what does not fit the screen is left out. The last one stays."""
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(file=sys.stdout, color_system=None, highlight=False, markup=False)
+        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+            yield lambda block: live.update(Text(text.clean(block.rstrip("\n"))), refresh=True)
+
     def flush(self) -> None:
         """What was printed is out, whatever happens next."""
         sys.stdout.flush()

@@ -45,6 +45,7 @@ NOUNS = [activity]
 _KEY = opt("--key", "NAME", "Only this key (name or id).")
 _MODEL = opt("--model", "MODEL", "Only this model.")
 _STATUS = opt("--status", "STATUS", "succeeded, failed, refused, …; error for all that went wrong.")
+_TAG = opt("--tag", "TAG", "Only requests with this tag.")
 _LAST = opt("--last", "SPAN", "Only the last 1h, 7d, …")
 _FROM = opt("--from", "TIME", "From this time on.")
 _TO = opt("--to", "TIME", "Up to this time; a day is included (UTC).")
@@ -90,12 +91,19 @@ def list_activity(
     user: Annotated[str | None, opt("--user", "ID", "Only this end user.")] = None,
     in_session: Annotated[str | None, opt("--session", "ID", "Only this session.")] = None,
     app: Annotated[str | None, opt("--app", "NAME", "Only this application.")] = None,
+    tag: Annotated[str | None, _TAG] = None,
     last: Annotated[str | None, _LAST] = None,
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
 ) -> None:
     """List requests, newest first; refusals are records too."""
-    more = {"user": user, "session_id": in_session, "app": app, **period(session, last, start, end)}
+    more = {
+        "user": user,
+        "session_id": in_session,
+        "app": app,
+        "tag": tag,
+        **period(session, last, start, end),
+    }
     query = _filters(session, key=key, model=model, more=more)
     if status is not None and status not in _STATUSES:
         raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
@@ -162,6 +170,7 @@ def export(
     key: Annotated[str | None, _KEY] = None,
     model: Annotated[str | None, _MODEL] = None,
     status: Annotated[str | None, _STATUS] = None,
+    tag: Annotated[str | None, _TAG] = None,
     last: Annotated[str | None, _LAST] = None,
     start: Annotated[str | None, _FROM] = None,
     end: Annotated[str | None, _TO] = None,
@@ -177,8 +186,8 @@ def export(
     if status is not None and status not in _STATUSES:
         raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
     more = period(session, last, start, end)
-    query = _filters(session, key=key, model=model, more=dict(more))
+    query = _filters(session, key=key, model=model, more={"tag": tag, **more})
     stretch = record_export.Stretch(query, _ERROR if status == "error" else (status,), after)
-    words = {"--key": key, "--model": model, "--status": status}
+    words = {"--key": key, "--model": model, "--status": status, "--tag": tag}
     words |= {"--from": more["from"], "--to": more["to"]}
     record_export.export(session, stretch, target, ["activity", "export", *given(words)])

@@ -39,6 +39,7 @@ _IGNORE = opt(
 )
 _SORT = opt("--sort", "HOW", "price, throughput or latency; none: its workspace's.")
 _DATA_POLICY = opt("--data-policy", "POLICY", "deny leaves out providers that train on inputs.")
+_TAG = opt("--tag", "TAG", "Tag of each of its requests, all of them; none: no tag; repeatable.")
 _ALERTS = opt("--alerts", "PERCENTS", "Alert thresholds, for example 50,80,100.")
 
 
@@ -107,6 +108,7 @@ def create(
     ] = None,
     user: Annotated[str | None, opt("--user", "ID", "Member a management key is for.")] = None,
     alerts: Annotated[str | None, _ALERTS] = None,
+    tag: Annotated[list[str] | None, _TAG] = None,
     if_absent: Annotated[
         bool, flag("--if-absent", "Do nothing when a live key of this name exists.")
     ] = False,
@@ -139,6 +141,7 @@ def create(
                 "role": one_of("--role", role, ("member", "billing", "admin", "owner")),
                 "user_id": user,
                 "alert_thresholds": thresholds("--alerts", alerts),
+                "tags": listed(tag),
                 "if_absent": if_absent or None,
             }
         ),
@@ -204,6 +207,7 @@ def update(
         str | None, opt("--external-user", "ID", "Your own id of its user; none clears it.")
     ] = None,
     alerts: Annotated[str | None, _ALERTS] = None,
+    tag: Annotated[list[str] | None, _TAG] = None,
 ) -> None:
     """Change a key; what is not named stays as it is."""
     changes: Mapping[str, Any] = {
@@ -219,6 +223,7 @@ def update(
         "include_byok_in_limit": include_byok,
         "external_user": text_or_none(external_user),
         "alert_thresholds": thresholds("--alerts", alerts),
+        "tags": listed(tag),
     }
     update_record(session, KEYS, reference, body(changes))
 

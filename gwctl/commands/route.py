@@ -19,7 +19,14 @@ NOUNS = [route]
 
 _PROMPT_TOKENS = 650
 _SORTS = ("price", "throughput", "latency")
-_DIALECTS = ("chat_completions", "messages", "responses", "completions", "embeddings")
+_DIALECTS = (
+    "chat_completions",
+    "messages",
+    "responses",
+    "gemini",
+    "completions",
+    "embeddings",
+)
 _NO_MODEL = ("model_not_found", "model_retired")
 _TOOL = {
     "type": "function",

@@ -77,11 +77,22 @@ def _lines(session: Session, record: dict[str, Any]) -> list[str]:
     if clock.get("do"):
         lines.append(f"CLOCK       {clock.get('message')}; it says {clock.get('machine')}")
         lines.append(f"            {clock['do']}")
+    backups = record.get("backups") or {}
+    if backups.get("overdue"):
+        lines.append(f"BACKUP      {_backup(backups)}")
     if record.get("draining"):
         lines.append("DRAINING    no new requests are taken")
     lines += [*_traffic(record), _money(record), *_endpoints(record)]
     lines += [f"{client:<11} {address}" for client, address in record["base_urls"].items()]
     return lines
+
+
+def _backup(backups: dict[str, Any]) -> str:
+    """How old the newest copy is, and why there is no newer one."""
+    newest = backups.get("newest_at")
+    found = f"the newest is of {newest}" if newest else "there is none"
+    why = f": {backups['failure']}" if backups.get("failure") else ""
+    return f"overdue in {backups.get('directory')}, {found}{why}"
 
 
 def _traffic(record: dict[str, Any]) -> list[str]:
@@ -121,14 +132,14 @@ def _endpoints(record: dict[str, Any]) -> list[str]:
     # A healthy endpoint may rest with one of its credentials.
     partly = [each for each in endpoints if each not in unwell and each.get("rests")]
     lines = [f"endpoints   {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
-    shown = [line for endpoint in [*unwell, *partly] for line in _ailments(endpoint)]
+    shown = [line for endpoint in [*unwell, *partly] for line in ailments(endpoint)]
     lines += [f"            {line}" for line in shown[:SHOWN]]
     if len(shown) > SHOWN:
         lines.append(f"            and {len(shown) - SHOWN} more: gwctl endpoint health")
     return lines
 
 
-def _ailments(endpoint: dict[str, Any]) -> list[str]:
+def ailments(endpoint: dict[str, Any]) -> list[str]:
     """`openai/gpt-5 azure/eu: cooling down 41 s (rate_limited: slow down)`, a line for each rest."""
     rests = endpoint.get("rests") or []
     name = f"{endpoint.get('model')} {endpoint.get('tag')}"

@@ -16,6 +16,7 @@ from gwctl.usage_source import per_day
 from gwctl.usage_sums import DAY, summed
 from gwctl.values import flag, given, one_of, opt
 
+TAG = "tag"
 METRICS = (
     *("requests", "tokens_prompt", "tokens_completion", "cost"),
     *("cached_tokens", "cache_hit_rate", "cache_discount"),
@@ -26,6 +27,7 @@ DIMENSIONS = {
     "user": "user",
     "app": "app",
     "session": "session_id",
+    "tag": TAG,
     "provider": "provider",
     "endpoint": "endpoint",
     "dialect": "dialect",
@@ -82,7 +84,11 @@ def summary(
     session.out.records(rows, columns, noun="usage")
     if session.out.table and rows:
         if plot:
-            _draw(session, daily, days)
+            # A request with two tags is in two of the rows, and in one day.
+            _draw(session, per_day(session, span, []) if chosen == TAG else daily, days)
+        if chosen == TAG:
+            session.out.note("a request with several tags counts in the row of each")
+            return
         saved = sum((row["cache_discount"] for row in rows), Decimal(0))
         cached = f", {text.money(saved)} saved by prompt caches" if saved > 0 else ""
         since = span["from"][:16].replace("T", " ")

@@ -18,6 +18,7 @@ from gwctl.values import (
     assignments,
     body,
     flag,
+    listed,
     one_of,
     opt,
     text_or_none,
@@ -39,6 +40,8 @@ WORKSPACES = Resource(
         Column("CREATED", "created_at"),
     ),
 )
+
+_TAG = opt("--tag", "TAG", "Tag of its keys' requests, all of them; none: no tag; repeatable.")
 
 workspace = Noun("workspace", "Workspaces: groups of keys and people with budgets of their own.")
 NOUNS = [workspace]
@@ -65,6 +68,7 @@ def create(
     reset: Annotated[
         str | None, opt("--reset", "WINDOW", "Reset of that limit: daily, weekly, monthly.")
     ] = None,
+    tag: Annotated[list[str] | None, _TAG] = None,
     if_absent: Annotated[bool, flag("--if-absent", "Accept one that exists.")] = False,
 ) -> None:
     """Create a workspace; with --lead and --key-limit a whole team.
@@ -72,7 +76,14 @@ def create(
     The invitation link and the key are shown once, each alone on its line with -q. Everything that
     exists already is kept, so the command can be repeated after a failure with --if-absent.
     """
-    wanted = body({"name": name, "slug": slug or slug_of(name), "description": description})
+    wanted = body(
+        {
+            "name": name,
+            "slug": slug or slug_of(name),
+            "description": description,
+            "tags": listed(tag),
+        }
+    )
     limit, lead = amount("--key-limit", key_limit), team.lead_address(lead)
     window = one_of("--reset", reset, RESETS)
     record: Record | None = None
@@ -123,6 +134,7 @@ def update(
         str | None,
         opt("--default-model", "MODEL", "Model of requests that name none; none: refuse them."),
     ] = None,
+    tag: Annotated[list[str] | None, _TAG] = None,
 ) -> None:
     """Change a workspace."""
     changes = {
@@ -131,6 +143,7 @@ def update(
         "description": description,
         "default_provider_sort": one_of("--sort", sort, SORTS, clear=True),
         "default_text_model": text_or_none(model),
+        "tags": listed(tag),
     }
     update_record(session, WORKSPACES, reference, body(changes))
 

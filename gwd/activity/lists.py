@@ -26,6 +26,7 @@ _FILTERS: Final = {
     "user": "user_tag = ?",
     "session_id": "session_id = ?",
     "app": "? IN (title, referer)",
+    "tag": "tags IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(generation.tags) WHERE value = ?)",
     "workspace_id": "workspace_id = ?",
     "error_code": "error_code = ?",
 }
@@ -38,6 +39,7 @@ _INDEXED: Final = {
     "model": "generation_by_model",
 }
 _OF_TROUBLE: Final = "status <> 'succeeded'"  # as the index says it
+_BY_TAGS: Final = "generation_by_tags"  # of all that bear any
 _BY_ORGANIZATION: Final = "generation_by_organization"
 LOOK_US: Final = 3_600_000_000  # how far out of order ends may be; in truth it is milliseconds
 _FEW: Final = 2_000
@@ -60,11 +62,12 @@ def list_(
     after: str | None = None,
     before: str | None = None,
     key_ids: Sequence[str] | None = None,
+    count: bool = True,
 ) -> Page[GenerationRow]:
     """`filters` names are those of GET /generations; `from` and `to` are the microseconds between which they ended.
 
-    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted. Raises
-    InvalidValue for a place of another list and for an offset that is out of reach.
+    `key_ids` limits the list to these keys: what a member may see. A list that is walked is not counted, nor is
+    one without `count`. Raises InvalidValue for a place of another list and for an offset that is out of reach.
     """
     found = _Search(connection, organization_id, filters, key_ids)
     if before is not None:
@@ -74,7 +77,7 @@ def list_(
         number = place(connection, "generation", organization_id, after, "after")
         return found.older(number, limit)
     page = found.older(_ALL, limit, offset)
-    return msgspec.structs.replace(page, total=found.count())
+    return msgspec.structs.replace(page, total=found.count() if count else None)
 
 
 def number_at(connection: Connection, organization_id: str, at_us: int) -> int:
@@ -117,6 +120,8 @@ class _Search:
                 self._hold(condition, filters[name], is_of_index=name == answered)
         if answered == "status":
             self._of_index.append(_OF_TROUBLE)
+        if self._index == _BY_TAGS:
+            self._of_index.append("tags IS NOT NULL")
         if key_ids is not None:
             listed = f"key_id IN ({', '.join('?' * len(key_ids))})"
             self._hold(listed, *key_ids, is_of_index=self._index == _INDEXED["key_id"])
@@ -223,6 +228,8 @@ class _Search:
             fitting = [min(fitting, key=lambda name: self._size(name, filters[name]))]
         if fitting:
             return fitting[0], _INDEXED[fitting[0]]
+        if "tag" in filters:
+            return None, _BY_TAGS
         return None, _BY_ORGANIZATION if key_ids is None else _INDEXED["key_id"]
 
     def _size(self, name: str, value: str | int) -> int:

@@ -10,7 +10,7 @@ from gwd.core.clock import iso
 from gwd.core.events import FinishReason
 from gwd.core.fields import Count, Id, Milliseconds, Moment, Slug, Tokens, Usd
 from gwd.core.money import usd_json, usd_or_none
-from gwd.core.receipt import AppliedFactor, Receipt
+from gwd.core.receipt import AppliedFactor, Receipt, ReceiptCost
 from gwd.core.request import DialectName
 
 NotKnown = Annotated[
@@ -69,6 +69,7 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
         Tokens, Meta(description="Output tokens that were reasoning.")
     ]
     total_cost: Annotated[Usd, Meta(description="What was charged.")]
+    cost: Annotated[ReceiptCost, Meta(description="The same by class, as receipts have it.")]
     cache_discount: Annotated[
         Usd | None,
         Meta(
@@ -124,6 +125,10 @@ class GenerationRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     external_user: Annotated[
         str | None, Meta(description="The user as the client named them; null without.")
+    ]
+    tags: Annotated[
+        list[str],
+        Meta(description="The request's tags, with those of its key and workspace among them."),
     ]
     http_referer: Annotated[
         str | None, Meta(description="The app's address as the client named it; null without.")
@@ -243,6 +248,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> GenerationRecord:
         native_tokens_cached=row.tokens_cache_read,
         native_tokens_reasoning=row.tokens_reasoning,
         total_cost=usd_json(row.cost_total_nano),
+        cost=_cost(row),
         cache_discount=usd_or_none(row.cache_discount_nano),
         latency=row.latency_ms or 0,
         generation_time=row.generation_ms or 0,
@@ -265,6 +271,7 @@ def record(row: GenerationRow, key_name: str | None = None) -> GenerationRecord:
         workspace_id=row.workspace_id,
         session_id=row.session_id,
         external_user=row.user_tag,
+        tags=_names(row.tags) if row.tags else [],
         http_referer=row.referer,
         origin=row.referer or "",
         title=row.title,
@@ -293,6 +300,23 @@ def record(row: GenerationRow, key_name: str | None = None) -> GenerationRecord:
         data_region="global",
         gateway_metadata=_as_written(row.receipt),
         **_NOT_KNOWN,
+    )
+
+
+def _cost(row: GenerationRow) -> ReceiptCost:
+    return ReceiptCost(
+        currency="USD",
+        prompt=usd_json(row.cost_prompt_nano),
+        cache_read=usd_json(row.cost_cache_read_nano),
+        cache_write=usd_json(row.cost_cache_write_nano),
+        completion=usd_json(row.cost_completion_nano),
+        reasoning=usd_json(row.cost_reasoning_nano),
+        request_fee=usd_json(row.cost_request_fee_nano),
+        web_search=usd_json(row.cost_web_search_nano),
+        platform_fee=usd_json(row.cost_platform_fee_nano),
+        total=usd_json(row.cost_total_nano),
+        insured=row.insured,
+        byok=row.byok,
     )
 
 

@@ -86,6 +86,7 @@ class GenerationRow(msgspec.Struct, frozen=True, kw_only=True):
     service_tier: str | None = None
     prompt_above_bound: bool = False
     cache_discount_nano: int | None = None
+    tags: str | None = None
 
 
 COLUMNS: Final = tuple(field.name for field in msgspec.structs.fields(GenerationRow))

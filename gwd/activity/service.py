@@ -8,7 +8,7 @@ import msgspec
 from gwd.activity import day_sums
 from gwd.activity.lists import LOOK_US, number_at
 from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
-from gwd.core.clock import US_PER_S
+from gwd.core.clock import US_PER_DAY, US_PER_S
 from gwd.core.errors import GenerationNotFound
 from gwd.ledger import ledger_time_us, was_set_back
 from gwd.store import Connection, maintains_cache
@@ -22,6 +22,10 @@ _COUNT_REFUSAL: Final = (
     "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND rowid >= ?"
     " AND created_at >= ? AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'"
     " RETURNING workspace_id, model, settled_at"
+)
+_NOTE_FORGOTTEN: Final = (
+    f"INSERT INTO senders_forgotten SELECT organization_id, settled_at / {US_PER_DAY} + 1 FROM generation WHERE id = ?"  # noqa: S608
+    " ON CONFLICT DO UPDATE SET before_day = MAX(before_day, excluded.before_day)"
 )
 _NONE: Final = 1 << 62
 _LAST_OF_EACH: Final = (
@@ -114,7 +118,7 @@ def traffic(connection: Connection, since_us: int) -> Traffic:
     )
 
 
-class Tagged(msgspec.Struct, frozen=True):
+class OldSenders(msgspec.Struct, frozen=True):
     """Old records that still say who and what was asking, and the row number before which none is left once they
     are forgotten."""
 
@@ -122,14 +126,14 @@ class Tagged(msgspec.Struct, frozen=True):
     clean_before: int
 
 
-def tagged(
+def old_senders(
     connection: Connection,
     organization_id: str,
     *,
     clean_before: int,
     before_us: int,
     at_most: int,
-) -> Tagged:
+) -> OldSenders:
     """Look on from row number `clean_before`, to where those that ended later begin: not for the writer.
 
     One that began before and ended later is found by a later look.
@@ -140,13 +144,13 @@ def tagged(
     found = connection.rows(
         "SELECT id FROM generation INDEXED BY generation_by_organization"
         " WHERE organization_id = ? AND rowid >= ? AND rowid < ? AND created_at < ?"
-        " AND COALESCE(user_tag, session_id, referer, title, user_agent) IS NOT NULL LIMIT ?",
+        " AND COALESCE(user_tag, session_id, referer, title, user_agent, tags) IS NOT NULL LIMIT ?",
         (organization_id, clean_before, beyond, before_us, at_most),
     )
     if len(found) < at_most:
         first = _first_kept(connection, organization_id, clean_before, before_us)
         clean_before = min(first, beyond)
-    return Tagged([str(row[0]) for row in found], clean_before)
+    return OldSenders([str(row[0]) for row in found], clean_before)
 
 
 def _first_kept(
@@ -168,11 +172,16 @@ def _first_kept(
     return int(row[0])
 
 
-def forget_tags(connection: Connection, generation_ids: Sequence[str]) -> None:
-    """Drop who and what was asking from these records; amounts, tokens, prices and receipts stay."""
+def forget_senders(connection: Connection, generation_ids: Sequence[str]) -> None:
+    """Drop who and what was asking from these records; amounts, tokens, prices and receipts stay.
+
+    Which days may have lost names is noted: spend of tags and users is not held against those.
+    """
+    for generation_id in generation_ids:
+        connection.execute(_NOTE_FORGOTTEN, (generation_id,))
     connection.execute_many(
-        "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL"
-        " WHERE id = ?",
+        "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL,"
+        " tags = NULL WHERE id = ?",
         [(generation_id,) for generation_id in generation_ids],
     )
 

@@ -1,17 +1,19 @@
-"""What the operator hears of the node itself: a ledger that does not add up, a certificate that ends."""
+"""What the operator hears of the node itself: books that do not add up, a certificate that ends, no copies."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gwd.alerts.marks import Mark, clear
+from gwd.alerts.marks import Mark, clear, is_raised
 from gwd.alerts.service import NewAlert, Severity, raise_
 from gwd.core import links
-from gwd.core.clock import US_PER_DAY, iso
+from gwd.core.clock import US_PER_DAY, US_PER_S, iso, iso_or_none
 from gwd.orgs import organizations
 from gwd.store import Connection
 
 CERTIFICATE_DAYS: Final = (30, 7, 1)
 _QUARANTINE: Final = "node:quarantine"
+_BACKUP: Final = "node:backup"
+_LATE, _DAMAGED = 1, 2
 
 
 def quarantined(connection: Connection, reason: str, *, app_url: str, now_us: int) -> None:
@@ -42,6 +44,40 @@ def certificate(
         _tell(connection, notice, once=mark, now_us=now_us)
 
 
+def backup_overdue(
+    connection: Connection,
+    *,
+    directory: str,
+    newest_us: int | None,
+    every_us: int,
+    reason: str,
+    is_damage: bool,
+    app_url: str,
+    now_us: int,
+) -> None:
+    """No proved copy since long, or one that is damaged: each told once until there is a good one again."""
+    notice = backup_notice(
+        directory=directory,
+        newest_us=newest_us,
+        every_us=every_us,
+        reason=reason,
+        is_damage=is_damage,
+        app_url=app_url,
+    )
+    mark = Mark(name=_BACKUP, value=_DAMAGED if is_damage else _LATE)
+    _tell(connection, notice, once=mark, now_us=now_us)
+
+
+def is_backup_told(connection: Connection) -> bool:
+    """Whether the copies were told of since the last good one."""
+    return is_raised(connection, Mark(name=_BACKUP, value=_LATE))
+
+
+def backed_up(connection: Connection) -> None:
+    """There is a good copy again: another fault is told again."""
+    clear(connection, _BACKUP)
+
+
 def quarantine_notice(reason: str, *, app_url: str, now_us: int) -> NewAlert:
     return _notice(
         "alert.ledger_quarantined",
@@ -64,6 +100,34 @@ def certificate_notice(
         message=f"It {'ended' if is_over else 'ends'} at {iso(ends_us)}. Put the new one in place, then reload:"
         " `systemctl reload gwd`, or `gwctl server reload`.",
         data={"names": list(names), "ends_at": iso(ends_us)},
+        app_url=app_url,
+    )
+
+
+def backup_notice(
+    *,
+    directory: str,
+    newest_us: int | None,
+    every_us: int,
+    reason: str,
+    is_damage: bool,
+    app_url: str,
+) -> NewAlert:
+    newest = "there is none" if newest_us is None else f"the newest is of {iso(newest_us)}"
+    title = "The backup of the database is overdue"
+    if is_damage:
+        title = "A copy of the database is damaged"
+    return _notice(
+        "alert.backup_overdue",
+        "critical" if is_damage else "warning",
+        title=title,
+        message=f"Of the proved copies in {directory}, {newest}: {reason}. `gwctl doctor` says what to do.",
+        data={
+            "directory": directory,
+            "newest_at": iso_or_none(newest_us),
+            "every_s": every_us // US_PER_S,
+            "reason": reason,
+        },
         app_url=app_url,
     )
 

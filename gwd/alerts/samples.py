@@ -238,6 +238,17 @@ def _certificate(app_url: str, now_us: int) -> NewAlert:
     )
 
 
+def _backup(app_url: str, now_us: int) -> NewAlert:
+    return node_alerts.backup_notice(
+        directory="/backup/gwd",
+        newest_us=now_us - 3 * 3_600_000_000,
+        every_us=3_600_000_000,
+        reason="there is no room for a copy in /backup/gwd",
+        is_damage=False,
+        app_url=app_url,
+    )
+
+
 _SAMPLES: Final[dict[str, Callable[[str, int], NewAlert]]] = {
     "alert.low_balance": _low_balance,
     "alert.budget_threshold": _budget,
@@ -247,6 +258,7 @@ _SAMPLES: Final[dict[str, Callable[[str, int], NewAlert]]] = {
     "alert.destination_disabled": _disabled,
     "alert.ledger_quarantined": _quarantine,
     "alert.certificate_ending": _certificate,
+    "alert.backup_overdue": _backup,
     "alert.test": _test,
     "model.unavailable": _availability(is_back=False),
     "model.available": _availability(is_back=True),
@@ -274,6 +286,8 @@ WHEN: Final[dict[str, str]] = {
     "alert.ledger_quarantined": "The books do not add up, and the node serves nothing. To the operator.",
     "alert.certificate_ending": "The listener's certificate ends in 30, 7 or 1 days; critical when it has"
     " ended. To the operator.",
+    "alert.backup_overdue": "The newest proved copy of the database is older than twice `[backup] every`; critical"
+    " when a copy proved wrong, or is no longer what it was. Once until there is a good one again. To the operator.",
     "alert.test": "Somebody tries a destination. To that one alone.",
     "model.unavailable": "No endpoint could serve a model for two minutes. To those who used it in the last"
     " 30 days, and to the operator.",

@@ -4,16 +4,17 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from sanic import HTTPResponse, Request, Sanic
 
-from gwd.api import count_tokens, inference, models, vital_routes
+from gwd.api import count_tokens, gemini, inference, models, vital_routes
 from gwd.api import headers as response_headers
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.failures import BASE_PATHS, NO_STORE, Errors, address_of, failed
-from gwd.api.front_page import add_front_page
+from gwd.api.front_page import add_front_page, wants_html
 from gwd.api.headers import JSON
+from gwd.api.invitations import HOW_TO_ACCEPT
 from gwd.api.node import Node
 from gwd.api.perform import Incoming, Reply, perform, perform_open
 from gwd.api.route import LiveRoute, OpenRoute, Route
@@ -22,6 +23,7 @@ from gwd.api.vital_routes import ERRORS
 from gwd.core.errors import GatewayError, StatementMismatch
 from gwd.core.ids import mint
 from gwd.dialects.base import Dialect
+from gwd.dialects.gemini import Gemini
 from gwd.dialects.messages import Messages
 
 READ: Final = ("GET", "HEAD")
@@ -29,16 +31,6 @@ RESPONSE_LIMIT_S: Final = 100_000  # our own deadlines end answers, never the fr
 KEEP_ALIVE_S: Final = 75
 REQUEST_LIMIT_S: Final = 60
 PLAIN: Final = "text/plain; charset=utf-8"
-INVITED: Final = """You are invited to a gateway. To accept, on a machine with gwctl:
-
-    gwctl member accept --url {0}
-
-and give it this page's address. Without gwctl, send the token of the address once:
-
-    curl -X POST {0}/invitations/accept -H 'content-type: application/json' -d '{{"token": "…"}}'
-
-The answer holds your management key. It is shown once.
-"""
 OPENAPI_BYTES: Final = 1_000_000  # the work of building it, as the bytes of a body
 BODY_SLACK: Final = 1024  # the framework's cap is above ours, so that ours gives the error
 
@@ -100,17 +92,44 @@ def _bare(node: Node, dialects: dict[str, Dialect], name: str, *, alone: bool) -
     return app
 
 
-def _add(app: Sanic[Any, Any], method: str, path: str, handler: Handler) -> None:
-    for base in BASE_PATHS:
+def _add(
+    app: Sanic[Any, Any],
+    method: str,
+    path: str,
+    handler: Handler,
+    bases: tuple[str, ...] = BASE_PATHS,
+) -> None:
+    for base in bases:
         name = _NAME.sub("_", f"{method}_{base}{path}")
         app.add_route(handler, base + path, methods=[method], name=name, error_format=ERRORS)
 
 
 def _add_inference(app: Sanic[Any, Any], node: Node, dialects: dict[str, Dialect]) -> None:
     for path, dialect in dialects.items():
+        if isinstance(dialect, Gemini):
+            _add_gemini(app, node, path)
+            continue
         _add(app, "POST", path, _inference(node, dialect))
         if isinstance(dialect, Messages):
             _add(app, "POST", dialect.count_path, _count_tokens(node, dialect))
+
+
+def _add_gemini(app: Sanic[Any, Any], node: Node, path: str) -> None:
+    """Its calls under every base, and under its own the lists of models in its form."""
+
+    async def call(request: Request, model: str) -> HTTPResponse | None:
+        return await gemini.call(request, node, address_of(request), model)
+
+    async def list_(request: Request) -> HTTPResponse:
+        return await gemini.list_models(request, node, address_of(request))
+
+    async def get(request: Request, model: str) -> HTTPResponse:
+        return await gemini.get_model(request, node, model)
+
+    _add(app, "POST", path, call, (*BASE_PATHS, *gemini.BETA_PATHS))
+    for method in READ:
+        _add(app, method, "/models", list_, gemini.BETA_PATHS)
+        _add(app, method, path, get, gemini.BETA_PATHS)
 
 
 def _inference(node: Node, dialect: Dialect) -> Handler:
@@ -128,13 +147,17 @@ def _count_tokens(node: Node, dialect: Messages) -> Handler:
 
 
 def _add_models(app: Sanic[Any, Any], node: Node) -> None:
-    """Public reading of the catalog."""
+    """Public reading of the catalog, for Google's SDKs in the form that they read."""
 
     async def list_(request: Request) -> HTTPResponse:
+        if gemini.is_client(request):
+            return await gemini.list_models(request, node, address_of(request))
         listed = models.list_models(node, _query(request), request.headers, address_of(request))
         return await _public(listed)
 
     async def get(request: Request, model: str) -> HTTPResponse:
+        if gemini.is_client(request):
+            return await gemini.get_model(request, node, model)
         return await _public(models.get_model(node, model))
 
     for method in READ:
@@ -144,18 +167,19 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
 
 def _add_openapi(app: Sanic[Any, Any], node: Node) -> None:
     """The written shape of the API, built when it is first asked for."""
+    base_path = urlsplit(node.base_url).path
 
     async def show(_: Request) -> HTTPResponse:
-        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape))
+        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape, base_path))
 
     for method in READ:
         _add(app, method, "/openapi.json", show)
 
 
-def _written_shape() -> bytes:
+def _written_shape(base_path: str) -> bytes:
     from gwd.api import openapi  # a start does without it
 
-    return openapi.encoded()
+    return openapi.encoded(base_path)
 
 
 async def _public(body: Awaitable[bytes]) -> HTTPResponse:
@@ -176,7 +200,7 @@ def _management(node: Node, route: Route | LiveRoute) -> Handler:
             reply = await perform(node, route, incoming, caller)
         except StatementMismatch as error:
             node.counters.statement_mismatches += 1
-            log.error("%s", error, extra={"request_id": request_id})
+            log.error("a statement is not shown: %s", error, extra={"request_id": request_id})
             return failed(error, request_id)
         except GatewayError as error:
             count_auth_failure(node.counters, error)
@@ -222,7 +246,7 @@ def _answered(reply: Reply, request_id: str) -> HTTPResponse:
 
 
 def _add_root(app: Sanic[Any, Any], node: Node) -> None:
-    """The probes of agents, preflight, and what happens to every answer: it is counted."""
+    """The probes of agents, preflight, the front page and invitations, and the counting of answers."""
 
     async def probe(_: Request) -> HTTPResponse:
         return HTTPResponse(b"", 204)
@@ -242,8 +266,11 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
             },
         )
 
-    async def invited(_: Request) -> HTTPResponse:
-        text = INVITED.format(node.base_url)
+    async def invited(request: Request) -> HTTPResponse:
+        if node.settings.server.page and wants_html(request):
+            path = f"{node.app_url}/invitations/accept?{request.query_string}"
+            return HTTPResponse(b"", 302, NO_STORE | {"location": path})
+        text = HOW_TO_ACCEPT.format(node.base_url)
         return HTTPResponse(text, 200, NO_STORE | {"referrer-policy": "no-referrer"}, PLAIN)
 
     app.add_route(
@@ -252,12 +279,19 @@ def _add_root(app: Sanic[Any, Any], node: Node) -> None:
     add_front_page(app, node)
     for place, path in enumerate(("/", "/api", "/api/v1", "/v1")):
         app.add_route(probe, path, methods=["HEAD"], name=f"probe_{place}", error_format=ERRORS)
-    origins = node.settings.server.cors_origins
     public = [*_inference_paths(app), "/models", "/models/<model:path>"]
     for path in dict.fromkeys(public):
         _add(app, "OPTIONS", path, preflight)
+    for path in ("/models", "/models/<model:path>"):
+        _add(app, "OPTIONS", path, preflight, gemini.BETA_PATHS)
 
+    _count_answers(app, node)
+
+
+def _count_answers(app: Sanic[Any, Any], node: Node) -> None:
+    """Every answer is counted, and those of public paths may be read by the origins that the settings name."""
     requests = node.counters.requests
+    origins = node.settings.server.cors_origins
 
     def finish(request: Any, response: Any) -> None:
         route = request.route
@@ -282,7 +316,7 @@ def _inference_paths(app: Sanic[Any, Any]) -> list[str]:
     paths = []
     for route in app.router.routes:
         path = f"/{route.path}"
-        if "POST" in route.methods and _is_public(path) and path.startswith(BASE_PATHS[0]):
+        if "POST" in route.methods and _is_public(path) and path.startswith(f"{BASE_PATHS[0]}/"):
             paths.append(path.removeprefix(BASE_PATHS[0]))
     return paths
 
@@ -299,7 +333,7 @@ _PUBLIC: Final = (
 
 
 def _is_public(path: str) -> bool:
-    for base in BASE_PATHS:
+    for base in (*gemini.BETA_PATHS, *BASE_PATHS):
         if path.startswith(base):
             return path.removeprefix(base).startswith(_PUBLIC)
     return False

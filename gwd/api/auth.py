@@ -1,6 +1,6 @@
-"""Authentication: from two headers to a key's row, with a cache that every management write empties.
+"""Authentication: from three headers to a key's row, with a cache that every management write empties.
 
-The cache is keyed by the SHA-256 of the two headers as they are sent (cheaper than the stored, keyed digest, and than
+The cache is keyed by the SHA-256 of these headers as they are sent (cheaper than the stored, keyed digest, and than
 finding the key in them) and holds rows as they were read; expiry is judged against the clock each time, and the
 admission transaction reads the row again. Addresses that keep failing are slowed down; valid keys never are.
 """
@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from gwd.api.access import Access
+from gwd.api.proxies import one_client
 from gwd.core.caller import Caller
 from gwd.core.clock import Clock
 from gwd.core.counters import Counters
@@ -23,6 +24,8 @@ from gwd.store import Store
 
 MAX_CACHED: Final = 10_000
 FAILURES_PER_MINUTE: Final = 30
+CREDENTIALS: Final = ("authorization", "x-api-key", "x-goog-api-key")
+"""The headers that may carry a key."""
 
 
 class Authenticator:
@@ -45,11 +48,11 @@ class Authenticator:
         Raises Unauthenticated, and RateLimited for an address with too many failures in a minute.
         """
         try:
-            authorization, x_api_key = headers.get("authorization"), headers.get("x-api-key")
-            name = sha256(f"{authorization}\n{x_api_key}".encode()).digest()
+            sent = [headers.get(name) for name in CREDENTIALS]
+            name = sha256("\n".join(map(str, sent)).encode()).digest()
             row = self._rows.get(name)
             if row is None:
-                row = await self._look_up(name, secret.pick(authorization, x_api_key))
+                row = await self._look_up(name, secret.pick(*sent))
         except Unauthenticated as error:
             self.count_failure(address, error)
             raise
@@ -62,7 +65,8 @@ class Authenticator:
 
     def count_failure(self, address: str, error: GatewayError) -> None:
         """A credential fitted nothing. Raises RateLimited in place of `error` once an address fails too often."""
-        counted = self._failures.admit(address, FAILURES_PER_MINUTE, self._clock.monotonic_s())
+        bucket = one_client(address)
+        counted = self._failures.admit(bucket, FAILURES_PER_MINUTE, self._clock.monotonic_s())
         if isinstance(counted, Refused):
             raise RateLimited(
                 "too many failed attempts from this address; wait and use a valid API key",

@@ -63,7 +63,7 @@ class BodyIntake:
     def begin(self, incoming: IncomingBody) -> None:
         """The head is read, the body is not all here."""
         self._all.add(incoming)
-        self.bytes_here += incoming.here
+        self._count(incoming.here)
 
     def grow(self, incoming: IncomingBody, size: int) -> None:
         """More came; a body that is complete is none of these any more."""
@@ -71,7 +71,7 @@ class BodyIntake:
             return
         incoming.here += size
         incoming.left -= size
-        self.bytes_here += size
+        self._count(size)
         if incoming.left <= 0:
             self.end(incoming)
         elif self.bytes_here > MAX_BYTES and incoming.here > SMALL_BYTES:
@@ -81,7 +81,7 @@ class BodyIntake:
         """It is complete, or nobody sends it any more."""
         if incoming in self._all:
             self._all.remove(incoming)
-            self.bytes_here -= incoming.here
+            self._count(-incoming.here)
 
     async def sweep(self) -> None:
         """Once a second: end the requests whose bodies come too slowly."""
@@ -90,6 +90,10 @@ class BodyIntake:
             if incoming.is_slow(now_s):
                 too_slow = RequestTimeout("the body came too slowly; send at least 1 KiB/s")
                 self._cut(incoming, "slow_body", too_slow)
+
+    def _count(self, size: int) -> None:
+        self.bytes_here += size
+        self._counters.arriving_bytes += size
 
     def _make_room(self, newest: IncomingBody) -> None:
         now_s = asyncio.get_running_loop().time()

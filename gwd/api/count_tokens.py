@@ -1,4 +1,4 @@
-"""POST /messages/count_tokens: our own estimate of a prompt, free and no generation.
+"""POST /messages/count_tokens and models/…:countTokens: our own estimate of a prompt, free and no generation.
 
 Agents fire a dozen of these at once to draw their context, so they have a rate bucket of their own of the same size.
 """
@@ -9,17 +9,20 @@ from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.headers import JSON
-from gwd.api.inference import parsed_body, rate_limited
+from gwd.api.inference import in_reserve, parsed_body, rate_limited
 from gwd.api.node import Node
 from gwd.core.errors import GatewayError
 from gwd.core.ids import mint
 from gwd.dialects.extensions import with_model
+from gwd.dialects.gemini import Gemini
 from gwd.dialects.messages import Messages
 from gwd.keys.rate_limit import Refused, count_tokens_bucket
 from gwd.pricing.estimate import estimate_prompt
 
 
-async def count(request: Request, node: Node, dialect: Messages, address: str) -> HTTPResponse:
+async def count(
+    request: Request, node: Node, dialect: Messages | Gemini, address: str
+) -> HTTPResponse:
     """The count, or an error in the dialect's envelope."""
     request_id = mint("req_")
     headers = response_headers.base(request_id)
@@ -33,6 +36,7 @@ async def count(request: Request, node: Node, dialect: Messages, address: str) -
         )
         if isinstance(counted, Refused):
             raise rate_limited(counted)
+        node.load.require_ease(in_reserve=in_reserve(request))
         parsed = await parsed_body(request, node, dialect.parse_count)
         parsed = with_model(parsed, row.policy.text_model)
         await node.state.model(parsed.models[0], caller.organization_id, row.policy)

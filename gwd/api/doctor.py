@@ -6,23 +6,28 @@ import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 import apsw
 import msgspec
-from msgspec import Meta
 
 from gwd.api import clock
 from gwd.api.clock import ClockRecord
+from gwd.api.doctor_record import Check, DoctorRecord, State
+from gwd.api.machine_checks import certificate, disk_speed, measured, vendor_clocks
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
+from gwd.backups import Standing
+from gwd.core.clock import iso
+from gwd.core.vitals import Vitals
 from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
-from gwd.settings import Settings
+from gwd.settings import UNIX, Settings
 from gwd.store import Connection
 from gwd.store.connection import MINIMUM_SQLITE
 
+ADDRESS_HEADERS: Final = ("x-forwarded-for", "forwarded")
 GIB: Final = 1024**3
 LITTLE_BYTES: Final = 2 * GIB
 TOO_LITTLE_BYTES: Final = GIB // 4
@@ -44,24 +49,6 @@ _WANTS_KEY: Final = (
     "where a key is wanted after all: gwctl provider update PROVIDER --auth bearer, then its key"
 )
 
-State = Literal["ok", "warning", "failed"]
-
-
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding."""
-
-    name: Annotated[str, Meta(description="What was looked at.")]
-    state: Annotated[State, Meta(description="Whether it is in order.")]
-    message: Annotated[str, Meta(description="What was found.")]
-    do: Annotated[str, Meta(description="What helps; empty when it is in order.")] = ""
-
-
-class DoctorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was looked for."""
-
-    ok: Annotated[bool, Meta(description="Whether nothing has failed; warnings may be there.")]
-    checks: Annotated[list[Check], Meta(description="All checks, in the order they were made.")]
-
 
 async def look(call: Call) -> Answer:
     """Check the node for what commonly goes wrong.
@@ -75,8 +62,12 @@ async def look(call: Call) -> Answer:
         sqlite_version(apsw.sqlite_lib_version()),
         ledger(node.status.quarantine),
         clock_check(await clock.record(node)),
-        *await asyncio.to_thread(_files, node.settings),
+        load(node.vitals, node.counters.shed),
+        backups(node.backups, call.now_us),
+        vendor_clocks(node.state.health.dates),
+        *await asyncio.to_thread(_files, node.settings, call.now_us),
         base_url(node.settings),
+        proxy(call.headers, call.origin.address or "", node.settings.server.client_address_header),
         *_mail(node.settings, people),
         self_service(node.settings, people.count),
         _credentials(node, endpoints),
@@ -85,7 +76,8 @@ async def look(call: Call) -> Answer:
         rests(endpoints),
         counts(node.counters.prompts_above_bound),
     ]
-    return one(DoctorRecord(ok=all(check.state != "failed" for check in checks), checks=checks))
+    ok = all(check.state != "failed" for check in checks)
+    return one(DoctorRecord(ok=ok, base_url=node.base_url, checks=checks))
 
 
 def sqlite_version(version: str) -> Check:
@@ -124,6 +116,29 @@ def clock_check(found: ClockRecord) -> Check:
         message=f"{found.message}; it says {found.machine}, used is {found.used}{until}",
         do=found.do,
     )
+
+
+def load(vitals: Vitals, shed: Mapping[str, int]) -> Check:
+    """Whether the node can take what it is asked; else what it is short of, now or since it started."""
+    gib = vitals.memory_max_bytes / GIB
+    memory = f"{vitals.memory.value:.0%} of {gib:.1f} GiB of memory in use"
+    if vitals.memory.is_high or vitals.lag.is_high:
+        late = f", the event loop {vitals.lag.value:.2f} s late" if vitals.lag.is_high else ""
+        return Check(
+            name="load",
+            state="failed",
+            message=f"{memory}{late}; new inference is refused",
+            do="send less, or give the node more memory and a quicker processor",
+        )
+    if shed:
+        refused = _some([f"{cause} ({number})" for cause, number in sorted(shed.items())])
+        return Check(
+            name="load",
+            state="warning",
+            message=f"{memory}; requests were refused since the start for {refused}",
+            do="see [limits] in docs/settings.md and gwd_shed_total in the metrics",
+        )
+    return Check(name="load", state="ok", message=memory)
 
 
 def key_ring(path: Path) -> Check:
@@ -175,6 +190,33 @@ def disk_space(path: Path, free_bytes: int) -> Check:
     )
 
 
+def backups(standing: Standing | None, now_us: int) -> Check:
+    """Whether copies are made by the clock, and the newest proved one is not too old."""
+    if standing is None:
+        return Check(
+            name="backups",
+            state="warning",
+            message="no copy of the database is made by the clock",
+            do="set [backup] directory in gwd.toml, best on another disk, and restart",
+        )
+    newest = (
+        "no proved copy" if standing.newest is None else f"newest {iso(standing.newest.made_us)}"
+    )
+    message = f"{newest}, {standing.count} in all, {standing.size_bytes / GIB:.1f} GiB in {standing.directory}"
+    if standing.failure:
+        message += f"; the last try failed: {standing.failure}"
+    if standing.is_overdue(now_us):
+        return Check(
+            name="backups",
+            state="failed",
+            message=message,
+            do="remove what stops it; the next try is within a quarter of an hour, and `gwd backup FILE` makes one now",
+        )
+    state: State = "warning" if standing.failure else "ok"
+    do = "see the log; it is tried again within a quarter of an hour" if standing.failure else ""
+    return Check(name="backups", state=state, message=message, do=do)
+
+
 def base_url(settings: Settings) -> Check:
     """Links, model headers and clients' settings come from it."""
     server = settings.server
@@ -195,6 +237,30 @@ def base_url(settings: Settings) -> Check:
             do="set tls_cert and tls_key, or put a proxy with TLS in front and name its https address",
         )
     return Check(name="base_url", state="ok", message=server.base_url)
+
+
+def proxy(headers: Mapping[str, str], address: str, header: str) -> Check:
+    """Whether a proxy through which this very request came is believed about the client's address."""
+    told = headers.get(header)
+    other = next((name for name in ADDRESS_HEADERS if name != header and name in headers), None)
+    if told is None and other is not None:
+        return Check(
+            name="proxy",
+            state="warning",
+            message=f"this request came through a proxy that writes {other}; read is {header}",
+            do=f'set [server] client_address_header = "{other}" if your proxy writes it, and trusted_proxies',
+        )
+    if told is None:
+        return Check(name="proxy", state="ok", message=f"none in front; you are {address}")
+    if address and address in told.lower():
+        return Check(name="proxy", state="ok", message=f"it says that you are {address}")
+    return Check(
+        name="proxy",
+        state="warning",
+        message=f"this request came through a proxy at {address or 'the Unix socket'} whose word does not count:"
+        " in the audit log and the rate of failed sign-ins it stands for all its clients",
+        do=f'name it: [server] trusted_proxies = ["{address or UNIX}"]',
+    )
 
 
 def self_service(settings: Settings, organizations_count: int) -> Check:
@@ -239,12 +305,14 @@ def _people(connection: Connection) -> _People:
     )
 
 
-def _files(settings: Settings) -> list[Check]:
+def _files(settings: Settings, now_us: int) -> list[Check]:
     free_bytes = shutil.disk_usage(settings.directory).free
     return [
         key_ring(settings.keyring),
         database(settings.database),
         disk_space(settings.directory, free_bytes),
+        disk_speed(settings.directory, measured(settings.directory)),
+        certificate(settings.server, now_us),
     ]
 
 

@@ -1,7 +1,7 @@
 """What the framework raises, as an answer of ours: in the envelope of the path's dialect, with the headers it needs."""
 
 import logging
-from typing import Final
+from typing import Final, cast
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed as SanicMethodNotAllowed
@@ -11,12 +11,12 @@ from sanic.handlers import ErrorHandler
 from sanic_routing.exceptions import NoMethod
 from sanic_routing.exceptions import NotFound as RoutingNotFound
 
+from gwd.api import gemini, inference
 from gwd.api import headers as response_headers
-from gwd.api import inference
 from gwd.api.bodies import too_large
 from gwd.api.body_intake import BodiesFull
 from gwd.api.headers import JSON
-from gwd.api.http_guard import BadHead, HeadTooLarge
+from gwd.api.http_guard import BadHead, GuardedProtocol, HeadTooLarge
 from gwd.api.node import Node
 from gwd.core import errors
 from gwd.core.errors import GatewayError, InternalError
@@ -47,16 +47,27 @@ class Errors(ErrorHandler):
             return HTTPResponse(b"", 499)  # the client has left; nobody reads this
         if isinstance(error, InternalError):
             log.error("unexpected error", exc_info=exception, extra={"request_id": request_id})
+        dialect = self._dialect(request)
+        if dialect is None:
+            return failed(error, request_id)
+        headers = response_headers.base(request_id) | response_headers.of_error(error)
+        return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
+
+    def _dialect(self, request: Request | None) -> Dialect | None:
+        """The dialect in whose envelope a path's errors stand."""
+        if request is not None and gemini.is_ours(request):
+            return gemini.bound(request)
         path = _without_base(request)
         for known, dialect in self._dialects.items():
             if path == known or path.startswith(f"{known}/"):
-                headers = response_headers.base(request_id) | response_headers.of_error(error)
-                return HTTPResponse(dialect.error(error, request_id), error.status, headers, JSON)
-        return failed(error, request_id)
+                return dialect
+        return None
 
     async def _too_large(self, request: Request, exception: Exception) -> HTTPResponse | None:
         """The framework stops at the head of a body that is too large; whose it is has to be known all the same."""
         dialect = self._dialects.get(_without_base(request))
+        if gemini.is_ours(request):
+            dialect = gemini.bound(request)
         if dialect is None:
             return self.default(request, exception)
         error = too_large(self._node.settings.limits.request_body_max_bytes)
@@ -124,5 +135,5 @@ def failed(error: GatewayError, request_id: str) -> HTTPResponse:
 
 
 def address_of(request: Request) -> str:
-    """The client's address."""
-    return request.conn_info.client_ip if request.conn_info else ""
+    """The client's address, behind trusted proxies as well; empty for one that came over the Unix socket."""
+    return cast("GuardedProtocol", request.protocol).client_of(request.headers)

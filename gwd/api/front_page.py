@@ -1,4 +1,4 @@
-"""GET /: what this is and where its pages are, for whoever opens the address in a browser."""
+"""GET /: what this is and where things are, for programs that look there; browsers go on to the page."""
 
 from html import escape
 from typing import Any, Final
@@ -8,6 +8,7 @@ from sanic import HTTPResponse, Request, Sanic
 
 from gwd.api.node import Node
 from gwd.api.vital_routes import ERRORS
+from gwd.core.links import page_root
 
 _HEADERS: Final = {
     "cache-control": "no-store",
@@ -26,11 +27,20 @@ def add_front_page(app: Sanic[Any, Any], node: Node) -> None:
     html = _html(node.base_url, pages)
 
     async def front(request: Request) -> HTTPResponse:
-        if "text/html" in request.headers.get("accept", ""):
+        if wants_html(request):
+            if node.settings.server.page:
+                return HTTPResponse(
+                    b"", 302, _HEADERS | {"location": f"{page_root(node.app_url)}/"}
+                )
             return HTTPResponse(html, 200, _HEADERS, "text/html; charset=utf-8")
         return HTTPResponse(plain, 200, _HEADERS, "text/plain; charset=utf-8")
 
     app.add_route(front, "/", methods=["GET"], name="front_page", error_format=ERRORS)
+
+
+def wants_html(request: Request) -> bool:
+    """Whether a browser asks."""
+    return "text/html" in request.headers.get("accept", "")
 
 
 def _pages(node: Node) -> list[tuple[str, str]]:
@@ -43,6 +53,8 @@ def _pages(node: Node) -> list[tuple[str, str]]:
         (f"{prefix}/healthz", "whether the process lives"),
         (f"{prefix}/readyz", "whether it takes requests"),
     ]
+    if node.settings.server.page:
+        pages.insert(0, (f"{page_root(node.app_url)}/", "the page for people"))
     if not node.settings.server.metrics_port:
         pages.append((f"{prefix}/metrics", "counters for Prometheus"))
     return pages
@@ -50,7 +62,7 @@ def _pages(node: Node) -> list[tuple[str, str]]:
 
 def _plain(base_url: str, pages: list[tuple[str, str]]) -> str:
     lines = [
-        "This is gwd, a model gateway. It speaks to programs; there is nothing to log in to here.",
+        "This is gwd, a model gateway.",
         "",
         f"API            {base_url}   (openai SDK, Codex)",
         f"               {base_url.removesuffix('/v1')}      (anthropic SDK, Claude Code)",
@@ -69,7 +81,7 @@ def _html(base_url: str, pages: list[tuple[str, str]]) -> str:
     base = escape(base_url)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>gwd</title><style>{_STYLE}</style>'
-        "<h1>gwd</h1><p>This is a model gateway. It speaks to programs; there is nothing to log in to here.</p>"
+        "<h1>gwd</h1><p>This is a model gateway.</p>"
         f"<ul><li>API for the openai SDK and Codex: <code>{base}</code></li>"
         f"<li>API for the anthropic SDK and Claude Code: <code>{base.removesuffix('/v1')}</code></li>"
         f"<li>Command line: <code>gwctl login --url {base}</code></li></ul><h2>Pages</h2><ul>{rows}</ul></html>\n"

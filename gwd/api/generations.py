@@ -7,12 +7,13 @@ from gwd.activity import service as activity
 from gwd.activity.record import record
 from gwd.activity.row import STATUSES, GenerationRow
 from gwd.api.management import Answer, Call, one, walked
-from gwd.api.query import BETWEEN, Query, Text, Words
+from gwd.api.query import BETWEEN, Flag, Query, Text, Words
 from gwd.core.caller import Caller
 from gwd.core.errors import GenerationNotFound, MissingParameter
 from gwd.keys import admission
 from gwd.keys import service as keys
 from gwd.orgs import rights
+from gwd.orgs.rights import Right
 from gwd.store import Connection
 
 _PREFIXES = ("gen-", "msg_", "resp_")
@@ -29,8 +30,17 @@ FILTERS: Final = (
     Query("user", Text(), "Only requests with this `user` in their body."),
     Query("session_id", Text(), "Only requests of this session."),
     Query("app", Text(), "Only requests of this application."),
+    Query(
+        "tag", Text(), "Only requests with this tag, their own, their key's or their workspace's."
+    ),
     Query("workspace_id", Text(), "Only requests of this workspace's keys."),
     Query("error_code", Text(), "Only requests that ended with this error."),
+)
+COUNT: Final = Query(
+    "count",
+    Flag(),
+    "Whether to count all that match; without it the answer comes sooner.",
+    default=True,
 )
 
 
@@ -39,18 +49,23 @@ def get(connection: Connection, call: Call) -> Answer:
 
     By the id of any dialect: gen-, msg_ and resp_ ids share their suffix.
     """
-    text = call.query.get("id")
-    if not text:
-        raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
-    for prefix in _PREFIXES:
-        text = text.removeprefix(prefix)
-    row = activity.get(connection, call.organization_id, f"gen-{text}")
-    if not _may_see(connection, call.caller, row):
+    row = activity.get(connection, call.organization_id, named_in(call))
+    if not may_see(connection, call.caller, row, "activity.read"):
         raise GenerationNotFound(
             "no such generation; one that is still running appears when it is settled",
             retry_after_s=1,
         )
     return one(record(row, _key_name(connection, row.key_id)))
+
+
+def named_in(call: Call) -> str:
+    """The generation that a query names, by the id of any dialect."""
+    text = call.query.get("id")
+    if not text:
+        raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
+    for prefix in _PREFIXES:
+        text = text.removeprefix(prefix)
+    return f"gen-{text}"
 
 
 def list_(connection: Connection, call: Call) -> Answer:
@@ -77,6 +92,7 @@ def list_(connection: Connection, call: Call) -> Answer:
         after=asked.after,
         before=asked.before,
         key_ids=own,
+        count=call.query["count"],
     )
     names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in found.rows}}
     return walked(
@@ -89,11 +105,11 @@ def list_(connection: Connection, call: Call) -> Answer:
     )
 
 
-def _may_see(connection: Connection, caller: Caller, row: GenerationRow) -> bool:
+def may_see(connection: Connection, caller: Caller, row: GenerationRow, right: Right) -> bool:
     """An inference key sees its workspace's records, a management key what its right reaches."""
     if caller.kind == "inference" or caller.workspace_id is not None:
         return row.workspace_id == caller.workspace_id
-    match rights.allowed(caller, "activity.read"):
+    match rights.allowed(caller, right):
         case "all":
             return True
         case "own":

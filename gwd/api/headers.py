@@ -12,7 +12,6 @@ from gwd.core.target import Target
 from gwd.keys.rate_limit import Admitted, Refused
 
 JSON: Final = "application/json"
-EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
 EXPOSED: Final = (
     "x-gw-generation-id, x-gw-provider, x-gw-model, x-gw-overhead-ms, x-ratelimit-limit, x-ratelimit-remaining,"
     " x-ratelimit-reset, x-request-id, request-id, retry-after, x-should-retry, deprecation, sunset, link"

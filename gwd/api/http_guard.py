@@ -17,14 +17,20 @@ from sanic.exceptions import BadRequest, PayloadTooLarge, RequestTimeout, SanicE
 from sanic.http import Http, Stage
 from sanic.server import HttpProtocol
 
+from gwd.api import proxy_protocol
 from gwd.api.body_intake import BodyIntake, IncomingBody
 from gwd.api.inference_response import InferenceResponse
+from gwd.api.proxies import Proxies, one_client
+from gwd.api.proxy_protocol import NoIntroductionError
 from gwd.api.readers import Readers, bytes_left
 from gwd.core.counters import Counters
 
 HEAD_S: Final = 10.0
 HEAD_MAX_BYTES: Final = 8_192
 HEAD_MAX_LINES: Final = 100
+IDLE_S: Final = 1.0
+RESERVE: Final = 64
+"""Connections beyond the cap, for management and health; each ends with its answer."""
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _START: Final = _TOKEN + rb"{1,32}+ /(?!/)[\x21\x22\x24-\x7e]{0,2047}+ HTTP/1\.[01]"
@@ -33,7 +39,7 @@ _HEAD: Final = re.compile(_START + rb"(?:\r\n" + _FIELD + rb")*+")
 _START_LINE: Final = re.compile(_START)
 _FIELD_LINE: Final = re.compile(_FIELD)
 _FRAMING: Final = re.compile(
-    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key):([^\r]*)"
+    rb"\n(host|content-length|transfer-encoding|content-type|authorization|x-api-key|x-goog-api-key):([^\r]*)"
 )
 _HOST: Final = re.compile(
     rb"[\t ]*+(?:[a-z0-9._-]{1,253}+|\[[0-9a-f:.]{2,45}+\])(?::[0-9]{1,5}+)?[\t ]*+"
@@ -49,6 +55,17 @@ _BUSY_ANSWER: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(_BUSY), _BUSY)
 )
+
+
+_NOT_INTRODUCED: Final = (
+    b'{"error":{"type":"invalid_request_error","code":"invalid_request","message":"the connection does not begin with a'
+    b' PROXY protocol header; have the proxy send one, or set [server] proxy_protocol = false"}}'
+)
+_NOT_INTRODUCED_ANSWER: Final = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_NOT_INTRODUCED), _NOT_INTRODUCED)
+)
+NO_PROXIES: Final = Proxies((), "x-forwarded-for")
 
 
 class BadHead(BadRequest):
@@ -91,13 +108,25 @@ def check_head(head: bytes) -> None:
 class Front:
     """The connections of one listener and what is known of them; used from the event loop only.
 
-    `cap` is for all connections, `cap_per_address` for those of one address. Loopback addresses are not counted by
-    address: a proxy on this machine speaks for many clients. 0 is no cap.
+    `cap` is for all connections, `cap_per_address` for those of one address. Loopback addresses and those of trusted
+    `proxies` are not counted by address: they speak for many clients. 0 is no cap. `reserve` more may come that are
+    refused inference. `prefix` is a path that a proxy leaves in front of ours.
     """
 
-    def __init__(self, counters: Counters, *, cap: int, cap_per_address: int) -> None:
+    def __init__(
+        self,
+        counters: Counters,
+        *,
+        cap: int,
+        cap_per_address: int,
+        proxies: Proxies = NO_PROXIES,
+        prefix: str = "",
+    ) -> None:
         self.counters = counters
+        self.proxies = proxies
+        self.prefix = prefix.encode()
         self.cap = cap
+        self.reserve = RESERVE
         self.cap_per_address = cap_per_address
         self.open = 0
         self.is_leaving = False
@@ -106,12 +135,13 @@ class Front:
         self.readers = Readers(counters)
         self._by_address: dict[str, int] = {}
 
-    def admit(self, address: str) -> bool:
+    def admit(self, address: str, *, is_trusted: bool = False) -> bool:
         """Count a new connection, or refuse it."""
-        if self.cap and self.open >= self.cap:
+        address = one_client(address)
+        if self.cap and self.open >= self.cap + self.reserve:
             self.counters.connections_cut["too_many"] += 1
             return False
-        if self.cap_per_address and not _is_loopback(address):
+        if self.cap_per_address and not is_trusted and not _is_loopback(address):
             of_address = self._by_address.get(address, 0)
             if of_address >= self.cap_per_address:
                 self.counters.connections_cut["too_many_of_address"] += 1
@@ -121,8 +151,14 @@ class Front:
         self.counters.connections += 1
         return True
 
+    @property
+    def is_in_reserve(self) -> bool:
+        """Whether the connection that was admitted last is one of the reserve."""
+        return bool(self.cap) and self.open > self.cap
+
     def leave(self, address: str) -> None:
         """A counted connection has ended."""
+        address = one_client(address)
         self.open -= 1
         self.counters.connections -= 1
         left = self._by_address.get(address, 0) - 1
@@ -152,6 +188,8 @@ class GuardedHttp(Http):
         except (BadHead, HeadTooLarge) as error:
             protocol.front.counters.heads_refused[error.reason] += 1
             raise
+        if protocol.front.prefix:
+            self._drop_prefix(head, protocol.front.prefix)
         await super().http1_request_header()  # type: ignore[no-untyped-call]
         if not head.isascii():
             self.request.headers = _as_text(self.request.headers)
@@ -161,7 +199,7 @@ class GuardedHttp(Http):
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:  # noqa: FBT001
         """The head of a response, and the first of its body. Those of inference are written as they are."""
         response = self.response
-        if self.protocol.front.is_leaving:
+        if self.protocol.front.is_leaving or self.protocol.in_reserve:
             self.keep_alive = False
         if not isinstance(response, InferenceResponse) or self.head_only or self.expecting_continue:
             await super().http1_response_header(data, end_stream)
@@ -179,6 +217,14 @@ class GuardedHttp(Http):
             data = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
         await self._send(head + data)
         self.stage = Stage.IDLE if end_stream else Stage.RESPONSE
+
+    def _drop_prefix(self, head: bytes, prefix: bytes) -> None:
+        """What a proxy left in front of our paths is no part of them."""
+        begin = head.index(b" ") + 1
+        end = begin + len(prefix)
+        if not head.startswith(prefix, begin) or head[end : end + 1] not in (b"/", b"?", b" "):
+            return
+        self.recv_buffer[begin:end] = b"" if head[end : end + 1] == b"/" else b"/"
 
     async def _rest_of_head(self) -> int:
         """Wait for the end of the head, not longer than its deadline, nor for what can only be refused."""
@@ -200,25 +246,39 @@ class GuardedProtocol(HttpProtocol):
     """One connection. The application carries its listener's Front as `ctx.front`."""
 
     HTTP_CLASS = GuardedHttp
-    __slots__ = ("address", "front", "head_timer", "incoming", "is_counted")
+    __slots__ = (
+        "address",
+        "front",
+        "head_timer",
+        "in_reserve",
+        "incoming",
+        "is_counted",
+        "is_trusted",
+        "peer",
+    )
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.front: Front = self.app.ctx.front
+        self.peer = ""
         self.address = ""
+        self.is_trusted = False
         self.is_counted = False
+        self.in_reserve = False
         self.head_timer: asyncio.TimerHandle | None = None
         self.incoming: IncomingBody | None = None
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
-        self.address = peer[0] if isinstance(peer, tuple) else ""
-        self.is_counted = self.front.admit(self.address)
+        self.peer = self.address = peer[0] if isinstance(peer, tuple) else ""
+        self.is_trusted = self.front.proxies.trusts(self.peer)
+        self.is_counted = self.front.admit(self.peer, is_trusted=self.is_trusted)
         if not self.is_counted:
             transport.write(_BUSY_ANSWER)
             transport.close()
             return
         super().connection_made(transport)  # type: ignore[no-untyped-call]
+        self.in_reserve = self.front.is_in_reserve
         self.arm_head_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -234,7 +294,7 @@ class GuardedProtocol(HttpProtocol):
         if not self.is_counted:
             return
         self.is_counted = False
-        self.front.leave(self.address)
+        self.front.leave(self.peer)
         self.front.readers.end(self)
         if self.incoming is not None:
             self.front.body_intake.end(self.incoming)
@@ -256,6 +316,18 @@ class GuardedProtocol(HttpProtocol):
         if not self._can_write.is_set():
             self._time = self.loop.time()
         super().check_timeouts()  # type: ignore[no-untyped-call]
+
+    def client_of(self, headers: Header) -> str:
+        """The address of whoever sent these headers, by the word of a trusted proxy where one passed them on."""
+        if not self.is_trusted:
+            return self.address
+        return self.front.proxies.client(self.address, headers)
+
+    def close_if_idle(self) -> bool:
+        """Whether it was closed. One that was used just now is not idle: its client may be asking again."""
+        if self.recv_buffer or self.loop.time() - self._time < IDLE_S:
+            return False
+        return bool(super().close_if_idle())
 
     def _left(self) -> int:
         return bytes_left(self.transport)
@@ -292,6 +364,44 @@ class GuardedProtocol(HttpProtocol):
             self._task.cancel()
 
 
+class IntroducedProtocol(GuardedProtocol):
+    """One connection of a listener to which trusted proxies introduce theirs with a PROXY protocol header."""
+
+    __slots__ = ("_introduction", "_waits")
+
+    def connection_made(self, transport: Any) -> None:
+        self._introduction = b""
+        super().connection_made(transport)
+        self._waits = self.is_trusted
+
+    def data_received(self, data: bytes) -> None:
+        if self._waits:
+            data = self._introduced(data)
+        if data:
+            super().data_received(data)
+
+    def _introduced(self, data: bytes) -> bytes:
+        """What follows the header; whom it names is the peer from then on."""
+        if not self.is_counted:
+            return b""
+        self._introduction += data
+        try:
+            found = proxy_protocol.read(self._introduction)
+        except NoIntroductionError:
+            self.front.counters.heads_refused["proxy_protocol"] += 1
+            if self.transport is not None:
+                self.transport.write(_NOT_INTRODUCED_ANSWER)
+            self.close()
+            return b""
+        if found is None:
+            return b""
+        data, self._introduction, self._waits = self._introduction[found.length :], b"", False
+        if found.address is not None:
+            self.address = found.address
+            self.is_trusted = self.front.proxies.trusts(found.address)
+        return data
+
+
 def _as_text(headers: Header) -> Header:
     """Values without the lone surrogates that bytes of no UTF-8 become: nothing could encode those again."""
     return Header((name, _text(value)) for name, value in headers.items())
@@ -306,7 +416,8 @@ def _text(value: str) -> str:
 
 
 def _is_loopback(address: str) -> bool:
-    return address.startswith(("127.", "::ffff:127.")) or address == "::1"
+    """Also of what comes over a Unix socket, which has no address."""
+    return address in ("::1", "") or address.startswith(("127.", "::ffff:127."))
 
 
 def _misshapen(head: bytes) -> BadHead:

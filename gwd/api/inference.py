@@ -10,14 +10,16 @@ from gwd.api import headers as response_headers
 from gwd.api.access import INFERENCE
 from gwd.api.auth import check_access, count_auth_failure
 from gwd.api.bodies import decoded_body
-from gwd.api.headers import EVENT_STREAM, JSON, Rate, rate_of
+from gwd.api.headers import JSON, Rate, rate_of
+from gwd.api.http_guard import GuardedProtocol
 from gwd.api.inference_response import InferenceResponse
+from gwd.api.load import Place
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
 from gwd.api.stream import Stream
-from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
+from gwd.core.structure import bytes_when_read
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text, with_model
 from gwd.dialects.responses import Responses
@@ -28,6 +30,8 @@ from gwd.pipeline.admit.identity import GenerationIdentity, identity_of
 from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
 from gwd.pipeline.plan.plan_input import Asker
+from gwd.pipeline.settle.observer import Ended, tell
+from gwd.pricing.hold import LARGE_BYTES
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -53,7 +57,7 @@ async def serve(
     recorded = False
     try:
         row = await node.authenticator.find(headers, address)
-        identity = _identity(row.caller, dialect, generation_id, request_id, headers, now_us)
+        identity = _identity(row, dialect, generation_id, request_id, headers, now_us)
         counted, error = _counted(row, node, now_us, began_s)
         rate = rate_of(counted)
         if error is not None:
@@ -61,7 +65,15 @@ async def serve(
         require_serving(node)
         if refusal is not None:
             raise refusal
-        generation = await _start(request, node, dialect, row, identity)
+        place = node.load.enter(
+            row.caller.organization_id, len(request.body), in_reserve=in_reserve(request)
+        )
+        try:
+            generation = await _start(request, node, dialect, row, identity, place)
+        except BaseException:
+            place.leave()
+            raise
+        generation.when_ended(place.leave)
         recorded = True  # from here on the line records what happens
         return await _answer(
             request, node, dialect, generation, rate, request_id, now_us=now_us, began_s=began_s
@@ -69,11 +81,18 @@ async def serve(
     except GatewayError as error:
         count_refusal(node, error)
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
-            node.refusals.refuse(identity, error, now_us)
+            record = node.refusals.refuse(identity, error, now_us)
+            if node.line.observer is not None and record is not None:
+                tell(node.line.observer, Ended(row=record))
         known = generation_id if identity is not None else None
         refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
         refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
         return refused
+
+
+def in_reserve(request: Request) -> bool:
+    """Whether it came over a connection that was taken for management and health alone."""
+    return cast("GuardedProtocol", request.protocol).in_reserve
 
 
 def _counted(
@@ -93,11 +112,16 @@ def _counted(
 
 
 async def _start(
-    request: Request, node: Node, dialect: Dialect, row: KeyRow, identity: GenerationIdentity
+    request: Request,
+    node: Node,
+    dialect: Dialect,
+    row: KeyRow,
+    identity: GenerationIdentity,
+    place: Place,
 ) -> Generation:
     if isinstance(dialect, Responses):
         dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
-    parsed = await parsed_body(request, node, dialect.parse)
+    parsed = await parsed_body(request, node, dialect.parse, place.weigh)
     parsed = with_model(parsed, row.policy.text_model)
     complete = identity_of(
         row.caller,
@@ -105,7 +129,8 @@ async def _start(
         dialect=dialect.name,
         requested_model=parsed.models[0],
         stream=parsed.stream,
-        tags=parsed.tags,
+        sender=parsed.sender,
+        tags=row.policy.tags,
         dropped_tools=parsed.dropped_tools,
         request_id=identity.request_id,
         user_agent=identity.user_agent,
@@ -126,18 +151,27 @@ async def _start(
 
 
 async def parsed_body(
-    request: Request, node: Node, parse: Callable[[bytes, Mapping[str, str]], T]
+    request: Request,
+    node: Node,
+    parse: Callable[[bytes, Mapping[str, str]], T],
+    weigh: Callable[[int], None] | None = None,
 ) -> T:
-    """The body, unpacked and parsed; a large one beside the event loop. Raises InvalidRequest and its kin."""
+    """The body, unpacked and parsed; a large one beside the event loop, and only after it was weighed.
+
+    `weigh` is told what it takes once it is read, in bytes. Raises InvalidRequest and its kin, and what `weigh` does.
+    """
     offload, max_bytes = node.line.offload, node.settings.limits.request_body_max_bytes
     size = max_bytes if "content-encoding" in request.headers else len(request.body)
 
-    def read() -> T:
+    def unpacked() -> tuple[bytes, int]:
         body = decoded_body(request.body, request.headers, max_bytes=max_bytes)
-        return parse(body, request.headers)
+        return body, bytes_when_read(body) if size > LARGE_BYTES else 0
 
     try:
-        return await offload.run(size, read)
+        body, weight = await offload.run(size, unpacked)
+        if weight and weigh is not None:
+            weigh(weight)
+        return await offload.run(size, parse, body, request.headers)
     except RecursionError:
         raise InvalidRequest("the body is nested too deeply") from None
 
@@ -160,7 +194,7 @@ async def _answer(
         generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called
-                node.counters.refusals[head.error.code] += 1
+                node.counters.refuse(head.error.code, node.clock.monotonic_s())
             refused = error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
@@ -175,7 +209,9 @@ async def _answer(
         if head.body is not None:
             return InferenceResponse(head.body, headers, JSON)
         response = await request.respond(
-            InferenceResponse(None, headers | response_headers.stream(), EVENT_STREAM)
+            InferenceResponse(
+                None, headers | response_headers.stream(), dialect.framing.content_type
+            )
         )
         stream = Stream(cast("asyncio.Transport", request.transport), response)
         frame_queue = generation.frame_queue
@@ -204,7 +240,7 @@ def _overhead(node: Node, began_s: float, *, waited_s: float = 0.0) -> str:
 
 def count_refusal(node: Node, error: GatewayError) -> None:
     """Count a request that was refused before the line."""
-    node.counters.refusals[error.code] += 1
+    node.counters.refuse(error.code, node.clock.monotonic_s())
     count_auth_failure(node.counters, error)
 
 
@@ -238,7 +274,7 @@ async def _lifecycle(node: Node, head: Head, now_us: int) -> dict[str, str]:
 
 
 def _identity(
-    caller: Caller,
+    row: KeyRow,
     dialect: Dialect,
     generation_id: str,
     request_id: str,
@@ -247,9 +283,10 @@ def _identity(
 ) -> GenerationIdentity:
     agent = headers.get("user-agent")
     return identity_of(
-        caller,
+        row.caller,
         generation_id=generation_id,
         dialect=dialect.name,
+        tags=row.policy.tags,
         request_id=request_id,
         user_agent=clean_text(agent) if agent else None,
         created_us=now_us,

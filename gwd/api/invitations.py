@@ -1,18 +1,38 @@
 """/organization/invitations, and /invitations/accept by which an invited person becomes a member."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
 from gwd.api.management import Answer, Call, OpenCall, one, walked
 from gwd.api.shapes import Deleted
-from gwd.core.fields import Id, Secret
+from gwd.core.clock import iso
+from gwd.core.errors import NotFound
+from gwd.core.fields import Id, Moment, Secret
 from gwd.management import invitations
-from gwd.management.invitations import AcceptInvitation, CreateInvitation, InvitationRecord
-from gwd.orgs import members
-from gwd.orgs.members import MemberRecord
+from gwd.management.invitations import (
+    AcceptInvitation,
+    CreateInvitation,
+    Invitation,
+    InvitationRecord,
+    LookUpInvitation,
+)
+from gwd.orgs import members, organizations, workspaces
+from gwd.orgs.members import MemberRecord, MemberRole
 from gwd.store import Connection
+
+HOW_TO_ACCEPT: Final = """You are invited to a gateway. To accept, on a machine with gwctl:
+
+    gwctl member accept --url {0}
+
+and give it this page's address. Without gwctl, send the token of the address once:
+
+    curl -X POST {0}/invitations/accept -H 'content-type: application/json' -d '{{"token": "…"}}'
+
+The answer holds your management key. It is shown once.
+"""
+"""For programs that open the address of an invitation."""
 
 
 class SentInvitation(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +69,22 @@ class JoinedOrganization(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"JoinedOrganization(data={self.data!r}, management_key=***)"
+
+
+class OpenInvitation(msgspec.Struct, frozen=True, kw_only=True):
+    """What an invitation offers, for the person who holds its token."""
+
+    organization_name: Annotated[str, Meta(description="The organization that invites.")]
+    invited_by: Annotated[
+        str | None, Meta(description="Who asked, by name or address; null if no member did.")
+    ]
+    email: Annotated[str, Meta(description="The address of the person.")]
+    role: Annotated[MemberRole, Meta(description="The role the person will have.")]
+    workspace_names: Annotated[
+        list[str], Meta(description="The workspaces the person will be in; may be empty.")
+    ]
+    is_lead: Annotated[bool, Meta(description="Whether the person will lead the workspace.")]
+    expires_at: Annotated[Moment, Meta(description="From when on it cannot be accepted.")]
 
 
 def create(connection: Connection, call: Call) -> Answer:
@@ -116,6 +152,29 @@ def revoke(connection: Connection, call: Call) -> Answer:
     return Answer(body=body, subject=("invitation", invitation_id) if ended else None)
 
 
+def look_up(connection: Connection, call: OpenCall) -> Answer:
+    """What an invitation offers.
+
+    Nothing is used up: the token still works afterwards.
+    """
+    body: LookUpInvitation = call.body
+    found = invitations.look_up(
+        connection, body.token, pepper=call.node.issuing.pepper, now_us=call.now_us
+    )
+    known = workspaces.names(connection, found.organization_id)
+    return one(
+        OpenInvitation(
+            organization_name=organizations.name_of(connection, found.organization_id) or "",
+            invited_by=_inviter(connection, found),
+            email=found.email,
+            role=found.role,
+            workspace_names=[known[each] for each in found.workspace_ids if each in known],
+            is_lead=found.is_lead,
+            expires_at=iso(found.expires_at),
+        )
+    )
+
+
 def accept(connection: Connection, call: OpenCall) -> Answer:
     """Join an organization by the token of an invitation.
 
@@ -142,3 +201,15 @@ def accept(connection: Connection, call: OpenCall) -> Answer:
         subject=("invitation", invitation.id),
         details={"email": member.email, "role": member.role, "user_id": member.id},
     )
+
+
+def _inviter(connection: Connection, invitation: Invitation) -> str | None:
+    """Who asked, as people know them; None if no member did, or one who left."""
+    if invitation.invited_by is None:
+        return None
+    try:
+        member = members.get(connection, invitation.organization_id, invitation.invited_by)
+    except NotFound:
+        return None
+    name = " ".join(part for part in (member.first_name, member.last_name) if part)
+    return name or member.email

@@ -1,9 +1,11 @@
 """GET /metrics: the node's counters in Prometheus text, rendered at each scrape.
 
-Labels are routes, codes, reasons and adapters: closed sets, never a key, a user, a session or an organization.
+Labels are routes, codes, reasons, adapters, providers: closed sets, never a key, a user, a session or an organization.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
@@ -21,12 +23,15 @@ from gwd import __version__, ledger
 from gwd.alerts import queue
 from gwd.api.node import Node
 from gwd.api.readiness import unready
+from gwd.backups import Standing
 from gwd.core.clock import US_PER_S
 from gwd.core.counters import Counters, Histogram
 from gwd.core.node_clock import STATES
+from gwd.health.record import EndpointHealthRecord
 from gwd.management import secrets
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+MS_PER_S: Final = 1_000
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -71,6 +76,19 @@ FAMILIES: Final = (
         labels=("provider",),
         alert="near `[upstream] max_in_flight_per_origin`",
     ),
+    Family(
+        "gwd_endpoints",
+        "gauge",
+        "Endpoints of the catalog by how they stand now",
+        labels=("provider", "status"),
+        alert="`cooling_down`, `outage`, `no_price` or `no_credential` above 0",
+    ),
+    Family(
+        "gwd_endpoint_first_token_seconds",
+        "gauge",
+        "The median time to the first token in the last minutes, of a provider's slowest endpoint",
+        labels=("provider",),
+    ),
     Family("gwd_first_token_seconds", "histogram", "From a streamed request to its first output"),
     Family(
         "gwd_overhead_seconds",
@@ -79,6 +97,28 @@ FAMILIES: Final = (
     ),
     Family(
         "gwd_hosted_tools_dropped", "counter", "Hosted tools that clients named and no upstream has"
+    ),
+    Family(
+        "gwd_tokens",
+        "counter",
+        "Tokens of answers that ended, by `input` and `output`",
+        labels=("kind",),
+    ),
+    Family(
+        "gwd_charged_nano_usd",
+        "counter",
+        "Charges of all organizations since the ledger began, in billionths of a dollar",
+    ),
+    Family(
+        "gwd_free_nano_usd",
+        "gauge",
+        "Credit of all organizations that new requests may hold, in billionths of a dollar",
+        alert="below what an hour costs",
+    ),
+    Family(
+        "gwd_held_nano_usd",
+        "gauge",
+        "Credit of all organizations that running requests hold, in billionths of a dollar",
     ),
     Family("gwd_open_reservations", "gauge", "Holds that are neither settled nor released"),
     Family(
@@ -110,6 +150,13 @@ FAMILIES: Final = (
         "counter",
         "Answers with a tier, speed, region or search that their vendor bills and nobody here is billed for",
         alert="growing",
+    ),
+    Family(
+        "gwd_content_log",
+        "counter",
+        "Requests of organizations that have theirs stored: stored, or served and not stored",
+        labels=("outcome",),
+        alert="`failed` or `left_out_disk` growing",
     ),
     Family(
         "gwd_statement_mismatches",
@@ -162,6 +209,29 @@ FAMILIES: Final = (
         alert="above 300",
     ),
     Family("gwd_in_flight", "gauge", "Inference requests under way"),
+    Family(
+        "gwd_body_bytes",
+        "gauge",
+        "Bodies of inference requests under way, and bodies of any that are not all here",
+        labels=("state",),
+    ),
+    Family(
+        "gwd_shed",
+        "counter",
+        "Inference refused because the node, or the organization, had too much under way, by cause",
+        labels=("cause",),
+        alert="growing for a minute",
+    ),
+    Family(
+        "gwd_shedding",
+        "gauge",
+        "1 while new inference is refused for this cause",
+        labels=("cause",),
+        alert="1 for a minute",
+    ),
+    Family(
+        "gwd_memory_share", "gauge", "Memory in use, of what the node may use", alert="above 0.8"
+    ),
     Family("gwd_connections", "gauge", "Open client connections"),
     Family(
         "gwd_connections_cut",
@@ -190,6 +260,14 @@ FAMILIES: Final = (
         "Since the active key of the ring was made; 0 where that is not known",
         alert="above what your rules allow",
     ),
+    Family(
+        "gwd_backup_age_seconds",
+        "gauge",
+        "Age of the newest proved copy of the database; absent without `[backup] directory`, +Inf without a copy",
+        alert="above twice `[backup] every`",
+    ),
+    Family("gwd_backup_bytes", "gauge", "Size of the newest proved copy"),
+    Family("gwd_backups", "gauge", "Proved copies in `[backup] directory`"),
     Family("gwd_uptime_seconds", "gauge", "Since the node started"),
     Family("gwd_build_info", "gauge", "The version", labels=("version",)),
 )
@@ -201,6 +279,8 @@ class _Observed(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be looked up for a scrape."""
 
     holds: ledger.OpenHolds
+    money: ledger.Totals
+    endpoints: list[EndpointHealthRecord]
     waiting: queue.Waiting
     wal_bytes: int
     now_us: int
@@ -212,6 +292,8 @@ async def render(node: Node) -> bytes:
     """The whole page."""
     observed = _Observed(
         holds=await node.store.read(ledger.open_holds),
+        money=await node.store.read(ledger.totals),
+        endpoints=await node.state.endpoint_records(node.clock.now_us()),
         waiting=await node.store.read(queue.waiting, now_us=node.clock.now_us()),
         wal_bytes=_size(f"{node.store.path}-wal"),
         now_us=node.clock.now_us(),
@@ -232,6 +314,7 @@ class _NodeCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         counters = self._node.counters
         yield from _traffic(counters)
+        yield from _endpoints(self._observed.endpoints)
         yield from _money(counters, self._observed)
         yield from self._store()
         yield from self._state()
@@ -271,6 +354,17 @@ class _NodeCollector(Collector):
         yield _gauge("gwd_deliveries_pending", self._observed.waiting.count)
         yield _gauge("gwd_oldest_delivery_seconds", self._observed.waiting.oldest_s)
         yield _gauge("gwd_in_flight", len(node.line.live))
+        yield _gauges(
+            "gwd_body_bytes",
+            {"under_way": node.load.body_bytes, "arriving": node.counters.arriving_bytes},
+        )
+        yield _labelled("gwd_shed", node.counters.shed)
+        vitals = node.vitals
+        yield _gauges(
+            "gwd_shedding",
+            {"loop_lag": int(vitals.lag.is_high), "memory": int(vitals.memory.is_high)},
+        )
+        yield _gauge("gwd_memory_share", vitals.memory.value)
         yield _gauges("gwd_upstream_in_flight", self._observed.in_flight)
         yield _gauge("gwd_connections", node.counters.connections)
         yield _labelled(
@@ -294,6 +388,7 @@ class _NodeCollector(Collector):
         ring = node.vault.ring
         made_us = ring.made_us.get(ring.active, self._observed.now_us)
         yield _gauge("gwd_keyring_age_seconds", max(0, self._observed.now_us - made_us) / US_PER_S)
+        yield from _backups(node.backups, self._observed.now_us)
         yield _gauge(
             "gwd_uptime_seconds",
             max(0, self._observed.now_us - node.status.started_us) / US_PER_S,
@@ -329,13 +424,29 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
         "gwd_overhead_seconds",
         counters.overhead,
     )
+    yield _labelled("gwd_content_log", counters.content_log)
     yield _counter(
         "gwd_hosted_tools_dropped",
         counters.hosted_tools_dropped,
     )
 
 
+def _endpoints(endpoints: list[EndpointHealthRecord]) -> Iterator[Metric]:
+    standing: Counter[tuple[str, ...]] = Counter((each.provider, each.status) for each in endpoints)
+    yield _gauges_of("gwd_endpoints", standing)
+    slowest: dict[tuple[str, ...], float] = {}
+    for each in endpoints:
+        if each.p50_ttft_ms is not None:
+            seconds = each.p50_ttft_ms / MS_PER_S
+            slowest[each.provider,] = max(seconds, slowest.get((each.provider,), 0.0))
+    yield _gauges_of("gwd_endpoint_first_token_seconds", slowest)
+
+
 def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
+    yield _labelled("gwd_tokens", counters.tokens)
+    yield _counter("gwd_charged_nano_usd", observed.money.spent_nano)
+    yield _gauge("gwd_free_nano_usd", observed.money.free_nano)
+    yield _gauge("gwd_held_nano_usd", observed.money.held_nano)
     holds = observed.holds
     age_us = observed.now_us - holds.oldest_us if holds.oldest_us is not None else 0
     yield _gauge("gwd_open_reservations", holds.count)
@@ -367,6 +478,17 @@ def _money(counters: Counters, observed: _Observed) -> Iterator[Metric]:
     yield _counter("gwd_statement_mismatches", counters.statement_mismatches)
 
 
+def _backups(standing: Standing | None, now_us: int) -> Iterator[Metric]:
+    if standing is None:
+        for name in ("gwd_backup_age_seconds", "gwd_backup_bytes", "gwd_backups"):
+            yield _gauges(name, {})
+        return
+    age_us, newest = standing.age_us(now_us), standing.newest
+    yield _gauge("gwd_backup_age_seconds", inf if age_us is None else age_us / US_PER_S)
+    yield _gauge("gwd_backup_bytes", 0 if newest is None else newest.size_bytes)
+    yield _gauge("gwd_backups", standing.count)
+
+
 def _by_route(
     requests: Mapping[tuple[str, str, int], int],
 ) -> dict[tuple[str, str, int], int]:
@@ -390,10 +512,14 @@ def _gauge(name: str, value: float) -> Metric:
 
 
 def _gauges(name: str, values: Mapping[str, float]) -> Metric:
+    return _gauges_of(name, {(label,): value for label, value in values.items()})
+
+
+def _gauges_of(name: str, values: Mapping[tuple[str, ...], float]) -> Metric:
     family = _BY_NAME[name]
     gauge = GaugeMetricFamily(name, family.text, labels=family.labels)
-    for label, value in values.items():
-        gauge.add_metric([label], value)
+    for labels, value in values.items():
+        gauge.add_metric(labels, value)
     return gauge
 
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import UNSET
 
+from gwd.api.auth import CREDENTIALS
 from gwd.api.model_record import (
     AliasTarget,
     Architecture,
@@ -71,7 +72,7 @@ async def list_models(
     """
     catalog = await node.state.catalog()
     now_us = node.clock.now_us()
-    may_use = await _limits(node, headers, address)
+    may_use = await limits(node, headers, address)
     size = RECORD_BYTES * (len(catalog.models) + len(catalog.aliases) + len(catalog.families))
     return await node.line.offload.run(size, _list, catalog, may_use, query, node, now_us)
 
@@ -83,17 +84,10 @@ def _list(
     node: Node,
     now_us: int,
 ) -> bytes:
-    of_models = {
-        model.id: model_record(model, catalog, node, now_us)
-        for model in catalog.models.values()
-        if model.life.state(now_us) != "retired"
-    }
-    records = [*of_models.values(), *_alias_records(catalog, of_models, now_us)]
-    records = [record for record in records if _is_allowed(record, catalog, may_use, now_us)]
-    records = [record for record in records if _wanted(record, query)]
-    total = len(records)
+    found = [each for each in records(catalog, may_use, node, now_us) if _wanted(each, query)]
+    total = len(found)
     limit, offset = _page(query)
-    page = records[offset : offset + limit]
+    page = found[offset : offset + limit]
     is_codex = "client_version" in query
     return msgspec.json.encode(
         ModelList(
@@ -111,20 +105,26 @@ def _list(
     )
 
 
+def records(
+    catalog: Catalog, may_use: tuple[Policy, ...], node: Node, now_us: int
+) -> list[PublicModel]:
+    """Models that are not retired, and behind them aliases, as far as the caller may use them."""
+    of_models = {
+        model.id: model_record(model, catalog, node, now_us)
+        for model in catalog.models.values()
+        if model.life.state(now_us) != "retired"
+    }
+    listed = [*of_models.values(), *_alias_records(catalog, of_models, now_us)]
+    return [record for record in listed if _is_allowed(record, catalog, may_use, now_us)]
+
+
 async def get_model(node: Node, raw_name: str) -> bytes:
     """One model by slug, alias or family alias; `…/endpoints` lists what serves it. Retired ones answer too."""
     name = unquote(raw_name).strip("/")
     catalog = await node.state.catalog()
     now_us = node.clock.now_us()
     wants_endpoints = name.endswith("/endpoints")
-    slug = name.removesuffix("/endpoints").partition(":")[0]
-    model = catalog.resolve(slug, now_us)
-    if model is None:
-        raise ModelNotFound(
-            f"no model `{slug[:100]}`; GET /models lists all",
-            param="model",
-            metadata={"requested_model": slug[:100], "suggestions": []},
-        )
+    model = found_model(catalog, name.removesuffix("/endpoints").partition(":")[0], now_us)
     record = model_record(model, catalog, node, now_us)
     if wants_endpoints:
         return msgspec.json.encode(One(data=_endpoints_record(model, record, node, now_us)))
@@ -142,9 +142,21 @@ async def get_model(node: Node, raw_name: str) -> bytes:
     )
 
 
-async def _limits(node: Node, headers: Mapping[str, str], address: str) -> tuple[Policy, ...]:
+def found_model(catalog: Catalog, name: str, now_us: int) -> Model:
+    """The model of a slug or alias. Raises ModelNotFound."""
+    model = catalog.resolve(name, now_us)
+    if model is None:
+        raise ModelNotFound(
+            f"no model `{name[:100]}`; GET /models lists all",
+            param="model",
+            metadata={"requested_model": name[:100], "suggestions": []},
+        )
+    return model
+
+
+async def limits(node: Node, headers: Mapping[str, str], address: str) -> tuple[Policy, ...]:
     """The policies that narrow the list for this caller; none without a valid key."""
-    if "authorization" not in headers and "x-api-key" not in headers:
+    if not any(name in headers for name in CREDENTIALS):
         return ()
     try:
         row = await node.authenticator.find(headers, address)

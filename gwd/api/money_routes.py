@@ -112,7 +112,7 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         "/generations",
         manage("activity.read"),
         generations.list_,
-        *(*generations.FILTERS, *BETWEEN),
+        *(*generations.FILTERS, *BETWEEN, generations.COUNT),
         answers=Walked[GenerationRecord],
     ),
     # added up

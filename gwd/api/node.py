@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from gwd.api.auth import Authenticator
+from gwd.api.load import Load
+from gwd.backups import Standing
 from gwd.channels import ChannelSender
 from gwd.core.counters import Counters
 from gwd.core.node_clock import NodeClock
@@ -59,6 +61,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     status: NodeStatus
     counters: Counters
     vitals: Vitals
+    backups: Standing | None
+    load: Load
     outbound: Rules
     channels: ChannelSender
 

@@ -4,9 +4,11 @@ from typing import Final
 
 from gwd.api import (
     audit,
+    content_log,
     invitations,
     members,
     organizations,
+    sessions,
     workspaces,
 )
 from gwd.api.access import manage
@@ -23,6 +25,7 @@ from gwd.api.route import (
 from gwd.api.shapes import Deleted, Listed, Noted, One, Walked
 from gwd.audit.service import AuditRecord
 from gwd.management.invitations import CreateInvitation, InvitationRecord
+from gwd.management.sessions import CreateSignInLink, SessionRecord, SignInLinkRecord
 from gwd.management.teams import CreateTeam
 from gwd.orgs.members import MemberRecord, PatchMember
 from gwd.orgs.organizations import (
@@ -64,6 +67,12 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchSettings,
         "settings.patch",
         answers=Noted[SettingsRecord],
+    ),
+    get(
+        "/content-log",
+        manage("settings.read"),
+        content_log.show,
+        answers=One[content_log.ContentLogRecord],
     ),
     list_(
         "/organization/members",
@@ -185,6 +194,30 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         workspaces.RemoveMembers,
         "workspace.remove_members",
         answers=workspaces.RemovedMembers,
+    ),
+    # browsers at the page
+    post(
+        "/sign-in-links",
+        manage("organization.read"),
+        sessions.make_link,
+        CreateSignInLink,
+        "sign_in_link.create",
+        answers=One[SignInLinkRecord],
+        status=201,
+        fails=(409,),
+    ),
+    get(
+        "/sessions",
+        manage("organization.read"),
+        sessions.list_,
+        answers=Listed[SessionRecord],
+    ),
+    delete(
+        "/sessions/<session>",
+        manage("organization.read"),
+        sessions.end,
+        "session.end",
+        answers=Deleted,
     ),
     # organizations of the node
     list_(

@@ -34,10 +34,11 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     address: str
     request_id: str
+    by_page: bool = False
 
     @property
     def origin(self) -> Origin:
-        return Origin(address=self.address, request_id=self.request_id)
+        return Origin(address=self.address, request_id=self.request_id, by_page=self.by_page)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,12 +91,16 @@ async def perform_open(node: Node, route: OpenRoute, incoming: Incoming) -> Repl
     _, body = _body(incoming, route.shape)
     call = OpenCall(node=node, body=body, origin=incoming.origin, now_us=node.clock.now_us())
     try:
+        if route.reads:
+            return _reply(await node.store.read(route.handler, call))
+        assert route.action is not None
         return await node.store.write(_act_open, route.handler, call, route.action)
     except NotFound as error:
         node.authenticator.count_failure(incoming.address, error)
         raise
     finally:
-        _forget(node)
+        if not route.reads:
+            _forget(node)
 
 
 async def _live(node: Node, route: LiveRoute, call: Call) -> Reply:
@@ -143,12 +148,15 @@ def _note(connection: Connection, call: Call | OpenCall, action: str, answer: An
     if answer.subject is None:
         return
     caller = call.caller if isinstance(call, Call) else None
+    details = dict(answer.details)
+    if call.origin.by_page:
+        details["origin"] = "page"
     audit.record(
         connection,
         answer.actor or caller,
         action,
         *answer.subject,
-        dict(answer.details),
+        details,
         organization_id=answer.organization_id,
         origin=call.origin,
         now_us=call.now_us,

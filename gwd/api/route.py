@@ -63,13 +63,17 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """A write without a key: the body carries the credential, and wrong ones count as failed attempts."""
+    """A POST without a key: the body carries the credential, and wrong ones count as failed attempts.
+
+    One that `reads` changes nothing.
+    """
 
     method: str
     path: str
     handler: OpenHandler
     shape: type
-    action: str
+    action: str | None = None
+    reads: bool = False
     query: tuple[Query, ...] = ()
     access: Access = PUBLIC
     answers: Any

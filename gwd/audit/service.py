@@ -22,10 +22,11 @@ _INSERT: Final = (
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a change came from: the client's address and the id of its request."""
+    """Where a change came from: the client's address, the id of its request, and whether it was made on the page."""
 
     address: str | None = None
     request_id: str | None = None
+    by_page: bool = False
 
 
 class AuditLine(msgspec.Struct, frozen=True, kw_only=True):

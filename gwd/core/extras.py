@@ -49,6 +49,7 @@ _OF_THE_CLIENT: Final = re.compile(
     r"bash|text_editor|computer|computer_toolset|browser_toolset|memory|tool_search\w*"
 )
 _INLINE: Final = "inline-tools"
+_SEARCHES: Final = frozenset(("web_search_preview", "google_search", "google_search_retrieval"))
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,7 +91,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def tool_kind(type_: str) -> str:
     """The kind of a tool the vendor runs, without the date of its version (`web_search_20250305`: web_search)."""
     kind = _DATED.sub("", type_)
-    return SEARCH if kind == "web_search_preview" else kind
+    return SEARCH if kind in _SEARCHES else kind
 
 
 def is_free(kind: str) -> bool:

@@ -3,7 +3,16 @@
 `app_url` is where the node's page is, without a slash at its end; it comes from the settings, never from a request.
 """
 
-from urllib.parse import quote
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+PAGE_PATH: Final = "/app"
+
+
+def page_root(app_url: str) -> str:
+    """The path under which browsers see the node's own page: that of `app_url`, if it leads there."""
+    path = urlsplit(app_url).path
+    return path if path.endswith(PAGE_PATH) else PAGE_PATH
 
 
 def key(app_url: str, key_id: str) -> str:
@@ -42,6 +51,11 @@ def providers(app_url: str) -> str:
 
 def node(app_url: str) -> str:
     return f"{app_url}/node"
+
+
+def sign_in(app_url: str, token: str) -> str:
+    """Signs a browser in, once."""
+    return f"{app_url}/open/{token}"
 
 
 def invitation(app_url: str, token: str) -> str:

@@ -8,8 +8,12 @@ from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
-DialectName = Literal["chat_completions", "messages", "responses", "completions", "embeddings"]
-Family = Literal["openai_chat", "anthropic_messages", "openai_responses", "openai_embeddings"]
+DialectName = Literal[
+    "chat_completions", "messages", "responses", "gemini", "completions", "embeddings"
+]
+Family = Literal[
+    "openai_chat", "anthropic_messages", "openai_responses", "gemini", "openai_embeddings"
+]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheTtl = Literal["5m", "1h"]
 Extras = dict[str, Any]
@@ -234,13 +238,17 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     data_collection: Literal["allow", "deny"] = "allow"
 
 
-class Tags(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who and what the client says it is; cleaned text of at most 256 characters each, recorded, never forwarded."""
+class Sender(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who and what the client says it is; cleaned text of at most 256 characters each, recorded, never forwarded.
+
+    `tags` are those of the request; once it is admitted those of its key and workspace are among them.
+    """
 
     session_id: str | None = None
     user_id: str | None = None
     referer: str | None = None
     title: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -252,6 +260,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `vendor_headers` are client headers that belong to a vendor family (anthropic-beta, anthropic-version).
     `hosted_tools` are the tools that the client wants its vendor to run, where they stand apart from its own, and
     `dropped_tools` their types: what is recorded unless an endpoint runs them.
+    `own_fields` are the paths of fields in `extras` that are dropped by every upstream of another family, and recorded
+    so; dialects whose clients expect their unknown fields to be ignored name none.
     `body_bytes` is the size of the client's body after decompression: the ceiling of any token count.
     `replay_reasoning` is what a vendor said of readable reasoning of earlier turns when it refused a call: it wants
     all of it, or none; None before anything was refused.
@@ -265,11 +275,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stream: bool = False
     include_cost: bool = False
     include_receipt: bool = False
-    tags: Tags = Tags()
+    sender: Sender = Sender()
     sent_parameters: frozenset[str] = frozenset()
     hosted_tools: tuple[Extras, ...] = ()
     dropped_tools: tuple[str, ...] = ()
     vendor_headers: dict[str, str] = {}
     extras: Extras | None = None
+    own_fields: tuple[str, ...] = ()
     body_bytes: int = 0
     replay_reasoning: bool | None = None

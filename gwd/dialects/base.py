@@ -1,13 +1,14 @@
 """What every dialect offers the pipeline and the API."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from gwd.core.errors import GatewayError
 from gwd.core.events import Completion, Event, Settled
 from gwd.core.request import DialectName, Request
+from gwd.core.sse import COMMENT
 from gwd.core.usage import Usage
 
 
@@ -29,6 +30,16 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def id_suffix(self) -> str:
         return self.generation_id.removeprefix("gen-")
+
+
+class Framing(NamedTuple):
+    """How a stream is written: its content type, and what keeps its connection alive before there is a renderer."""
+
+    content_type: str
+    idle: bytes
+
+
+EVENT_STREAM: Final = Framing("text/event-stream; charset=utf-8", COMMENT)
 
 
 class Renderer(Protocol):
@@ -55,6 +66,7 @@ class Dialect(Protocol):
 
     name: DialectName
     path: str
+    framing: Framing
 
     def parse(self, body: bytes, headers: Mapping[str, str]) -> Request:
         """The client's body (UTF-8 JSON) and lower-case headers to a Request.

@@ -34,7 +34,7 @@ from gwd.core.request import (
     TextPart,
 )
 from gwd.dialects import extensions, json_input
-from gwd.dialects.base import Reply
+from gwd.dialects.base import EVENT_STREAM, Reply
 from gwd.dialects.chat_completions.common import (
     check_single_choice,
     output_cap,
@@ -68,6 +68,7 @@ class Completions:
 
     name: DialectName = "completions"
     path = "/completions"
+    framing = EVENT_STREAM
 
     def parse(self, body: bytes, headers: Mapping[str, str]) -> Request:
         """Raises InvalidRequest subclasses whose `param` names the field."""
@@ -89,7 +90,9 @@ class Completions:
             stream=wire.stream is True,
             include_cost=extensions.wants_cost(wire.usage),
             include_receipt=extensions.wants_receipt(headers),
-            tags=extensions.tags_of(headers, session_id=wire.session_id, user=wire.user),
+            sender=extensions.sender_of(
+                headers, session_id=wire.session_id, user=wire.user, metadata=wire.metadata
+            ),
             sent_parameters=frozenset(sent_words(wire, None)),
             body_bytes=len(body),
         )

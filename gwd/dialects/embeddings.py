@@ -12,7 +12,7 @@ from gwd.core.errors import GatewayError, InvalidValue, MissingParameter, Unsupp
 from gwd.core.events import Completion, Event, Settled
 from gwd.core.request import DialectName, Embed, Request
 from gwd.dialects import extensions, json_input
-from gwd.dialects.base import Reply
+from gwd.dialects.base import EVENT_STREAM, Reply
 from gwd.dialects.chat_completions.common import forwardable
 from gwd.dialects.chat_completions.usage import embedding_usage_object
 from gwd.dialects.envelope import error_body
@@ -42,10 +42,12 @@ class EmbeddingsWire(msgspec.Struct, frozen=True):
     usage: extensions.Shown = None
     session_id: extensions.SessionId | None = None
     user: extensions.User | None = None
+    metadata: extensions.Metadata = None
     stream: Annotated[bool | None, Meta(description="Must not be true.")] = None
 
 
-_FIELDS: Final = json_input.field_names(EmbeddingsWire)
+# Metadata is the vendor's as well: it is sent on.
+_FIELDS: Final = json_input.field_names(EmbeddingsWire) - {"metadata"}
 
 
 class Embeddings:
@@ -53,6 +55,7 @@ class Embeddings:
 
     name: DialectName = "embeddings"
     path = "/embeddings"
+    framing = EVENT_STREAM
 
     def parse(self, body: bytes, headers: Mapping[str, str]) -> Request:
         """Raises InvalidRequest subclasses whose `param` names the field."""
@@ -72,7 +75,9 @@ class Embeddings:
             preferences=extensions.preferences_of(wire.provider),
             include_cost=extensions.wants_cost(wire.usage),
             include_receipt=extensions.wants_receipt(headers),
-            tags=extensions.tags_of(headers, session_id=wire.session_id, user=wire.user),
+            sender=extensions.sender_of(
+                headers, session_id=wire.session_id, user=wire.user, metadata=wire.metadata
+            ),
             extras=forwardable(json_input.extras(raw, _FIELDS)),
             body_bytes=len(body),
         )

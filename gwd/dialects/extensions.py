@@ -1,16 +1,17 @@
 """The gateway's own request fields and headers, read the same way in every dialect."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from gwd.core import tags
 from gwd.core.errors import InvalidValue, MissingParameter
-from gwd.core.request import Embed, Preferences, Request, Tags
+from gwd.core.request import Embed, Preferences, Request, Sender
 
 MAX_MODELS: Final = 4
-MAX_TAG: Final = 256
+MAX_NAME: Final = 256
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
@@ -29,7 +30,7 @@ class SortWire(msgspec.Struct, frozen=True):
 
 
 # Each name is looked for at every endpoint.
-Names = Annotated[list[Annotated[str, Meta(max_length=MAX_TAG)]], Meta(max_length=100)]
+Names = Annotated[list[Annotated[str, Meta(max_length=MAX_NAME)]], Meta(max_length=100)]
 
 
 class ProviderWire(msgspec.Struct, frozen=True):
@@ -95,6 +96,13 @@ User = Annotated[
     str,
     Meta(description="Your name of whoever asks, for the records; at most 256 characters."),
 ]
+Metadata = Annotated[
+    Any,
+    Meta(
+        description="Pairs of your own. Its `tags`, a text with commas between or a list of texts, are the request's"
+        " tags, for reports and budgets: at most eight of 64 characters each. They win over the header `x-gw-tags`."
+    ),
+]
 
 
 def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...]:
@@ -102,8 +110,8 @@ def models_of(model: str | None, models: Sequence[str] | None) -> tuple[str, ...
     named = list(dict.fromkeys([*([model] if model else []), *(models or ())]))
     if len(named) > MAX_MODELS:
         raise InvalidValue(f"`models`: at most {MAX_MODELS} models in all", param="models")
-    if any(len(name) > MAX_TAG for name in named):
-        raise InvalidValue(f"`model`: a name has at most {MAX_TAG} characters", param="model")
+    if any(len(name) > MAX_NAME for name in named):
+        raise InvalidValue(f"`model`: a name has at most {MAX_NAME} characters", param="model")
     if not all(named):
         raise InvalidValue("`models` must not hold empty names", param="models")
     return tuple(named)
@@ -136,18 +144,26 @@ def preferences_of(provider: ProviderWire | None) -> Preferences:
     )
 
 
-def tags_of(
-    headers: Mapping[str, str], *, session_id: str | None = None, user: str | None = None
-) -> Tags:
-    """Who the client says it is; a body field wins over its header. Raises InvalidValue above 256 characters."""
+def sender_of(
+    headers: Mapping[str, str],
+    *,
+    session_id: str | None = None,
+    user: str | None = None,
+    metadata: object = None,
+) -> Sender:
+    """Who the client says it is; a body field wins over its header.
+
+    Raises InvalidValue above 256 characters, and for tags that are none.
+    """
     for name, value in (("session_id", session_id), ("user", user)):
-        if value is not None and len(value) > MAX_TAG:
-            raise InvalidValue(f"`{name}` must be at most {MAX_TAG} characters", param=name)
-    return Tags(
+        if value is not None and len(value) > MAX_NAME:
+            raise InvalidValue(f"`{name}` must be at most {MAX_NAME} characters", param=name)
+    return Sender(
         session_id=session_id or _header(headers, "x-gw-session-id"),
         user_id=user or _header(headers, "x-gw-user-id"),
         referer=_header(headers, "http-referer"),
         title=_header(headers, "x-title"),
+        tags=_tags(headers, metadata),
     )
 
 
@@ -163,7 +179,25 @@ def wants_cost(usage: UsageWire | None) -> bool:
 def clean_text(text: str) -> str:
     """Text fit for a record: no control characters, no lone surrogates, at most 256 characters."""
     printable = "".join(c for c in text if c.isprintable())
-    return printable.encode("utf-8", "replace").decode("utf-8")[:MAX_TAG]
+    return printable.encode("utf-8", "replace").decode("utf-8")[:MAX_NAME]
+
+
+def _tags(headers: Mapping[str, str], metadata: object) -> tuple[str, ...]:
+    if isinstance(metadata, dict) and (given := metadata.get("tags")) is not None:
+        return _tags_of_body(given)
+    text = headers.get("x-gw-tags")
+    return tags.from_text(text, param="x-gw-tags") if text else ()
+
+
+def _tags_of_body(given: object) -> tuple[str, ...]:
+    param = "metadata.tags"
+    if isinstance(given, str):
+        return tags.from_text(given, param=param)
+    if isinstance(given, list) and all(isinstance(word, str) for word in given):
+        return tags.checked(given, param=param)
+    raise InvalidValue(
+        f"`{param}` must be a text with commas between the tags, or a list of texts", param=param
+    )
 
 
 def _header(headers: Mapping[str, str], name: str) -> str | None:

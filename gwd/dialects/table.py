@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from gwd.dialects import chat_completions, completions, embeddings, messages, responses
+from gwd.dialects import chat_completions, completions, embeddings, gemini, messages, responses
 from gwd.dialects.base import Dialect
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     chat_completions.DIALECT,
     messages.DIALECT,
     responses.DIALECT,
+    gemini.DIALECT,
     completions.DIALECT,
     embeddings.DIALECT,
 )

@@ -1,5 +1,5 @@
 """What is kept for a while only: replies of keyed requests, signed reasoning, alerts and their deliveries, marks of
-periods long past, tags where an organization says so.
+periods long past, sessions of browsers, who and what asked where an organization says so.
 
 A reader finds what is past its retention, however long the history is; the writer deletes it in short lists.
 """
@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from gwd import spend
 from gwd.activity import service as activity
 from gwd.alerts import history, marks
 from gwd.core.clock import US_PER_DAY
 from gwd.core.node_clock import NodeClock
+from gwd.management import sessions
 from gwd.orgs import settings
 from gwd.replay import idempotency, signatures
 from gwd.store import Connection, Store
@@ -28,7 +30,7 @@ async def forget(store: Store, clock: NodeClock) -> None:
     Where a round stopped among an organization's generations is kept: the next one goes on there, also after a restart.
     """
     now_us = clock.due_us()
-    for kind in (idempotency, signatures, marks):
+    for kind in (idempotency, signatures, marks, sessions):
         found = await store.read(kind.old, now_us=now_us, at_most=AT_MOST)
         await _in_chunks(store, partial(kind.forget, now_us=now_us), found)
     for find, drop in (
@@ -37,17 +39,22 @@ async def forget(store: Store, clock: NodeClock) -> None:
     ):
         await _in_chunks(store, drop, await store.read(find, now_us=now_us, at_most=AT_MOST))
     for organization_id, days in await store.read(settings.retentions):
+        before_us = now_us - days * US_PER_DAY
         clean_before = await store.read(_clean_before, organization_id)
-        tagged = await store.read(
-            activity.tagged,
+        old = await store.read(
+            activity.old_senders,
             organization_id,
             clean_before=clean_before,
-            before_us=now_us - days * US_PER_DAY,
+            before_us=before_us,
             at_most=AT_MOST,
         )
-        await _in_chunks(store, activity.forget_tags, tagged.generation_ids)
-        if tagged.clean_before != clean_before:
-            await store.write(_keep, organization_id, tagged.clean_before)
+        await _in_chunks(store, activity.forget_senders, old.generation_ids)
+        if old.clean_before != clean_before:
+            await store.write(_keep, organization_id, old.clean_before)
+        counters = await store.read(
+            spend.old_names, organization_id, before_us=before_us, at_most=AT_MOST
+        )
+        await _in_chunks(store, spend.forget_names, counters)
 
 
 def _clean_before(connection: Connection, organization_id: str) -> int:

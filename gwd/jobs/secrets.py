@@ -57,7 +57,7 @@ class SealAnew:
 
     async def _finish(self, ring: KeyRing, sealed: int, wrong: list[Unopened]) -> None:
         for each in wrong:
-            log.error("%s", each.message)
+            log.error("a stored secret was not sealed anew: %s", each.message)
         if len(ring.keks) > 1:
             await self._store.write(secrets.note_done, ring, now_us=self._clock.now_us())
         if sealed:

@@ -60,6 +60,7 @@ class _Live(NamedTuple):
     default_provider_sort: Sort | None
     data_policy: DataPolicy
     alert_thresholds: str
+    tags: str
     expires_at: int | None
     workspace_deleted: int
 
@@ -118,32 +119,15 @@ def find_by_digest(
     row = connection.row(_BY_DIGEST, (digest,))
     if row is None or not hmac.compare_digest((live := _Live._make(row)).digest, digest):
         return None
-    key = _state(live)
-    try:
-        organization = settings(connection, key.organization_id)
-    except NotFound:  # the organization was deleted, and its keys with it
-        return None
-    role, removed = _role(connection, key)
-    default = default_rate_limit(organization.settings, rate_limit_ceiling)
-    own = key.rate_limit_per_minute
-    return KeyRow(
-        caller=Caller(
-            kind=key.kind,
-            key_id=key.id,
-            key_name=key.name,
-            family_id=key.family_id,
-            organization_id=key.organization_id,
-            workspace_id=key.workspace_id,
-            user_id=key.user_id,
-            role=role,
-            rate_limit_per_minute=default if own is None else min(own, default),
-            expires_at_us=key.expires_at_us,
-            disabled=key.disabled or removed,
-        ),
-        state=key,
-        policy=_policy(connection, live),
-        organization_suspended=organization.suspended,
-    )
+    return _found(connection, live, rate_limit_ceiling)
+
+
+def find_by_id(
+    connection: Connection, key_id: str, *, rate_limit_ceiling: int = DEFAULT_RATE_LIMIT
+) -> KeyRow | None:
+    """The same of a live key whose id we hold: that of a session, which stands for its key."""
+    row = connection.row(_BY_ID, (key_id,))
+    return None if row is None else _found(connection, _Live._make(row), rate_limit_ceiling)
 
 
 def require_usable(key: KeyRow, *, now_us: int) -> None:
@@ -227,12 +211,25 @@ def families_of(
     connection: Connection, organization_id: str, hashes: Collection[str]
 ) -> dict[str, str]:
     """The family of each of these keys of an organization, by its hash; one that was deleted has still its own."""
-    if not hashes:
+    return _families(connection, organization_id, "hash", hashes)
+
+
+def families_of_ids(
+    connection: Connection, organization_id: str, ids: Collection[str]
+) -> dict[str, str]:
+    """The same by their ids."""
+    return _families(connection, organization_id, "id", ids)
+
+
+def _families(
+    connection: Connection, organization_id: str, column: str, names: Collection[str]
+) -> dict[str, str]:
+    if not names:
         return {}
-    marks = ", ".join("?" * len(hashes))
+    marks = ", ".join("?" * len(names))
     rows = connection.rows(
-        f"SELECT hash, family_id FROM api_key WHERE organization_id = ? AND hash IN ({marks})",  # noqa: S608
-        (organization_id, *hashes),
+        f"SELECT {column}, family_id FROM api_key WHERE organization_id = ? AND {column} IN ({marks})",  # noqa: S608
+        (organization_id, *names),
     )
     return dict(rows)
 
@@ -257,6 +254,36 @@ def limit_spend_nano(connection: Connection, key: KeyState, *, at_us: int) -> in
         key.limit_window,
         at_us=at_us,
         include_byok=key.include_byok_in_limit,
+    )
+
+
+def _found(connection: Connection, live: _Live, rate_limit_ceiling: int) -> KeyRow | None:
+    """What authentication needs of a live key."""
+    key = _state(live)
+    try:
+        organization = settings(connection, key.organization_id)
+    except NotFound:  # the organization was deleted, and its keys with it
+        return None
+    role, removed = _role(connection, key)
+    default = default_rate_limit(organization.settings, rate_limit_ceiling)
+    own = key.rate_limit_per_minute
+    return KeyRow(
+        caller=Caller(
+            kind=key.kind,
+            key_id=key.id,
+            key_name=key.name,
+            family_id=key.family_id,
+            organization_id=key.organization_id,
+            workspace_id=key.workspace_id,
+            user_id=key.user_id,
+            role=role,
+            rate_limit_per_minute=default if own is None else min(own, default),
+            expires_at_us=key.expires_at_us,
+            disabled=key.disabled or removed,
+        ),
+        state=key,
+        policy=_policy(connection, live),
+        organization_suspended=organization.suspended,
     )
 
 
@@ -328,6 +355,7 @@ def _policy(connection: Connection, row: _Live) -> KeyPolicy:
         ),
         sort=row.default_provider_sort or defaults.provider_sort,
         text_model=defaults.text_model,
+        tags=tuple(dict.fromkeys(_names.decode(row.tags) + defaults.tags)),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from gwd.core import tags
 from gwd.core.caller import KeyKind, Role
 from gwd.core.clock import TimeError, us_from_iso
 from gwd.core.errors import InvalidValue
@@ -13,6 +14,7 @@ from gwd.core.inputs import MomentInput, NameInput, PercentInput, TextInput, Usd
 from gwd.core.money import MoneyError, nano_from_usd
 from gwd.core.patches import FIXED, patch_of
 from gwd.core.periods import Reset
+from gwd.core.tags import TagsInput
 from gwd.orgs import checks
 from gwd.orgs.policy import DataPolicy, NameList, Sort, checked_models
 
@@ -132,6 +134,12 @@ class CreateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             description="At which percentages of `limit` an alert is raised; null for 50, 80, 90 and 100."
         ),
     ] = None
+    tags: Annotated[
+        TagsInput,
+        Meta(
+            description="Tags that each of its requests bears beside its own, for reports and budgets; at most eight."
+        ),
+    ] = []
     expires_at: Annotated[
         MomentInput | None,
         Meta(description="From when on the key is refused, with an offset; null for never."),
@@ -192,10 +200,12 @@ def columns(named: dict[str, Any], *, rate_limit_ceiling: int, now_us: int) -> d
                 checked["expires_at"] = _expiry_us(value, now_us)
             case "external_user":
                 checked["external_user"] = checks.optional_text(value, param="external_user")
-            case "rate_limit_per_minute":
-                checked[name] = _in_range(value, rate_limit_ceiling, param=name)
-            case "in_flight_cap":
-                checked[name] = _in_range(value, MAX_IN_FLIGHT_CAP, param=name)
+            case "rate_limit_per_minute" | "in_flight_cap":
+                is_rate = name == "rate_limit_per_minute"
+                highest = rate_limit_ceiling if is_rate else MAX_IN_FLIGHT_CAP
+                checked[name] = _in_range(value, highest, param=name)
+            case "tags":
+                checked[name] = list(tags.checked(value, param=name))
             case _:
                 checked[name] = value
     return checked

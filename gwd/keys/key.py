@@ -41,6 +41,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     default_provider_sort: Sort | None
     data_policy: DataPolicy
     alert_thresholds: list[int]
+    tags: list[str]
     expires_at: int | None
     rotated_to: Annotated[str | None, OWN]
     rotated_from: Annotated[str | None, OWN]

@@ -151,6 +151,9 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
         list[WholePercent],
         Meta(description="At which percentages of `limit` an alert is raised."),
     ]
+    tags: Annotated[
+        list[str], Meta(description="Tags that each of its requests bears beside its own.")
+    ]
     expires_at: Annotated[
         Moment | None, Meta(description="From when on the key is refused; null for never.")
     ]

@@ -21,9 +21,7 @@ _BEARER: Final = "bearer "
 # One text for every key that is malformed or unknown: saying which would help whoever guesses keys.
 _UNKNOWN: Final = "The API key is not valid. Check that the whole key was sent, and that it exists."
 _MISSING: Final = "No API key was sent. Send it as the header `Authorization: Bearer <API_KEY>` or as `x-api-key`."
-_TWO_KEYS: Final = (
-    "Two different API keys were sent, in `Authorization` and in `x-api-key`. Send one of them."
-)
+_TWO_KEYS: Final = "Two different API keys were sent, in `Authorization`, `x-api-key` or `x-goog-api-key`. Send one."
 
 
 def generate(kind: KeyKind) -> str:
@@ -61,8 +59,8 @@ def label(key: str) -> str:
     return f"{key[:8]}…{key[-4:]}"
 
 
-def pick(authorization: str | None, x_api_key: str | None) -> str:
-    """The well-formed key of the two credential headers, whichever carries it.
+def pick(authorization: str | None, *api_keys: str | None) -> str:
+    """The well-formed key of the credential headers, whichever carries it.
 
     Agents send a foreign bearer beside our key, so a header that is not ours is passed over. Raises MissingApiKey
     without any credential and Unauthenticated without one of ours, or with two different ones of ours.
@@ -70,7 +68,7 @@ def pick(authorization: str | None, x_api_key: str | None) -> str:
     bearer = authorization or ""
     if bearer[: len(_BEARER)].lower() == _BEARER:
         bearer = bearer[len(_BEARER) :]
-    sent = [text for text in (bearer.strip(), (x_api_key or "").strip()) if text]
+    sent = [text for each in (bearer, *api_keys) if (text := (each or "").strip())]
     if not sent:
         raise MissingApiKey(_MISSING)
     ours = {text for text in sent if is_well_formed(text)}

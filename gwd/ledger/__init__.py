@@ -50,11 +50,13 @@ from gwd.ledger.reports import (
     Balance,
     LedgerFilter,
     OpenHolds,
+    Totals,
     balance,
     count_entries,
     list_entries,
     open_holds,
     place,
+    totals,
     was_set_back,
 )
 from gwd.ledger.service import (
@@ -93,6 +95,7 @@ __all__ = [
     "OpenReservation",
     "Settlement",
     "TimeRepair",
+    "Totals",
     "Verification",
     "add_credit",
     "adjust_down",
@@ -129,6 +132,7 @@ __all__ = [
     "reserve",
     "set_back",
     "settle",
+    "totals",
     "verify",
     "was_set_back",
 ]

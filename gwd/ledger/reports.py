@@ -49,6 +49,14 @@ class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
     oldest_us: int | None
 
 
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """The money of all organizations of the node, by account. `free_nano` is what new requests may hold."""
+
+    free_nano: int
+    held_nano: int
+    spent_nano: int
+
+
 class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which entries to list; `to_us` is exclusive. With a workspace only what its requests moved."""
 
@@ -89,6 +97,17 @@ def open_holds(connection: Connection) -> OpenHolds:
     row = connection.row("SELECT COUNT(*), MIN(created_at) FROM reservation WHERE state = 'open'")
     assert row is not None
     return OpenHolds(count=row[0], oldest_us=row[1])
+
+
+def totals(connection: Connection) -> Totals:
+    """What all organizations have, hold and have spent, by the cached balances."""
+    row = connection.row(
+        "SELECT COALESCE(SUM(pool_nano), 0), COALESCE(SUM(held_nano), 0), COALESCE(SUM(spent_nano), 0)"
+        " FROM account"
+    )
+    assert row is not None
+    free_nano, held_nano, spent_nano = row
+    return Totals(free_nano=free_nano, held_nano=held_nano, spent_nano=spent_nano)
 
 
 def list_entries(

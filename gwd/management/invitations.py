@@ -30,6 +30,8 @@ LIFE_US: Final = 7 * US_PER_DAY
 TOKEN_LENGTH: Final = 43
 MAX_WORKSPACES: Final = 100
 
+_GONE: Final = "This invitation does not exist, was used, was revoked, or has expired."
+
 Status = Literal["pending", "accepted", "revoked", "expired"]
 
 
@@ -99,6 +101,12 @@ class CreateInvitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             " admin's, bound to that workspace."
         ),
     ] = False
+
+
+class LookUpInvitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The token of an invitation that is only looked at."""
+
+    token: Annotated[str, Meta(description="The token at the end of the invitation's address.")]
 
 
 class AcceptInvitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -242,7 +250,7 @@ def accept(
         (now_us, digest, now_us),
     )
     if claimed is None or is_deleted(connection, claimed[1]):
-        raise NotFound("This invitation does not exist, was used, was revoked, or has expired.")
+        raise NotFound(_GONE)
     invitation = get(connection, claimed[1], claimed[0])
     organization_id = invitation.organization_id
     person = NewMember(
@@ -257,6 +265,18 @@ def accept(
     return AcceptedInvitation(
         invitation=invitation, member=member, issued=issued, actor=_as_caller(member, issued)
     )
+
+
+def look_up(connection: Connection, token: str, *, pepper: bytes, now_us: int) -> Invitation:
+    """An open invitation by its token, which stays as it is. The same NotFound as `accept`."""
+    row = connection.row(
+        "SELECT id, organization_id FROM invitation WHERE token_digest = ? AND accepted_at IS NULL"
+        " AND revoked_at IS NULL AND expires_at > ?",
+        (_digest(token, pepper), now_us),
+    )
+    if row is None or is_deleted(connection, row[1]):
+        raise NotFound(_GONE)
+    return get(connection, row[1], row[0])
 
 
 def end_those_above(

@@ -19,8 +19,9 @@ from gwd.demo import SimulatedVendor
 from gwd.keys import service as keys
 from gwd.management.setup import NewNode
 from gwd.node import demo_request, demo_text, demo_vendor, price_book
+from gwd.node import log as log_lines
 from gwd.node.init import InitializedNode, initialize
-from gwd.node.serve import configure_logging, obey_signals
+from gwd.node.serve import obey_signals
 from gwd.store.connection import open_connection, transaction
 
 CREDIT_USD: Final = Decimal(10)
@@ -31,7 +32,7 @@ INTERRUPTED: Final = 130
 
 def run(port: int | None, *, once: bool, environ: Mapping[str, str]) -> int:
     """Serve the demo until it is interrupted, or send one request and end; the exit code."""
-    configure_logging("warning")
+    log_lines.configure("warning")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(port, once=once, environ=environ))
 

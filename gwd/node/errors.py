@@ -4,18 +4,19 @@ import errno
 
 import apsw
 
+from gwd.backups import BackupError
 from gwd.core.errors import GatewayError
 from gwd.credentials.keyring import KeyRingError
 from gwd.credentials.references import UnresolvedReferenceError
 from gwd.jobs.service_manager import HandedSocketError
 from gwd.management.setup import WrongKeyRingError
-from gwd.node.backup import BackupError
 from gwd.node.init import DirectoryTakenError
 from gwd.node.price_book import NoPriceBookError
 from gwd.settings import SettingsError
 from gwd.store.connection import NoDatabaseError, OldSqliteError, ReadOnlyDatabaseError
 from gwd.store.lock import AlreadyRunningError
 from gwd.store.migrations import DamagedFileError, NewerSchemaError
+from gwd.store.revocation_log import RevocationLogError
 
 _EXPLAINED = (
     AlreadyRunningError,
@@ -29,6 +30,7 @@ _EXPLAINED = (
     NoPriceBookError,
     OldSqliteError,
     ReadOnlyDatabaseError,
+    RevocationLogError,
     SettingsError,
     UnresolvedReferenceError,
     WrongKeyRingError,

@@ -6,26 +6,24 @@ import logging
 import os
 import resource
 import signal
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
 import uvloop
 
+from gwd.node import log as log_lines
 from gwd.settings import Settings
 from gwd.wiring import RunningNode
 
 OPEN_FILES: Final = 65_536
-
-LOGGED_IDS: Final = ("generation_id", "request_id")
 
 log = logging.getLogger("gwd")
 
 
 def serve(settings: Settings, environment: Mapping[str, str]) -> int:
     """Serve until SIGTERM or SIGINT; the exit code."""
-    configure_logging(settings.logging.level)
+    log_lines.configure(settings.logging.level, settings.logging.format)
     _raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, environment))
@@ -37,23 +35,6 @@ def obey_signals(running: RunningNode) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, running.end)
     loop.add_signal_handler(signal.SIGHUP, running.reload)
-
-
-class _LogLine(logging.Formatter):
-    """Behind the message stand the ids of the request it is about, as they are in the client's headers."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        line = super().formatMessage(record)
-        ids = [f"{name}={record.__dict__[name]}" for name in LOGGED_IDS if name in record.__dict__]
-        return " ".join([line, *ids])
-
-
-def configure_logging(level: str) -> None:
-    """One line an event on stderr. `level` is gwd's own: a library that tells more could tell a secret."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_LogLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("gwd").setLevel(level.upper())
 
 
 async def _serve(settings: Settings, environment: Mapping[str, str]) -> int:

@@ -30,6 +30,7 @@ class WorkspaceRow(Table):
     default_provider_sort = peewee.TextField(null=True)
     default_text_model = peewee.TextField(null=True)
     include_byok_in_budgets = peewee.BooleanField()
+    tags = JsonField()
     created_at = peewee.IntegerField()
     updated_at = peewee.IntegerField()
     deleted_at = peewee.IntegerField(null=True)

@@ -50,8 +50,15 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
             description="Whether its new budgets count inference through own provider keys, at its list price."
         ),
     ]
+    tags: Annotated[
+        list[str],
+        Meta(description="Tags that every request of its keys bears beside its own and the key's."),
+    ]
     io_logging_api_key_ids: Annotated[
-        None, Meta(description="Always null: prompts and answers are never stored.")
+        None,
+        Meta(
+            description="Always null: `content_log` of the organization's settings says what is stored."
+        ),
     ] = None
     io_logging_sampling_rate: Annotated[
         Literal[1], Meta(description="Always 1; nothing is sampled.")
@@ -63,7 +70,8 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
         Literal[False], Meta(description="Always false.")
     ] = False
     is_observability_io_logging_enabled: Annotated[
-        Literal[False], Meta(description="Always false: prompts and answers are never stored.")
+        Literal[False],
+        Meta(description="Always false: prompts and answers are sent to no observer."),
     ] = False
     created_at: Annotated[Moment, Meta(description="When it was made.")]
     updated_at: Annotated[Moment, Meta(description="When it was last changed.")]
@@ -95,6 +103,7 @@ def record(workspace: Workspace) -> WorkspaceRecord:
         default_provider_sort=workspace.default_provider_sort,
         default_text_model=workspace.default_text_model,
         include_byok_in_budgets=workspace.include_byok_in_budgets,
+        tags=workspace.tags,
         created_at=iso(workspace.created_at),
         updated_at=iso(workspace.updated_at),
     )

@@ -5,11 +5,13 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from gwd.core import tags
 from gwd.core.caller import Caller
 from gwd.core.errors import AlreadyExists, Conflict, Forbidden, NotFound
 from gwd.core.ids import mint
 from gwd.core.inputs import NameInput, SlugInput, TextInput
 from gwd.core.patches import named
+from gwd.core.tags import TagsInput
 from gwd.orgs import checks
 from gwd.orgs.members import MemberRole
 from gwd.orgs.organizations import DEFAULT_WORKSPACE
@@ -20,6 +22,8 @@ from gwd.orgs.tables import MemberRow, WorkspaceMemberRow, WorkspaceRow
 from gwd.store import Connection
 
 MAX_AT_ONCE: Final = 100
+
+_tags: Final = msgspec.json.Decoder(list[str])
 
 
 class Workspace(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +38,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     default_provider_sort: Sort | None
     default_text_model: str | None
     include_byok_in_budgets: bool
+    tags: list[str]
     created_at: int
     updated_at: int
 
@@ -52,6 +57,12 @@ TextModel = Annotated[
     Meta(
         description="The model that serves requests of its keys which name none, embeddings excepted. Null: such"
         " requests are refused."
+    ),
+]
+Tags = Annotated[
+    TagsInput,
+    Meta(
+        description="Tags that every request of its keys bears beside its own and the key's, at most eight."
     ),
 ]
 WithByok = Annotated[
@@ -76,6 +87,7 @@ class CreateWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     default_provider_sort: ProviderSort | None = None
     default_text_model: TextModel | None = None
     include_byok_in_budgets: WithByok = False
+    tags: Tags = []
 
 
 class PatchWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,6 +104,7 @@ class PatchWorkspace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     default_provider_sort: ProviderSort | UnsetType | None = UNSET
     default_text_model: TextModel | UnsetType | None = UNSET
     include_byok_in_budgets: WithByok | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
 
 
 class WorkspaceMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +143,7 @@ def create(
                 new.default_text_model, param="default_text_model"
             ),
             include_byok_in_budgets=new.include_byok_in_budgets,
+            tags=list(tags.checked(new.tags, param="tags")),
             created_at=now_us,
             updated_at=now_us,
         )
@@ -181,6 +195,8 @@ def patch(
     for name in ("description", "default_text_model"):
         if name in fields:
             fields[name] = checks.optional_text(fields[name], param=name)
+    if "tags" in fields:
+        fields["tags"] = list(tags.checked(fields["tags"], param="tags"))
     if "slug" in fields and checks.slug(fields["slug"]) != workspace.slug:
         if workspace.slug == DEFAULT_WORKSPACE:
             raise Conflict("The default workspace keeps its slug.", param="slug")
@@ -221,15 +237,19 @@ class Defaults(NamedTuple):
 
     provider_sort: Sort | None
     text_model: str | None
+    tags: list[str]
 
 
 def defaults_of(connection: Connection, workspace_id: str | None) -> Defaults:
     """The defaults of a key's workspace. Plain SQL: authentication asks."""
     row = connection.row(
-        "SELECT default_provider_sort, default_text_model FROM workspace WHERE id = ?",
+        "SELECT default_provider_sort, default_text_model, tags FROM workspace WHERE id = ?",
         (workspace_id,),
     )
-    return Defaults(None, None) if row is None else Defaults._make(row)
+    if row is None:
+        return Defaults(None, None, [])
+    provider_sort, text_model, stored = row
+    return Defaults(provider_sort, text_model, _tags.decode(stored))
 
 
 def name_of(connection: Connection, workspace_id: str) -> str | None:

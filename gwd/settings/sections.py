@@ -10,6 +10,8 @@ KEYRING_CREDENTIAL: Final = "gwd-keyring"
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Bytes = Annotated[int, Meta(ge=0, le=1 << 50)]
+Large = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Strings = tuple[str, ...]
@@ -26,8 +28,13 @@ class Server(Struct, frozen=True, kw_only=True):
     ] = ""
     app_url: Annotated[
         str,
-        Meta(description="Where links in mails and errors lead; empty: base_url without its path."),
+        Meta(
+            description="Where links in mails and errors lead; empty: the node's own page, /app beside the API."
+        ),
     ] = ""
+    page: Annotated[
+        bool, Meta(description="Serve the page at /app; off: there is nothing at that address.")
+    ] = True
     cors_origins: Annotated[
         Strings, Meta(description="Origins whose pages may call inference and /models.")
     ] = ("*",)
@@ -39,6 +46,33 @@ class Server(Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Listen without TLS on an address that is not loopback (behind a proxy)."),
     ] = False
+    trusted_proxies: Annotated[
+        Strings,
+        Meta(
+            description='Proxies whose word about the client\'s address counts: addresses, networks, "unix" for the'
+            ' socket below; for example ["127.0.0.1", "10.0.0.0/8"].'
+        ),
+    ] = ()
+    client_address_header: Annotated[
+        Literal["x-forwarded-for", "forwarded"],
+        Meta(
+            description="The header in which they pass it on: x-forwarded-for or forwarded; the other is not read."
+        ),
+    ] = "x-forwarded-for"
+    proxy_protocol: Annotated[
+        bool,
+        Meta(
+            description="Connections of trusted proxies begin with a PROXY protocol header, version 1 or 2."
+        ),
+    ] = False
+    path_prefix: Annotated[
+        str,
+        Meta(description="Path that a proxy leaves in front of /api/v1, such as /gw; empty: none."),
+    ] = ""
+    unix_socket: Annotated[
+        str,
+        Meta(description="Unix socket to listen on as well, relative to this file; empty: none."),
+    ] = ""
     metrics_host: Annotated[
         str, Meta(min_length=1, description="Address of the separate listener below.")
     ] = "127.0.0.1"
@@ -68,15 +102,48 @@ class Limits(Struct, frozen=True, kw_only=True):
     in_flight_per_key: Annotated[
         Count, Meta(description="Requests a key may have open at once; 0: no cap.")
     ] = 0
+    in_flight_per_organization: Annotated[
+        Count, Meta(description="Those of an organization; 0: no cap.")
+    ] = 512
+    in_flight: Annotated[Count, Meta(description="Those of the whole node; 0: no cap.")] = 2_000
+    bodies_max_bytes: Annotated[
+        Bytes,
+        Meta(
+            description="Bodies of requests under way, together, as large as they are once read; further ones above"
+            " 64 KiB are refused; 0: no cap."
+        ),
+    ] = 536_870_912
+    loop_lag_s: Annotated[
+        Seconds,
+        Meta(
+            description="How late the event loop may be for 3 s before new inference is refused, in seconds."
+        ),
+    ] = 0.25
+    memory_max_bytes: Annotated[
+        Bytes,
+        Meta(
+            description="Memory that the node may use, above 85 % of which new inference is refused; 0: what its"
+            " control group or its machine has."
+        ),
+    ] = 0
     connections: Annotated[
-        Count, Meta(description="Client connections open at once on each listener; 0: no cap.")
+        Count,
+        Meta(
+            description="Client connections open at once on each listener, and 64 more without inference; 0: no cap."
+        ),
     ] = 4_096
     connections_per_address: Annotated[
         Count,
         Meta(
-            description="Those of one address, loopback excepted; raise it for a proxy on another machine; 0: no cap."
+            description="Those of one address, loopback and trusted proxies excepted; of IPv6, of a /64; 0: no cap."
         ),
     ] = 256
+    content_log_max_bytes: Annotated[
+        Large,
+        Meta(
+            description="What an organization may have stored of its requests; above it the oldest are erased."
+        ),
+    ] = 1_073_741_824
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
@@ -177,13 +244,47 @@ class StoreFiles(Struct, frozen=True, kw_only=True):
     ] = "keyring.json"
 
 
+class Backup(Struct, frozen=True, kw_only=True):
+    """Copies of the database by the clock, each proved; without a directory none is made."""
+
+    directory: Annotated[
+        str,
+        Meta(
+            description="An existing directory for this node's copies alone, best on another disk, relative to this"
+            " file; empty: none are made."
+        ),
+    ] = ""
+    every: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}[mhd]$",
+            description="How often, in minutes, hours or days; a copy is overdue after twice as long.",
+        ),
+    ] = "1h"
+    keep: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]{0,3}h [0-9]{1,4}d [0-9]{1,4}w$",
+            description="Of how many hours, days and weeks (UTC, from Monday) that have a copy the last one is kept.",
+        ),
+    ] = "24h 14d 8w"
+
+
 class Logging(Struct, frozen=True, kw_only=True):
-    """What is written to standard output."""
+    """What is written to standard error."""
 
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="Least level written: debug, info, warning or error."),
     ] = "info"
+    format: Annotated[
+        Literal["text", "json"],
+        Meta(description="text, or json: one object a line, with the fields of docs/logs.md."),
+    ] = "text"
+    requests: Annotated[
+        bool,
+        Meta(description="A line for each request of inference: ids, model, tokens, cost, times."),
+    ] = False
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -195,6 +296,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keyring: Path
     keyring_is_handed_over: bool
     lock: Path
+    revocations: Path
     server: Server
     limits: Limits
     timeouts: Timeouts
@@ -203,6 +305,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     smtp: Smtp
     credits: Credits
     store: StoreFiles
+    backup: Backup
     logging: Logging
 
 
@@ -215,6 +318,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "smtp": Smtp,
     "credits": Credits,
     "store": StoreFiles,
+    "backup": Backup,
     "logging": Logging,
 }
 

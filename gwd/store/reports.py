@@ -6,14 +6,15 @@ ended inside SQLite. Each owner has one at a time, so that nobody's reports wait
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from time import monotonic
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
+from peewee import OperationalError
 
 from gwd.core.errors import Overloaded, ReportTooLarge
 from gwd.store.connection import Connection, open_connection, transaction
@@ -90,17 +91,33 @@ class Reports:
         if connection is None:
             connection = self._local.connection = open_connection(self._path, "reader")
         reading.begin()
-        with transaction(connection, "DEFERRED"):
-            connection.raw.set_progress_handler(reading.is_over, STEPS)
-            try:
-                return fn(connection, *args, **kwargs)
-            except apsw.InterruptError:
-                raise ReportTooLarge(
-                    f"it takes more than {reading.within_s:g} s to add this up; ask for a shorter range, fewer"
-                    " dimensions, no percentiles, or days of UTC"
-                ) from None
-            finally:
-                connection.raw.set_progress_handler(None)
+        with transaction(connection, "DEFERRED"), _watched(connection, reading):
+            return fn(connection, *args, **kwargs)
+
+
+@contextmanager
+def limited(connection: Connection, within_s: float) -> Iterator[None]:
+    """What is read inside ends after `within_s`: a short report amid other reads. Raises ReportTooLarge."""
+    reading = _Reading(within_s)
+    reading.begin()
+    with _watched(connection, reading):
+        yield
+
+
+@contextmanager
+def _watched(connection: Connection, reading: "_Reading") -> Iterator[None]:
+    connection.raw.set_progress_handler(reading.is_over, STEPS)
+    try:
+        yield
+    except (apsw.InterruptError, OperationalError):
+        if not reading.is_over():
+            raise
+        raise ReportTooLarge(
+            f"it takes more than {reading.within_s:g} s to add this up; ask for a shorter range, fewer"
+            " dimensions, no percentiles, or days of UTC"
+        ) from None
+    finally:
+        connection.raw.set_progress_handler(None)
 
 
 class _Reading:

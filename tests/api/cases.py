@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from gwd.management import sessions
+from gwd.management.sessions import NewSession
 from tests.api.office import Office, Person
 
 PRICING = {"prompt": "0.000001", "completion": "0.000002"}
@@ -143,6 +145,24 @@ async def invitation_within(office: Office, person: Person) -> str:
 
 async def token(office: Office, person: Person) -> Sent:
     return Sent(body={"token": await office.invite(f"{office.unique('guest')}@acme.example")})
+
+
+async def session(office: Office, person: Person) -> str:
+    """A browser in which the person is signed in; of somebody else for who is not of the organization."""
+    is_foreign = person.name == "stranger" or person.caller is None
+    caller = office["owner"].caller if is_foreign else person.caller
+    assert caller is not None
+    new = NewSession(caller=caller, own_device=False, address="127.0.0.1", user_agent="a browser")
+    node = office.gateway.running.node
+    pepper, now_us = node.issuing.pepper, node.clock.now_us()
+    await node.store.write(sessions.begin, new, pepper=pepper, now_us=now_us)
+    rows = await node.store.read(
+        lambda connection: connection.rows(
+            "SELECT id FROM browser_session WHERE key_id = ? ORDER BY created_at DESC",
+            (caller.key_id,),
+        )
+    )
+    return str(rows[0][0])
 
 
 # workspaces and organizations
@@ -288,6 +308,39 @@ async def generation(office: Office, person: Person | str) -> str:
     return reply.headers["x-gw-generation-id"]
 
 
+async def everything(office: Office, person: Person) -> Sent:
+    return Sent(query={"all": "true"})
+
+
+async def stored_record(office: Office, person: Person) -> Sent:
+    """A request of the owner's key of which something is stored."""
+    return Sent(query={"id": await stored(office, "owner")})
+
+
+async def stored_within(office: Office, person: Person) -> Sent:
+    return Sent(query={"id": await stored(office, person)})
+
+
+async def stored(office: Office, person: Person | str) -> str:
+    wanted = {"content_log": {"days": 1}}
+    await office.ok("owner", "PATCH", "/organization/settings", wanted)
+    gateway = office.gateway
+    there = await office.call("operator", "GET", "/catalog/models/demo/chat")
+    if there.status_code == HTTPStatus.NOT_FOUND:
+        await gateway.add_provider("stored", "openai_chat", gateway.vendor.openai_url)
+        await gateway.add_model("demo/chat")
+        await gateway.add_endpoint("demo/chat", "stored", "gpt-demo")
+    made = await office.ok(person, "POST", "/keys", {"name": office.unique()})
+    reply = await office.client.post(
+        "/chat/completions",
+        json={"model": "demo/chat", "messages": [{"role": "user", "content": "hello"}]},
+        headers={"authorization": f"Bearer {made['key']}"},
+    )
+    assert reply.status_code == 200, reply.text
+    await office.gateway.at_rest()
+    return reply.headers["x-gw-generation-id"]
+
+
 async def this_month(office: Office, person: Person) -> Sent:
     return Sent(ids={"month": datetime.now(UTC).strftime("%Y-%m")})
 
@@ -352,6 +405,11 @@ async def another_price(office: Office, person: Person) -> Sent:
         change = {"pricing": pricing, "accept": True}
         await office.ok("operator", "PATCH", f"/catalog/models/{OF_THE_BOOK}", change)
     return Sent(body={"models": [OF_THE_BOOK], "accept": [OF_THE_BOOK]})
+
+
+async def thought_price(office: Office, person: Person) -> Sent:
+    pricing = {"prompt": "0.000003", "completion": "0.000009"}
+    return Sent(body={"model": await model(office, person), "pricing": pricing})
 
 
 async def with_new_models(office: Office, person: Person) -> Sent:
@@ -528,6 +586,10 @@ CASES: dict[str, Case] = {
         scoped=True,
     ),
     "POST /invitations/accept": Case(build=token),
+    "POST /invitations/look-up": Case(build=token),
+    "POST /sign-in-links": Case(build=body(path="/keys")),
+    "GET /sessions": ANY,
+    "DELETE /sessions/<session>": Case(build=keyed(session, "session"), scoped=True),
     "GET /workspaces": ANY,
     "POST /workspaces": Case(build=new_workspace),
     "GET /workspaces/<workspace>": Case(build=keyed(workspace, "workspace"), scoped=True),
@@ -620,6 +682,12 @@ CASES: dict[str, Case] = {
     "GET /credits/auto-topup": ANY,
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
+    "GET /generation/content": Case(
+        build=stored_record, within=stored_within, outside=404, scoped=True
+    ),
+    "DELETE /generation/content": Case(build=stored_record),
+    "GET /content-log": ANY,
+    "DELETE /content-log": Case(build=everything),
     "GET /generations": ANY,
     "POST /analytics/query": Case(build=body(metrics=["requests", "cost"], dimensions=["model"])),
     "GET /analytics/meta": ANY,
@@ -628,6 +696,7 @@ CASES: dict[str, Case] = {
     "GET /vendor-usage": Case(build=november),
     "GET /catalog/prices/diff": Case(build=with_new_models),
     "POST /catalog/prices/apply": Case(build=another_price),
+    "POST /catalog/prices/effect": Case(build=thought_price),
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

@@ -40,23 +40,38 @@ async def test_what_is_not_served_is_refused_in_our_envelope(gateway: Gateway) -
     assert (method.status_code, method.json()["error"]["code"]) == (405, "method_not_allowed")
 
 
-async def test_a_browser_is_told_what_this_is_and_where_its_pages_are(gateway: Gateway) -> None:
+async def test_a_browser_goes_on_to_the_page_and_a_program_is_told_where_things_are(
+    gateway: Gateway,
+) -> None:
     root = gateway.base_url.removesuffix("/api/v1")
-    page = await gateway.client.get(f"{root}/", headers={"accept": "text/html,*/*;q=0.8"})
-    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert "model gateway" in page.text
-    links = re.findall(r'href="([^"]+)"', page.text)
-    assert "/metrics" in links
-    for link in links:
-        assert (await gateway.client.get(f"{root}{link}")).status_code == 200
+    moved = await gateway.client.get(f"{root}/", headers={"accept": "text/html,*/*;q=0.8"})
+    assert (moved.status_code, moved.headers["location"]) == (302, "/app/")
     plain = await gateway.client.get(f"{root}/")
     assert plain.headers["content-type"].startswith("text/plain")
     assert gateway.base_url in plain.text
+    assert "/app/" in plain.text
     assert (await gateway.client.head(f"{root}/")).status_code == 204
 
 
+async def test_without_the_page_a_browser_is_told_what_this_is(tmp_path: Path) -> None:
+    async with open_gateway(tmp_path, environment={"GWD_SERVER_PAGE": "false"}) as gateway:
+        root = gateway.base_url.removesuffix("/api/v1")
+        page = await gateway.client.get(f"{root}/", headers={"accept": "text/html,*/*;q=0.8"})
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert "model gateway" in page.text
+        links = re.findall(r'href="([^"]+)"', page.text)
+        assert "/metrics" in links
+        for link in links:
+            assert (await gateway.client.get(f"{root}{link}")).status_code == 200
+        for path in ("/app", "/app/", "/app/keys", "/keys/key_1", "/app/static/app.css"):
+            gone = await gateway.client.get(f"{root}{path}")
+            assert (gone.status_code, gone.json()["error"]["code"]) == (404, "not_found")
+        refused = await gateway.operator.post("/sign-in-links", json={})
+        assert refused.status_code == 409
+
+
 async def test_pages_behind_the_path_of_a_proxy_are_linked_with_it(tmp_path: Path) -> None:
-    given = {"GWD_SERVER_BASE_URL": "https://gw.example/gw/api/v1"}
+    given = {"GWD_SERVER_BASE_URL": "https://gw.example/gw/api/v1", "GWD_SERVER_PAGE": "false"}
     async with open_gateway(tmp_path, environment=given) as node:
         root = f"http://127.0.0.1:{node.running.port}/"
         page = (await node.client.get(root, headers={"accept": "text/html"})).text

@@ -91,6 +91,32 @@ async def test_a_served_request_is_counted_once_in_each_place(gateway: Gateway) 
     assert value(found, "process_open_fds") > 0
 
 
+async def test_money_and_tokens_are_those_of_the_ledger_and_the_bills(gateway: Gateway) -> None:
+    record = await gateway.generation(await gateway.chat())
+    await gateway.at_rest()
+    found = await scraped(gateway.running)
+    assert value(found, "gwd_tokens_total", kind="input") == record["tokens_prompt"] > 0
+    assert value(found, "gwd_tokens_total", kind="output") == record["tokens_completion"] > 0
+    free_nano = int(await gateway.balance() * 10**9)
+    assert value(found, "gwd_free_nano_usd") == free_nano
+    assert value(found, "gwd_charged_nano_usd_total") == 10 * 10**9 - free_nano > 0
+    assert value(found, "gwd_held_nano_usd") == 0
+
+
+async def test_endpoints_are_counted_by_provider_and_how_they_stand(gateway: Gateway) -> None:
+    assert (await gateway.chat(stream=True)).status_code == 200
+    gateway.vendor.script.next(Behaviour(status=401))
+    assert (await gateway.chat(model="demo/claude")).status_code >= 500
+    await gateway.at_rest()
+    found = await scraped(gateway.running)
+    assert value(found, "gwd_endpoints", provider="openai-chat", status="healthy") == 2
+    closed = {"provider": "anthropic-messages", "status": "cooling_down"}
+    assert value(found, "gwd_endpoints", **closed) == 2  # the key is refused for both
+    assert 0 < value(found, "gwd_endpoint_first_token_seconds", provider="openai-chat") < 10
+    silent = ("gwd_endpoint_first_token_seconds", frozenset({("provider", "openai-responses")}))
+    assert silent not in found
+
+
 async def test_both_base_paths_are_one_route(gateway: Gateway) -> None:
     await get(gateway.running.port, "/v1/models")
     await get(gateway.running.port, "/api/v1/models")

@@ -18,11 +18,13 @@ ROOT = Path(__file__).parents[2]
 PLACES_OF_LIBRARIES = {
     "httptools": ("gwd/upstream/",),
     "httpx": ("gwd/outbound/", "gwd/node/demo_request.py", "gwctl/"),
-    "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py"),
-    "apsw": ("gwd/store/", "gwd/node/", "gwd/api/doctor.py"),
+    "sanic": ("gwd/api/", "gwd/demo/", "gwd/wiring.py", "gwd/page/mount.py"),
+    "jinja2": ("gwd/page/render.py",),
+    "markupsafe": ("gwd/page/charts.py", "gwd/page/formats.py"),
+    "apsw": ("gwd/store/", "gwd/backups/", "gwd/node/", "gwd/api/doctor.py"),
     "typer": ("gwd/__main__.py", "gwctl/"),
     "tomllib": ("gwd/settings/", "gwd/node/price_book.py", "gwd/vendors/fault_words.py", "gwctl/"),
-    "cryptography": ("gwd/credentials/", "gwd/jobs/node_watch.py"),
+    "cryptography": ("gwd/credentials/", "gwd/core/certificate.py"),
 }
 
 

@@ -9,6 +9,9 @@ LATER = {
     "anyio": "below httpx",
     "rich": "what commands print",
     "typer": "the commands",
+    "jinja2": "the page",
+    "markupsafe": "the page",
+    "gwd.page.site": "the page",
     "gwd.demo": "gwd demo",
 }
 

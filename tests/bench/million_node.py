@@ -20,7 +20,7 @@ from gwd.core.cost import Cost
 from gwd.core.errors import ModelNotFound, UpstreamFailed
 from gwd.core.extras import Applied
 from gwd.core.ids import mint, mint_in_runs
-from gwd.core.request import Generate, Message, Request, Tags, TextPart
+from gwd.core.request import Generate, Message, Request, Sender, TextPart
 from gwd.core.usage import Usage
 from gwd.keys import admission as keys
 from gwd.pipeline.admit.admission import Admitted, Refused, admit
@@ -254,7 +254,7 @@ class History:
             dialect="chat_completions",
             requested_model=model if is_known else "demo/gone",
             stream=chance.random() < 0.5,
-            tags=self._tags(),
+            sender=self._sender(),
             dropped_tools=(),
             request_id=mint("req_"),
             user_agent="openai-python/1.99.1",
@@ -270,9 +270,9 @@ class History:
         )
         return Served(identity, refusal, None)
 
-    def _tags(self) -> Tags:
+    def _sender(self) -> Sender:
         chance = self._random
-        return Tags(
+        return Sender(
             user_id=f"user-{chance.randrange(USERS)}" if chance.random() < 0.7 else None,
             session_id=f"session-{self._number // 50}-{chance.randrange(5)}",
             title=chance.choice(APPS) if chance.random() < 0.5 else None,

@@ -152,6 +152,22 @@ def test_budget_set_creates_then_changes_then_leaves_alone(run: Run, gateway: Fa
     assert len(gateway.writes()) == before
 
 
+def test_a_budget_of_a_tag_or_a_user_is_named_as_requests_name_it(
+    run: Run, gateway: FakeGateway
+) -> None:
+    _budgets(gateway)
+    for scope, name in (("tag", "team: web"), ("user", "ann")):
+        assert run("budget", "set", f"{scope}:{name}", "--daily", "5").code == 0
+        body = gateway.sent("POST", "/budgets").body
+        assert (body["scope"], body["scope_id"]) == (scope, name)
+    assert run("budget", "set", "tag:", "--daily", "5").code == 2
+    _budgets(
+        gateway,
+        {"id": "bud_1", "scope": "tag", "scope_id": "nightly", "interval": "daily", "kind": "hard"},
+    )
+    assert run("budget", "list").out.startswith("tag:nightly\tdaily")
+
+
 def test_a_soft_budget_is_another_budget(run: Run, gateway: FakeGateway) -> None:
     _budgets(gateway)
     run("budget", "set", "organization", "--daily", "20")
@@ -278,6 +294,24 @@ def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
     )
     words = ["usage", "summary", "--plot", "--from", "2026-11-01", "--to", "2026-11-03T12:00:00Z"]
     assert run(*words).out == "a/b\t2\t20\t4\t5\t0\t1,0,4\n"
+
+
+def test_a_request_counts_for_each_of_its_tags(
+    run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = {"created_at": "2026-11-01T00:00:00Z"}
+    gateway.collection(
+        "/generations",
+        {**USED, **at, "id": "gen-1", "total_cost": 1, "tags": ["a", "b"]},
+        {**USED, **at, "id": "gen-2", "total_cost": 4, "tags": ["b"]},
+        {**USED, **at, "id": "gen-3", "total_cost": 7, "tags": []},
+    )
+    rows = loads(run("usage", "summary", "--by", "tag", "--json").out)
+    assert {row["tag"]: row["cost"] for row in rows} == {None: 7, "b": 5, "a": 1}
+    monkeypatch.setattr(Output, "table", True)
+    shown = run("usage", "summary", "--by", "tag")
+    assert "total" not in shown.err
+    assert "a request with several tags counts in the row of each" in shown.err
 
 
 def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) -> None:

@@ -162,6 +162,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "default_provider_sort": "key update ci --sort price",
         "data_policy": "key update ci --data-policy deny",
         "alert_thresholds": "key update ci --alerts 50",
+        "tags": "key update ci --tag nightly",
         "expires_at": "key update ci --expires 7d",
         "external_user": "key update ci --external-user ada",
         "disabled": "key disable ci",
@@ -178,6 +179,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "description": "workspace update web --description Shop",
         "default_provider_sort": "workspace update web --sort price",
         "default_text_model": "workspace update web --default-model a/b",
+        "tags": "workspace update web --tag web",
         "include_byok_in_budgets": "workspace settings web include_byok_in_budgets=true",
     },
     "PATCH /organization": {
@@ -367,7 +369,7 @@ def test_paths_that_gwctl_asks_are_routes() -> None:
         (path.name, text)
         for path in (ROOT / "gwctl").rglob("*.py")
         for text in re.findall(r'"(/[a-z][a-z/-]+)"', path.read_text("utf-8"))
-        if path.name not in ("profile.py", "reach.py", "launch.py")
+        if path.name not in ("profile.py", "reach.py", "launch.py", "page.py")
     }
     assert [each for each in asked if not any(one.endswith(each[1]) for one in known)] == []
     assert len(asked) > 30

@@ -51,7 +51,7 @@ def lay(point: str, count: int) -> None:
     reach = _Fuse(count).reach
     match point:
         case "inside the hold's transaction":
-            _after(inference, "admit", reach)
+            after(inference, "admit", reach)
         case "after the hold's commit":
             _after_write(lambda fn: fn.__name__ == "admit", reach)
         case "before dispatch":
@@ -63,7 +63,7 @@ def lay(point: str, count: int) -> None:
         case "when the vendor has finished":
             _before(Generation, "_finish", reach)
         case "inside the settlement's transaction":
-            _after(settle_wait, "settle", reach)
+            after(settle_wait, "settle", reach)
         case "after the settlement's commit":
             _before(ClientSide, "close", reach)
         case "never settles":
@@ -82,7 +82,8 @@ def _before(owner: Any, name: str, reach: Callable[[], None]) -> None:
     setattr(owner, name, reached)
 
 
-def _after(owner: Any, name: str, reach: Callable[[], None]) -> None:
+def after(owner: Any, name: str, reach: Callable[[], None]) -> None:
+    """Whenever the function has returned, `reach` is called."""
     original = getattr(owner, name)
 
     def reached(*args: Any, **kwargs: Any) -> Any:

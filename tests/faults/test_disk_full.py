@@ -87,7 +87,7 @@ async def test_the_reserve_is_made_where_there_is_room_and_made_again_after_it_w
 
     monkeypatch.setattr(disk, "free_bytes", free_bytes)
     ballast = Ballast(tmp_path / "gwd.ballast", SIZE_BYTES)
-    watch = DiskWatch(tmp_path, Vitals(writer_seen_s=0.0), ballast)
+    watch = DiskWatch(tmp_path, Vitals(writer_seen_s=0.0, lag_s=1.0, memory_max_bytes=1), ballast)
     await watch.watch()
     assert not ballast.is_there
     free = GIB

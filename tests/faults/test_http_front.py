@@ -420,6 +420,7 @@ async def test_connections_above_the_cap_are_refused_and_the_others_kept(
         while front.open:
             await asyncio.sleep(0.01)
     monkeypatch.setattr(front, "cap", 5)
+    monkeypatch.setattr(front, "reserve", 0)
     kept = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(5)]
     await asyncio.sleep(0.05)
     try:

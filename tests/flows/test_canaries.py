@@ -23,6 +23,7 @@ import pytest
 from gwd import settings
 from gwd.demo import Behaviour
 from gwd.node import backup
+from gwd.node.log import JsonLine
 from tests.cli.conftest import ROOT
 from tests.support.node import Gateway, open_gateway
 
@@ -49,6 +50,8 @@ async def test_no_secret_leaves_the_node(tmp_path: Path, caplog: pytest.LogCaptu
         outputs["log of writes"] = read.database.with_name(read.database.name + "-wal").read_bytes()
     outputs["database"] = read.database.read_bytes()
     outputs["log"] = caplog.text.encode()
+    outputs["log in JSON"] = "\n".join(map(JsonLine().format, caplog.records)).encode()
+    assert b'"logger":"gwd.requests"' in outputs["log in JSON"]
     secrets += _ring(read)
     found = [
         f"{secret[:24]}… in {place}"
@@ -67,7 +70,8 @@ async def test_no_secret_leaves_the_node(tmp_path: Path, caplog: pytest.LogCaptu
 @asynccontextmanager
 async def _recorded(directory: Path, outputs: dict[str, bytes]) -> AsyncIterator[Gateway]:
     """A gateway whose answers are kept, but those that show a new secret once."""
-    async with open_gateway(directory, environment={"CANARY_KEY": REFERENCED}) as gateway:
+    environment = {"CANARY_KEY": REFERENCED, "GWD_LOGGING_REQUESTS": "true"}
+    async with open_gateway(directory, environment=environment) as gateway:
 
         async def keep(reply: httpx.Response) -> None:
             content = await reply.aread()

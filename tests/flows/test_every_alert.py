@@ -75,6 +75,7 @@ async def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         environment = {
             "GWD_WEBHOOKS_ALLOW_NETWORKS": '["127.0.0.0/8"]',
             "GWD_WEBHOOKS_ALLOW_HTTP": "true",
+            "GWD_BACKUP_DIRECTORY": str(tmp_path / "missing"),
             "GWD_SMTP_HOST": "127.0.0.1",
             "GWD_SMTP_PORT": str(box.port),
             "GWD_SMTP_TLS": "none",
@@ -140,7 +141,7 @@ async def catalog(told: Told) -> None:
 
 
 async def node(told: Told) -> None:
-    """The ledger in quarantine, a certificate that ends, a receiver that is gone, a key that its vendor refuses."""
+    """The ledger in quarantine, a certificate that ends, no copies, a receiver that is gone, a key that is refused."""
     about: dict[str, Any] = {"app_url": "https://gate.example", "now_us": told.clock.now_us()}
     write = told.gateway.store.write
     await write(node_alerts.quarantined, "I1 does not hold", **about)
@@ -148,6 +149,10 @@ async def node(told: Told) -> None:
     ends_us = told.clock.now_us() + 5 * US_PER_DAY
     await write(node_alerts.certificate, ends_us=ends_us, names=["gate.example"], **about)
     await write(node_alerts.certificate, ends_us=ends_us, names=["gate.example"], **about)
+    assert told.gateway.running.node.backups is not None
+    copies = told.gateway.running._backups(told.gateway.running.node.backups)
+    await copies.make()
+    await copies.watch()
     await told.all_told()
     told.receiver.answer = lambda got: b"410 Gone" if got.path == "/gone" else b"204 Fine"
     gone = await told.add(
@@ -188,6 +193,7 @@ async def test_each_alert_reaches_each_channel_once(told: Told) -> None:
         "model.retired": 1,
         "alert.ledger_quarantined": 1,
         "alert.certificate_ending": 1,
+        "alert.backup_overdue": 1,
         "alert.destination_disabled": 1,
         "alert.provider_key_failing": 1,
     }

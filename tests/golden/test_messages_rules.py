@@ -113,9 +113,9 @@ class TestHeaders:
 
     def test_an_agents_session_header_stands_in_for_ours(self):
         agent = {"x-claude-code-session-id": "agent"}
-        assert parse(agent).tags.session_id == "agent"
-        assert parse({**agent, "x-gw-session-id": "ours"}).tags.session_id == "ours"
-        assert parse(agent, session_id="body").tags.session_id == "body"
+        assert parse(agent).sender.session_id == "agent"
+        assert parse({**agent, "x-gw-session-id": "ours"}).sender.session_id == "ours"
+        assert parse(agent, session_id="body").sender.session_id == "body"
 
 
 class TestBody:
@@ -129,7 +129,7 @@ class TestBody:
         }
         asked = parse(**fields)
         assert asked.extras == fields
-        assert asked.tags.user_id == "x" * 256
+        assert asked.sender.user_id == "x" * 256
 
     def test_an_answer_replayed_whole_loses_what_belongs_to_answers(self):
         replayed = {

@@ -189,9 +189,9 @@ def test_stored_answers_are_asked_for_in_vain_but_not_refused():
 
 
 def test_the_codex_session_header_is_the_session_where_no_other_is_given():
-    assert parse({"session-id": "codex"}).tags.session_id == "codex"
-    assert parse({"session-id": "codex", "x-gw-session-id": "ours"}).tags.session_id == "ours"
-    assert parse({"session-id": "codex"}, session_id="body").tags.session_id == "body"
+    assert parse({"session-id": "codex"}).sender.session_id == "codex"
+    assert parse({"session-id": "codex", "x-gw-session-id": "ours"}).sender.session_id == "ours"
+    assert parse({"session-id": "codex"}, session_id="body").sender.session_id == "body"
 
 
 class Held:

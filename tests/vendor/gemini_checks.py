@@ -58,7 +58,16 @@ _CONFIG_FIELDS = frozenset(
     ]
 )
 _DATA = ("text", "inlineData", "fileData", "functionCall", "functionResponse")
-_PART_FIELDS = frozenset([*_DATA, "thought", "thoughtSignature", "mediaResolution"])
+_PART_FIELDS = frozenset(
+    [*_DATA, "thought", "thoughtSignature", "mediaResolution", "videoMetadata"]
+)
+_FUNCTION_FIELDS = frozenset(
+    [
+        *("name", "description", "parameters", "parametersJsonSchema", "behavior"),
+        *("response", "responseJsonSchema"),
+    ]
+)
+_EMBED_FIELDS = frozenset(["model", "content", "outputDimensionality", "taskType", "title"])
 _LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 _MODES = ("AUTO", "ANY", "NONE", "VALIDATED")
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
@@ -98,7 +107,7 @@ def check_gemini_embeddings(body: Json, traits: ModelTraits) -> None:
         )
     for index, one in enumerate(requests):
         path = f"requests[{index}]"
-        _known(as_object(one), frozenset({"model", "content", "outputDimensionality"}), path)
+        _known(as_object(one), _EMBED_FIELDS, path)
         if one.get("model") != f"models/{traits.name}":
             raise RefusedError(f"* {path}.model: must be the model of the path")
         parts = as_list(as_object(one.get("content")).get("parts"))
@@ -176,8 +185,7 @@ def _check_tools(body: Json) -> None:
     for index, tool in enumerate(as_list(body.get("tools"))):
         for place, one in enumerate(as_list(as_object(tool).get("functionDeclarations"))):
             path = f"tools[{index}].function_declarations[{place}]"
-            fields = {"name", "description", "parameters", "parametersJsonSchema", "behavior"}
-            _known(as_object(one), frozenset(fields), path)
+            _known(as_object(one), _FUNCTION_FIELDS, path)
             if not isinstance(one.get("name"), str) or not _NAME.fullmatch(one["name"]):
                 raise RefusedError(f"* {path}.name: Invalid function name.")
             if one["name"] in names:

@@ -1,6 +1,6 @@
 """Every generated page: a new one is one line here."""
 
-from tools.pages import alerts, api, commands_page, errors, manual, metrics, schema, settings
+from tools.pages import alerts, api, commands_page, errors, logs, manual, metrics, schema, settings
 
 
 def pages() -> dict[str, str]:
@@ -11,6 +11,8 @@ def pages() -> dict[str, str]:
         "gwctl/schema.json": schema.page(),
         "docs/errors.md": errors.page(),
         "docs/metrics.md": metrics.page(),
+        "docs/logs.md": logs.page(),
+        "docs/logs.schema.json": logs.schema(),
         "docs/alert-types.md": alerts.page(),
         "docs/gwctl.md": commands_page.page(),
         **{f"docs/man/{name}": text for name, text in manual.pages().items()},

@@ -6,8 +6,8 @@ from tools.pages.markdown import table
 
 _INTRODUCTION = """\
 `GET /metrics` at the root of the node's address answers in Prometheus text. With `[server] metrics_port` set it is on
-that listener only. Labels are routes, codes, reasons and adapters: closed sets, and never a key, a user or an
-organization. A histogram `NAME` is served as `NAME_bucket` (with `le`), `NAME_sum` and `NAME_count`."""
+that listener only. Labels are routes, codes, reasons, adapters and providers: closed sets, and never a key, a user or
+an organization. A histogram `NAME` is served as `NAME_bucket` (with `le`), `NAME_sum` and `NAME_count`."""
 
 
 def page() -> str:

@@ -6,7 +6,11 @@ import msgspec
 
 
 class Dimension(msgspec.Struct, frozen=True, kw_only=True):
-    """`record` is SQL of a record, `day_sum` of a row of the day sums; None where those do not know it."""
+    """`record` is SQL of a record, `day_sum` of a row of the day sums; None where those do not know it.
+
+    Of a `list` a record has any number of values: it counts for each of them, and without any as one that has none.
+    `record` is then the column of their JSON.
+    """
 
     name: str
     label: str
@@ -14,7 +18,7 @@ class Dimension(msgspec.Struct, frozen=True, kw_only=True):
     record: str
     day_sum: str | None = None
     aliases: tuple[str, ...] = ()
-    kind: Literal["text", "flag"] = "text"
+    kind: Literal["text", "flag", "list"] = "text"
 
 
 _ALL: Final = (
@@ -85,6 +89,13 @@ _ALL: Final = (
         label="App",
         about="The app's name as the client gave it, else its address.",
         record="COALESCE(title, referer)",
+    ),
+    Dimension(
+        name="tag",
+        label="Tag",
+        about="The request's tags, with those of its key and workspace: a request with two counts in both rows.",
+        record="tags",
+        kind="list",
     ),
     Dimension(
         name="dialect",

@@ -77,7 +77,7 @@ class Statement:
 
     def records(self, stretch: Stretch) -> Part:
         """What the records of a stretch add."""
-        columns = [f"{each.record} AS {each.name}" for each in self._dimensions]
+        columns = [f"{_of_record(each)} AS {each.name}" for each in self._dimensions]
         values = list[Value]()
         if self._buckets is not None:
             bucket, given = self._buckets.of_record()
@@ -93,7 +93,7 @@ class Statement:
         for filter_ in self._chosen:
             _choose(filter_, conditions, values, of_day_sums=False)
         return Part(
-            sql=f"SELECT {', '.join(columns)} FROM generation INDEXED BY {self._index()}"  # noqa: S608
+            sql=f"SELECT {', '.join(columns)} FROM generation INDEXED BY {self._index()}{self._members()}"  # noqa: S608
             f" WHERE {' AND '.join(conditions)}",
             values=tuple(values),
         )
@@ -185,6 +185,13 @@ class Statement:
             terms.append(f"{name} DESC NULLS LAST" if each.descending else name)
         return ", ".join(terms)
 
+    def _members(self) -> str:
+        """A record has a row for each member of a list that it is told apart by, and one where that is empty."""
+        lists = [each for each in self._dimensions if each.kind == "list"]
+        return "".join(
+            f" LEFT JOIN json_each(generation.{each.record}) AS {each.record}_of" for each in lists
+        )
+
     def _index(self) -> str:
         """The narrowest that fits: by key, by model, or all of the organization."""
         named = {each.field.name for each in self._chosen if each.operator in ("eq", "in")}
@@ -213,6 +220,10 @@ def _at_percent(metric: Metric) -> str:
     return f"MAX(CASE WHEN {name}_place = {place} THEN {name} END) AS {metric.name}"
 
 
+def _of_record(dimension: Dimension) -> str:
+    return f"{dimension.record}_of.value" if dimension.kind == "list" else dimension.record
+
+
 def _choose(
     filter_: Filter, conditions: list[str], values: list[Value], *, of_day_sums: bool
 ) -> None:
@@ -220,6 +231,9 @@ def _choose(
     field, operator, value = filter_.field, filter_.operator, filter_.value
     assert isinstance(field, Dimension)
     sql = field.day_sum if of_day_sums else field.record
+    if field.kind == "list":
+        conditions.append(_chosen_by_member(filter_, values))
+        return
     if isinstance(value, list):
         condition = f"COALESCE({sql} {_LISTED}, 0)"
         if None in value:
@@ -229,3 +243,15 @@ def _choose(
         condition = f"{sql} IS ?"
         values.append(value)
     conditions.append(f"NOT {condition}" if operator in ("neq", "not_in") else condition)
+
+
+def _chosen_by_member(filter_: Filter, values: list[Value]) -> str:
+    """A condition on a list: whether it has a member, or one of several; null is a list without any."""
+    field, operator = filter_.field, filter_.operator
+    assert isinstance(field, Dimension)
+    wanted = filter_.value if isinstance(filter_.value, list) else [filter_.value]
+    condition = f"EXISTS (SELECT 1 FROM json_each(generation.{field.record}) WHERE value {_LISTED})"  # noqa: S608
+    if None in wanted:
+        condition = f"({condition} OR generation.{field.record} IS NULL)"
+    values.append(msgspec.json.encode(wanted).decode())
+    return f"NOT {condition}" if operator in ("neq", "not_in") else condition

@@ -361,3 +361,134 @@ class Embeddings(msgspec.Struct, frozen=True, kw_only=True):
     data: Annotated[list[Embedding], Meta(description="A vector for each input, in order.")]
     usage: Annotated[EmbeddingUsage, Meta(description="What was used.")]
     gateway_metadata: ShownReceipt = UNSET
+
+
+class GeminiUsage(
+    _Cost,
+    frozen=True,
+    kw_only=True,
+    rename={
+        "prompt": "promptTokenCount",
+        "candidates": "candidatesTokenCount",
+        "total": "totalTokenCount",
+        "cached": "cachedContentTokenCount",
+        "thoughts": "thoughtsTokenCount",
+    },
+):
+    """What was used; the prompt holds what was cached, thoughts stand beside the answer."""
+
+    prompt: Annotated[Tokens, Meta(description="Tokens of the prompt.")]
+    candidates: Annotated[Tokens, Meta(description="Tokens of the answer without its thoughts.")]
+    total: Annotated[Tokens, Meta(description="All of them.")]
+    cached: Annotated[
+        Tokens | UnsetType, Meta(description="Read from a cache, where any were.")
+    ] = UNSET
+    thoughts: Annotated[
+        Tokens | UnsetType, Meta(description="Spent on thoughts, where any were.")
+    ] = UNSET
+
+
+class GeminiContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model said."""
+
+    parts: Annotated[
+        list[dict[str, Any]],
+        Meta(description="Parts: `text`, `functionCall`; with `thought: true` a thought."),
+    ]
+    role: Annotated[Literal["model"], Meta(description="Always `model`.")]
+
+
+class GeminiCandidate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The answer; there is never more than one."""
+
+    content: Annotated[GeminiContent, Meta(description="What the model said.")]
+    index: Annotated[Literal[0], Meta(description="Always 0.")]
+    finish_reason: Annotated[
+        str | UnsetType,
+        Meta(description="Why it ended, in the last chunk of a stream: STOP, MAX_TOKENS, SAFETY …"),
+    ] = UNSET
+    finish_message: Annotated[
+        str | UnsetType, Meta(description="The vendor's words on an answer that it filtered.")
+    ] = UNSET
+    logprobs_result: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="Token probabilities, if asked for.")
+    ] = UNSET
+    grounding_metadata: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
+    citation_metadata: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
+    url_context_metadata: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
+    safety_ratings: Annotated[Any, Meta(description="As the vendor says it.")] = UNSET
+
+
+class _Gemini(msgspec.Struct, frozen=True, kw_only=True, rename={"model": "modelVersion"}):
+    model: Annotated[str, Meta(description="The model that served.")]
+    provider: Annotated[str, Meta(description="The vendor that served.")]
+    gateway_metadata: ShownReceipt = UNSET
+
+
+class GeminiAnswer(
+    _Gemini,
+    frozen=True,
+    kw_only=True,
+    rename={
+        "model": "modelVersion",
+        "response_id": "responseId",
+        "usage": "usageMetadata",
+        "prompt_feedback": "promptFeedback",
+    },
+):
+    """A whole answer of generateContent, or one chunk of a streamed one, whose last has `usageMetadata`."""
+
+    candidates: Annotated[
+        list[GeminiCandidate] | UnsetType,
+        Meta(description="One answer, or a piece of it; none where the prompt was blocked."),
+    ] = UNSET
+    response_id: Annotated[str | UnsetType, Meta(description="The generation: gen-…")] = UNSET
+    usage: Annotated[
+        GeminiUsage | UnsetType, Meta(description="What was used; streamed: in the last chunk.")
+    ] = UNSET
+    prompt_feedback: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(description="Why a prompt was blocked, as the vendor says it."),
+    ] = UNSET
+
+
+class GeminiCounted(msgspec.Struct, frozen=True, kw_only=True, rename={"total": "totalTokens"}):
+    """The answer of countTokens."""
+
+    total: Annotated[Tokens, Meta(description="An estimate of the prompt's tokens.")]
+
+
+class GeminiVector(msgspec.Struct, frozen=True, kw_only=True):
+    """The vector of one text."""
+
+    values: Annotated[list[float], Meta(description="Its numbers.")]
+
+
+class GeminiEmbeddingUsage(
+    _Cost,
+    frozen=True,
+    kw_only=True,
+    rename={"prompt": "promptTokenCount", "total": "totalTokenCount"},
+):
+    """What was used."""
+
+    prompt: Annotated[Tokens, Meta(description="Tokens of the texts.")]
+    total: Annotated[Tokens, Meta(description="The same.")]
+
+
+class GeminiEmbedding(
+    _Gemini, frozen=True, kw_only=True, rename={"model": "modelVersion", "usage": "usageMetadata"}
+):
+    """The answer of embedContent."""
+
+    embedding: Annotated[GeminiVector, Meta(description="The vector.")]
+    usage: Annotated[GeminiEmbeddingUsage, Meta(description="What was used.")]
+
+
+class GeminiEmbeddings(
+    _Gemini, frozen=True, kw_only=True, rename={"model": "modelVersion", "usage": "usageMetadata"}
+):
+    """The answer of batchEmbedContents."""
+
+    embeddings: Annotated[list[GeminiVector], Meta(description="A vector for each text, in order.")]
+    usage: Annotated[GeminiEmbeddingUsage, Meta(description="What was used.")]

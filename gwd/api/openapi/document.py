@@ -13,10 +13,11 @@ from gwd.api.routes import LIVE_ROUTES, OPEN_ROUTES, ROUTES
 
 Json = dict[str, Any]
 ABOUT: Final = (
-    "Inference in five dialects, and the management of keys, money, people and the catalog. Amounts are US dollars"
+    "Inference in six dialects, and the management of keys, money, people and the catalog. Amounts are US dollars"
     " and exact; times are ISO 8601 in UTC. The base path is `/api/v1`; `/v1` serves the same. A body is JSON; an"
     " unknown field of a management body is an error, and so is an unknown query parameter. Errors have one shape,"
-    " which says what is wrong and what would fix it; the messages dialect has its own."
+    " which says what is wrong and what would fix it; the dialects messages and gemini have their own. What begins with"
+    " `/models/{model}:` is served below `/v1beta` and `/api/v1beta`, too."
 )
 _SECURITY: Final[Json] = {
     "bearer": {
@@ -30,17 +31,26 @@ _SECURITY: Final[Json] = {
         "name": "x-api-key",
         "description": "The same key in the header that clients of the messages dialect send.",
     },
+    "x_goog_api_key": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "x-goog-api-key",
+        "description": "The same key in the header that Google's clients send.",
+    },
 }
 
 
+BASE_PATH: Final = "/api/v1"
+
+
 @cache
-def encoded() -> bytes:
+def encoded(base_path: str = BASE_PATH) -> bytes:
     """The document as it is served."""
-    return msgspec.json.encode(document())
+    return msgspec.json.encode(document(base_path))
 
 
-def document() -> Json:
-    """The document."""
+def document(base_path: str = BASE_PATH) -> Json:
+    """The document; `base_path` is that of the API as clients see it."""
     routes: tuple[management.AnyRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
     schemas, references = _schemas(
         [*management.types(routes), *inference.types(), *statuses.types()]
@@ -66,7 +76,7 @@ def document() -> Json:
             "version": __version__,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/api/v1"}],
+        "servers": [{"url": base_path}],
         "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
         "paths": paths,
         "components": {

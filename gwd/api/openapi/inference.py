@@ -1,4 +1,4 @@
-"""The routes of inference and the public reading of models as operations: five dialects, each with its own shapes."""
+"""The routes of inference and the public reading of models as operations: six dialects, each with its own shapes."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,14 +14,18 @@ from gwd.api.openapi.statuses import (
     EVERY_REQUEST,
     OTHER_REFUSAL,
     ErrorEnvelope,
+    GeminiErrorEnvelope,
+    GeminiStreamErrorEnvelope,
     MessagesErrorEnvelope,
     References,
 )
 from gwd.api.openapi.words import PARAMETERS
+from gwd.api.query import Query, Text, Words
 from gwd.api.shapes import One
 from gwd.dialects.chat_completions.wire import ChatWire
 from gwd.dialects.completions import CompletionsWire
 from gwd.dialects.embeddings import EmbeddingsWire
+from gwd.dialects.gemini import wire as gemini
 from gwd.dialects.messages.wire import CountBody, MessagesBody
 from gwd.dialects.responses.wire import BodyWire, ResponseObject
 
@@ -34,7 +38,10 @@ _HELLO: Final = [{"role": "user", "content": "Say hello."}]
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """One inference route. `event` is the data of its streamed events; without one it does not stream."""
+    """One inference route. `event` is the data of its streamed events; without one it does not stream.
+
+    `is_named` says that the model stands in the path; `query` are parameters beside it.
+    """
 
     path: str
     name: str
@@ -42,13 +49,21 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     body: type
     example: Json
-    answer: type
+    answer: Any
     event: Any = None
-    envelope: type = ErrorEnvelope
+    envelope: Any = ErrorEnvelope
     refusals: tuple[int | str, ...] = _REFUSALS
     required: tuple[str, ...] = ()
+    is_named: bool = False
+    query: tuple[Query, ...] = ()
 
 
+_CONTENTS: Final = [{"role": "user", "parts": [{"text": "Say hello."}]}]
+_TEXT: Final = {"parts": [{"text": "hello"}]}
+_KEY: Final = Query("key", Text(), "The key, where the client sends no header. Use a header.")
+_ALT: Final = Query(
+    "alt", Words(("sse", "json")), "`sse` streams events; without it the chunks are one JSON array."
+)
 SHAPES: Final = (
     Shape(
         path="/chat/completions",
@@ -94,6 +109,72 @@ SHAPES: Final = (
         answer=ResponseObject,
         event=answers.ResponseEvent,
         required=("input",),
+    ),
+    Shape(
+        path="/models/{model}:generateContent",
+        name="gemini_generate",
+        summary="An answer in Google's form.",
+        about="The dialect of Google's SDKs and of the Gemini command line. Names may be in camelCase or snake_case.",
+        body=gemini.GenerateBody,
+        example={"contents": _CONTENTS, "generationConfig": {"maxOutputTokens": 100}},
+        answer=answers.GeminiAnswer,
+        envelope=GeminiErrorEnvelope,
+        required=("contents",),
+        is_named=True,
+        query=(_KEY,),
+    ),
+    Shape(
+        path="/models/{model}:streamGenerateContent",
+        name="gemini_stream",
+        summary="A streamed answer in Google's form.",
+        about="As generateContent, in chunks.",
+        body=gemini.GenerateBody,
+        example={"contents": _CONTENTS, "generationConfig": {"maxOutputTokens": 100}},
+        answer=list[answers.GeminiAnswer],
+        event=answers.GeminiAnswer,
+        envelope=GeminiStreamErrorEnvelope,
+        required=("contents",),
+        is_named=True,
+        query=(_ALT, _KEY),
+    ),
+    Shape(
+        path="/models/{model}:countTokens",
+        name="gemini_count_tokens",
+        summary="How many tokens a prompt in Google's form has.",
+        about="Our own estimate: free, and no generation. It has a rate window of its own.",
+        body=gemini.CountBody,
+        example={"contents": _CONTENTS},
+        answer=answers.GeminiCounted,
+        envelope=GeminiErrorEnvelope,
+        refusals=(404,),
+        is_named=True,
+        query=(_KEY,),
+    ),
+    Shape(
+        path="/models/{model}:embedContent",
+        name="gemini_embed",
+        summary="The vector of a text in Google's form.",
+        about="Needs a model that makes embeddings.",
+        body=gemini.EmbedBody,
+        example={"content": _TEXT},
+        answer=answers.GeminiEmbedding,
+        envelope=GeminiErrorEnvelope,
+        required=("content",),
+        is_named=True,
+        query=(_KEY,),
+    ),
+    Shape(
+        path="/models/{model}:batchEmbedContents",
+        name="gemini_embed_batch",
+        summary="Vectors of texts in Google's form.",
+        about="Needs a model that makes embeddings. All texts have one model, one length of vector and one task.",
+        body=gemini.EmbedBatchBody,
+        example={"requests": [{"content": _TEXT}]},
+        answer=answers.GeminiEmbeddings,
+        envelope=GeminiErrorEnvelope,
+        required=("requests",),
+        is_named=True,
+        query=(_KEY,),
     ),
     Shape(
         path="/completions",
@@ -145,10 +226,20 @@ _SENT_HEADERS: Final[list[Json]] = [
         ),
         ("x-gw-session-id", "The session, where the body names none.", {"type": "string"}),
         ("x-gw-user-id", "The user, where the body names none.", {"type": "string"}),
+        (
+            "x-gw-tags",
+            "Up to eight tags with commas between, where `metadata` has none: each 1 to 64 characters, none of them a"
+            " comma or a control character. Outer blanks are left out, upper and lower case are two tags.",
+            {"type": "string"},
+        ),
         ("http-referer", "The application's address, for the records.", {"type": "string"}),
         ("x-title", "The application's name, for the records.", {"type": "string"}),
     )
 ]
+
+
+_MODEL: Final[Json] = {"name": "model", "in": "path", "required": True, **PARAMETERS["model"]}
+_NAMED: Final[Json] = {"anyOf": [{"required": ["model"]}, {"required": ["models"]}]}
 
 
 def types() -> list[Any]:
@@ -170,12 +261,14 @@ def operations(references: References) -> Iterator[tuple[str, str, Json]]:
 
 
 def _operation(shape: Shape, references: References) -> Json:
+    named = "the path" if shape.is_named else "`model`"
+    in_path = [_MODEL] if shape.is_named else []
     content: Json = {"application/json": {"schema": references[shape.answer]}}
     if shape.event is not None:
         content["text/event-stream"] = {
             "schema": {
                 "type": "string",
-                "description": "With `stream: true`: server-sent events. The `data` of each is as x-event says.",
+                "description": f"With `{_streamed(shape)}`: server-sent events. The `data` of each is as x-event says.",
                 "x-event": references[shape.event],
             }
         }
@@ -183,9 +276,9 @@ def _operation(shape: Shape, references: References) -> Json:
         "operationId": shape.name,
         "tags": ["inference"],
         "summary": shape.summary,
-        "description": f"{shape.about} Needs an inference key. Name a model in `model`, or several in `models`: the"
+        "description": f"{shape.about} Needs an inference key. Name a model in {named}, or several in `models`: the"
         " first that can serve does. Fields that are not listed are passed on to vendors of the same dialect.",
-        "parameters": _SENT_HEADERS,
+        "parameters": [*in_path, *map(query_parameter, shape.query), *_SENT_HEADERS],
         "requestBody": {
             "required": True,
             "content": {
@@ -211,29 +304,32 @@ def _operation(shape: Shape, references: References) -> Json:
 
 def _body(shape: Shape, references: References) -> Json:
     """The body's schema, with what is required of it beside what its types say."""
-    named: Json = {"anyOf": [{"required": ["model"]}, {"required": ["models"]}]}
+    named: Json = {} if shape.is_named else _NAMED
     if shape.required:
-        named["required"] = list(shape.required)
+        named = {**named, "required": list(shape.required)}
     return {"allOf": [references[shape.body], named]}
+
+
+def _streamed(shape: Shape) -> str:
+    return "alt=sse" if shape.is_named else "stream: true"
 
 
 def _read_by_everybody(references: References) -> Iterator[tuple[str, str, Json]]:
     """What `app` serves beside the table: the catalog in public, and this document."""
-    model = {"name": "model", "in": "path", "required": True, **PARAMETERS["model"]}
     listed = [query_parameter(each) for each in models.QUERY]
     for path, name, summary, parameters, answer in (
         ("/models", "models_list", "All models that can be asked for.", listed, ModelList),
-        ("/models/{model}", "models_get", "One model, by id or alias.", [model], ModelAnswer),
+        ("/models/{model}", "models_get", "One model, by id or alias.", [_MODEL], ModelAnswer),
         (
             "/models/{model}/endpoints",
             "models_endpoints",
             "What serves a model, at which price.",
-            [model],
+            [_MODEL],
             One[ModelEndpoints],
         ),
         ("/openapi.json", "openapi", "The written shape of this API: this document.", [], None),
     ):
-        failures = (*EVERY_REQUEST, 429, *((404,) if model in parameters else ()))
+        failures = (*EVERY_REQUEST, 429, *((404,) if _MODEL in parameters else ()))
         yield (
             path,
             "get",

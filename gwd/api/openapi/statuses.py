@@ -51,7 +51,7 @@ class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorEnvelope(msgspec.Struct, frozen=True):
-    """The body of every error outside the messages dialect."""
+    """The body of every error outside the dialects messages and gemini."""
 
     error: Annotated[ErrorDetail, Meta(description="The error.")]
 
@@ -84,12 +84,45 @@ class MessagesErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True):
     request_id: Annotated[str, Meta(description="The request, as in the header x-request-id.")]
 
 
-_NAMES: Final[dict[type, str]] = {ErrorEnvelope: "Error", MessagesErrorEnvelope: "MessagesError"}
+class GeminiErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong, and what would fix it."""
+
+    code: Annotated[int, Meta(description="The HTTP status once more.")]
+    message: Annotated[str, Meta(description="A sentence for people. Its wording may change.")]
+    status: Annotated[
+        str, Meta(description="Google's word for the status, such as INVALID_ARGUMENT.")
+    ]
+    details: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            description="By `@type`: ErrorInfo, whose `reason` is the gateway's code; BadRequest, which names the"
+            " field; RetryInfo, which says how long to wait."
+        ),
+    ]
+    metadata: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="More about the error, where there is more.")
+    ] = UNSET
+
+
+class GeminiErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of an error in Google's dialect."""
+
+    error: Annotated[GeminiErrorDetail, Meta(description="The error.")]
+
+
+GeminiStreamErrorEnvelope: Any = GeminiErrorEnvelope | list[GeminiErrorEnvelope]
+"""Of a stream without `alt=sse` it is an array of one."""
+_NAMES: Final[dict[Any, str]] = {
+    ErrorEnvelope: "Error",
+    MessagesErrorEnvelope: "MessagesError",
+    GeminiErrorEnvelope: "GeminiError",
+    GeminiStreamErrorEnvelope: "GeminiStreamError",
+}
 
 
 def types() -> list[Any]:
     """The envelopes."""
-    return [ErrorEnvelope, MessagesErrorEnvelope]
+    return [*_NAMES]
 
 
 @cache
@@ -112,7 +145,7 @@ def components(references: References) -> dict[str, Json]:
     }
 
 
-def responses(numbers: Iterable[int | str], *, envelope: type = ErrorEnvelope) -> dict[str, Json]:
+def responses(numbers: Iterable[int | str], *, envelope: Any = ErrorEnvelope) -> dict[str, Json]:
     """The error answers of an operation by status."""
     return {
         str(number): {"$ref": f"#/components/responses/{_NAMES[envelope]}{number}"}

@@ -5,10 +5,10 @@ from typing import Any, Final
 from gwd.core.periods import WINDOWS
 
 TAGS: Final = {
-    "inference": "Requests to models, in five dialects. They cost credit and need an inference key.",
+    "inference": "Requests to models, in six dialects. They cost credit and need an inference key.",
     "models": "What can be asked for, at which price. Anybody may read it.",
     "keys": "Keys for inference and for management: made, limited, rotated, ended.",
-    "budgets": "Limits in dollars on what an organization, a workspace or a key spends in an interval.",
+    "budgets": "Limits in dollars on what an organization, a workspace, a key, a tag or a user spends in an interval.",
     "credits": "Credit: the balance, what moved it, adding, refunding and adjusting.",
     "ledger": "The proof that the books are whole.",
     "statements": "What a month came to.",
@@ -16,7 +16,8 @@ TAGS: Final = {
     "analytics": "What requests came to, added up by whatever they have in common.",
     "notifications": "Alerts that were raised, and where, how and to whom they are told.",
     "organization": "The key's own organization: its name, settings, members and invitations.",
-    "invitations": "Accepting an invitation.",
+    "invitations": "Looking at an invitation, and accepting it.",
+    "sessions": "Browsers that are signed in at the node's page, and links that sign one in.",
     "workspaces": "Rooms inside an organization for keys, budgets and people.",
     "audit": "Who changed what.",
     "organizations": "All organizations of the node; for its operator.",
@@ -33,6 +34,8 @@ _BY_FIRST_WORD: Final = {
     "activity": "analytics",
     "vendor-usage": "analytics",
     "estimate": "route",
+    "content-log": "organization",
+    "sign-in-links": "sessions",
 }
 
 PARAMETERS: Final[dict[str, dict[str, Any]]] = {
@@ -42,6 +45,10 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     },
     "user": {"description": "The member: a usr_… id.", "schema": {"type": "string"}},
     "invitation": {"description": "The invitation: an id.", "schema": {"type": "string"}},
+    "session": {
+        "description": "The browser that is signed in: an id.",
+        "schema": {"type": "string"},
+    },
     "workspace": {
         "description": "The workspace: its ws_… id or its slug.",
         "schema": {"type": "string"},

@@ -5,7 +5,7 @@ from typing import Final
 
 from gwd.core.errors import GatewayError
 from gwd.core.request import DialectName, Request
-from gwd.dialects.base import Reply
+from gwd.dialects.base import EVENT_STREAM, Reply
 from gwd.dialects.chat_completions.parse import parse
 from gwd.dialects.chat_completions.render import ChatRenderer
 from gwd.dialects.envelope import error_body
@@ -18,6 +18,7 @@ class ChatCompletions:
 
     name: DialectName = "chat_completions"
     path = "/chat/completions"
+    framing = EVENT_STREAM
 
     def parse(self, body: bytes, headers: Mapping[str, str]) -> Request:
         return parse(body, headers)

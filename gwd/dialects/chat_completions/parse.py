@@ -22,7 +22,8 @@ from gwd.dialects.chat_completions.wire import ChatWire, ResponseFormatWire
 from gwd.dialects.schemas import modern
 from gwd.dialects.sizes import checked_messages
 
-_FIELDS: Final = json_input.field_names(ChatWire)
+# Metadata is the vendor's as well: it is sent on.
+_FIELDS: Final = json_input.field_names(ChatWire) - {"metadata"}
 
 
 def parse(body: bytes, headers: Mapping[str, str]) -> Request:
@@ -41,7 +42,9 @@ def parse(body: bytes, headers: Mapping[str, str]) -> Request:
         stream=wire.stream is True,
         include_cost=extensions.wants_cost(wire.usage),
         include_receipt=extensions.wants_receipt(headers),
-        tags=extensions.tags_of(headers, session_id=wire.session_id, user=wire.user),
+        sender=extensions.sender_of(
+            headers, session_id=wire.session_id, user=wire.user, metadata=wire.metadata
+        ),
         sent_parameters=frozenset(sent_words(wire, extras) | _chat_words(wire, generate)),
         extras=extras,
         body_bytes=len(body),

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from gwd.core.request import Effort
 from gwd.dialects.extensions import (
+    Metadata,
     ModelName,
     ModelNames,
     Preferred,
@@ -224,6 +225,7 @@ class CommonWire(msgspec.Struct, frozen=True, kw_only=True):
     usage: Shown = None
     session_id: SessionId | None = None
     user: User | None = None
+    metadata: Metadata = None
     n: Annotated[int | None, Meta(description="Must be 1.")] = None
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from gwd.core.errors import GatewayError
 from gwd.core.request import DialectName, Request
-from gwd.dialects.base import Renderer, Reply
+from gwd.dialects.base import EVENT_STREAM, Renderer, Reply
 from gwd.dialects.messages.envelope import error_body
 from gwd.dialects.messages.parse import parse, parse_count
 from gwd.dialects.messages.render import MessagesRenderer
@@ -25,6 +25,7 @@ class Messages:
 
     name: DialectName = "messages"
     path = "/messages"
+    framing = EVENT_STREAM
     count_path = "/messages/count_tokens"
 
     def parse(self, body: bytes, headers: Mapping[str, str]) -> Request:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
 
+import msgspec
+
 from gwd.core.errors import (
     InvalidRequest,
     InvalidValue,
@@ -25,7 +27,7 @@ from gwd.core.request import (
     Reasoning,
     Request,
     Sampling,
-    Tags,
+    Sender,
     Tool,
     ToolChoice,
 )
@@ -35,7 +37,7 @@ from gwd.dialects.extensions import (
     clean_text,
     models_of,
     preferences_of,
-    tags_of,
+    sender_of,
     wants_cost,
     wants_receipt,
 )
@@ -145,7 +147,7 @@ def _request(
         stream=full.stream is True,
         include_cost=wants_cost(wire.usage),
         include_receipt=wants_receipt(headers),
-        tags=_tags(wire, headers),
+        sender=_sender(wire, headers),
         sent_parameters=_sent(generate),
         vendor_headers=_vendor_headers(headers),
         extras=_extras(raw, wire.tools, tools),
@@ -306,13 +308,15 @@ def _fallback_models(wire: CountBody) -> list[str] | None:
     return models
 
 
-def _tags(wire: CountBody, headers: Mapping[str, str]) -> Tags:
-    """Tags as in every dialect; an agent's own session header and user id stand in where ours are missing."""
+def _sender(wire: CountBody, headers: Mapping[str, str]) -> Sender:
+    """Who asks, as in every dialect; an agent's own session header and user id stand in where ours are missing."""
     user = wire.metadata.user_id if wire.metadata else None
-    tags = tags_of(headers, session_id=wire.session_id, user=wire.user)
-    session_id = tags.session_id or clean_text(headers.get("x-claude-code-session-id", "")) or None
-    user_id = tags.user_id or (clean_text(user) or None if user else None)
-    return Tags(session_id=session_id, user_id=user_id, referer=tags.referer, title=tags.title)
+    sender = sender_of(headers, session_id=wire.session_id, user=wire.user)
+    session_id = (
+        sender.session_id or clean_text(headers.get("x-claude-code-session-id", "")) or None
+    )
+    user_id = sender.user_id or (clean_text(user) or None if user else None)
+    return msgspec.structs.replace(sender, session_id=session_id, user_id=user_id)
 
 
 def _vendor_headers(headers: Mapping[str, str]) -> dict[str, str]:

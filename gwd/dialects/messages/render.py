@@ -24,11 +24,11 @@ from gwd.core.events import (
     Settled,
     Started,
 )
-from gwd.core.lenient_json import UNREADABLE, read
 from gwd.core.money import usd_json
 from gwd.core.request import ReasoningPart, RefusalPart, Request, TextPart, ToolCallPart
 from gwd.core.sse import COMMENT, named_frame
 from gwd.core.usage import Usage
+from gwd.dialects.arguments import arguments_object
 from gwd.dialects.base import Reply
 from gwd.dialects.envelope import ended_in_error
 from gwd.dialects.messages.envelope import envelope
@@ -199,7 +199,7 @@ class MessagesRenderer:
             if not self._opened:
                 self._open(part, extras, out)
             if not self._is_object:
-                whole = _encode(_object("".join(self._held))).decode()
+                whole = _encode(arguments_object("".join(self._held))).decode()
                 out.append(self._frame_delta({"type": "input_json_delta", "partial_json": whole}))
         if self._opened:
             stop = {"type": "content_block_stop", "index": self._index}
@@ -299,7 +299,7 @@ class MessagesRenderer:
                     "type": "tool_use",
                     "id": part.call_id,
                     "name": part.name,
-                    "input": _object(part.arguments),
+                    "input": arguments_object(part.arguments),
                     **own,
                 }
             case ReasoningPart():
@@ -405,15 +405,3 @@ def _own_fields(finished: Finished) -> dict[str, Any]:
 def _pick(extras: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any]:
     """Of a vendor's extras only what belongs here: another vendor's have other names."""
     return {name: extras[name] for name in names if name in extras} if extras else {}
-
-
-def _object(arguments: str) -> dict[str, Any]:
-    """The input object of a call; some models write its text as a string. Arguments that are no object, or cut off
-    by the token limit, are an empty one."""
-    try:
-        value = read(arguments or "{}")
-        if isinstance(value, str):
-            value = read(value)
-    except UNREADABLE:
-        return {}
-    return value if isinstance(value, dict) else {}

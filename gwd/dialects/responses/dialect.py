@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from gwd.core.clock import Clock, SystemClock
 from gwd.core.errors import GatewayError
 from gwd.core.request import DialectName, Request
-from gwd.dialects.base import Reply
+from gwd.dialects.base import EVENT_STREAM, Reply
 from gwd.dialects.envelope import error_body
 from gwd.dialects.responses.parse import ResponsesRequest, parse
 from gwd.dialects.responses.render import ResponsesRenderer
@@ -25,6 +25,7 @@ class Responses:
 
     name: DialectName = "responses"
     path = "/responses"
+    framing = EVENT_STREAM
 
     def __init__(self, clock: Clock | None = None, items: CallerItems | None = None) -> None:
         self._clock = clock or SystemClock()

@@ -13,7 +13,7 @@ from gwd.core.request import (
     Reasoning,
     Request,
     Sampling,
-    Tags,
+    Sender,
     TextPart,
 )
 from gwd.dialects import extensions, json_input
@@ -100,7 +100,7 @@ def parse(
         stream=wire.stream is True,
         include_cost=extensions.wants_cost(wire.usage),
         include_receipt=extensions.wants_receipt(headers),
-        tags=_tags(wire, headers),
+        sender=_sender(wire, headers),
         sent_parameters=_sent_parameters(wire, offer),
         hosted_tools=offer.hosted,
         dropped_tools=tuple(tool["type"] for tool in offer.hosted),
@@ -190,13 +190,15 @@ def _positive(max_output_tokens: int | None) -> int | None:
     return max_output_tokens
 
 
-def _tags(wire: BodyWire, headers: Mapping[str, str]) -> Tags:
-    tags = extensions.tags_of(headers, session_id=wire.session_id, user=wire.user)
+def _sender(wire: BodyWire, headers: Mapping[str, str]) -> Sender:
+    sender = extensions.sender_of(
+        headers, session_id=wire.session_id, user=wire.user, metadata=wire.metadata
+    )
     fallback = headers.get("session-id")
-    if tags.session_id is None and fallback:
+    if sender.session_id is None and fallback:
         # Codex names its conversation in this header.
-        return msgspec.structs.replace(tags, session_id=extensions.clean_text(fallback) or None)
-    return tags
+        return msgspec.structs.replace(sender, session_id=extensions.clean_text(fallback) or None)
+    return sender
 
 
 def _sent_parameters(wire: BodyWire, offer: Offer) -> frozenset[str]:

@@ -71,7 +71,7 @@ class ResponsesRenderer:
         own = isinstance(request, ResponsesRequest)
         self._echo = request.echo if isinstance(request, ResponsesRequest) else Echo()
         self._namespaces = request.namespaces if isinstance(request, ResponsesRequest) else {}
-        self._user = self._echo.user if own else request.tags.user_id
+        self._user = self._echo.user if own else request.sender.user_id
         self._custom = frozenset(tool.name for tool in self._body.tools if tool.custom)
         self._hide_reasoning = self._body.reasoning is not None and self._body.reasoning.exclude
         self._reply = reply

@@ -104,7 +104,10 @@ class BodyWire(msgspec.Struct, frozen=True):
     prompt: Annotated[Any, Meta(description="Not taken.")] = None
     metadata: Annotated[
         dict[str, str] | None,
-        Meta(description="Up to 16 pairs of your own, which the answer repeats."),
+        Meta(
+            description="Up to 16 pairs of your own, which the answer repeats. Its `tags`, with commas between, are the"
+            " request's tags, for reports and budgets."
+        ),
     ] = None
     user: User | None = None
     session_id: SessionId | None = None

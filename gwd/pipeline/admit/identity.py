@@ -7,7 +7,8 @@ import msgspec
 from gwd.activity.row import GenerationRow
 from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError
-from gwd.core.request import DialectName, Tags
+from gwd.core.request import DialectName, Sender
+from gwd.core.spender import Spender
 
 
 class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,11 +22,22 @@ class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
     dialect: DialectName
     requested_model: str | None
     stream: bool
-    tags: Tags
+    sender: Sender = msgspec.field(name="tags")  # its name in the database
     dropped_tools: tuple[str, ...]
     request_id: str
     user_agent: str | None
     created_us: int
+
+    @property
+    def spender(self) -> Spender:
+        """Whose limits count, and where what it costs is counted."""
+        return Spender(
+            organization_id=self.organization_id,
+            workspace_id=self.workspace_id,
+            family_id=self.family_id,
+            user=self.sender.user_id,
+            tags=self.sender.tags,
+        )
 
 
 def identity_of(
@@ -35,13 +47,17 @@ def identity_of(
     dialect: DialectName,
     requested_model: str | None = None,
     stream: bool = False,
-    tags: Tags | None = None,
+    sender: Sender | None = None,
+    tags: tuple[str, ...] = (),
     dropped_tools: tuple[str, ...] = (),
     request_id: str,
     user_agent: str | None,
     created_us: int,
 ) -> GenerationIdentity:
-    """The identity of a request of a caller whose key belongs to an organization."""
+    """The identity of a request of a caller whose key belongs to an organization; `tags` are the key's own."""
+    sender = sender or Sender()
+    if tags:
+        sender = msgspec.structs.replace(sender, tags=tuple(dict.fromkeys(sender.tags + tags)))
     return GenerationIdentity(
         generation_id=generation_id,
         organization_id=caller.organization_id,
@@ -51,7 +67,7 @@ def identity_of(
         dialect=dialect,
         requested_model=requested_model,
         stream=stream,
-        tags=tags or Tags(),
+        sender=sender,
         dropped_tools=dropped_tools,
         request_id=request_id,
         user_agent=user_agent,
@@ -78,20 +94,24 @@ def identity_columns(identity: GenerationIdentity) -> dict[str, Any]:
         "workspace_id": identity.workspace_id,
         "key_id": identity.key_id,
         "family_id": identity.family_id,
-        "user_tag": identity.tags.user_id,
-        "session_id": identity.tags.session_id,
-        "referer": identity.tags.referer,
-        "title": identity.tags.title,
+        "user_tag": identity.sender.user_id,
+        "session_id": identity.sender.session_id,
+        "referer": identity.sender.referer,
+        "title": identity.sender.title,
+        "tags": _list(identity.sender.tags),
         "dialect": identity.dialect,
         "requested_model": identity.requested_model,
         "streamed": identity.stream,
         "request_id": identity.request_id,
         "user_agent": identity.user_agent,
-        "dropped_tools": msgspec.json.encode(identity.dropped_tools).decode()
-        if identity.dropped_tools
-        else None,
+        "dropped_tools": _list(identity.dropped_tools),
         "created_at": identity.created_us,
     }
+
+
+def _list(words: tuple[str, ...]) -> str | None:
+    """As JSON, None for an empty one."""
+    return msgspec.json.encode(words).decode() if words else None
 
 
 def error_columns(error: GatewayError | None) -> dict[str, Any]:

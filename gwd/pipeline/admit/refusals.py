@@ -1,6 +1,7 @@
 """Refusals before the line: recorded; those that a client can repeat at will are counted and written together.
 
-That is what the rate limit refuses, and every request with a key that may not act: one record per key, code and second.
+That is what the rate limit refuses, what is refused because the node has too much to do, and every request with a key
+that may not act: one record per key, code and second.
 """
 
 from typing import Final
@@ -10,12 +11,12 @@ import msgspec
 from gwd.activity import service as activity
 from gwd.activity.row import GenerationRow
 from gwd.core.clock import US_PER_S
-from gwd.core.errors import Forbidden, GatewayError, RateLimited, Unauthenticated
+from gwd.core.errors import Forbidden, GatewayError, Overloaded, RateLimited, Unauthenticated
 from gwd.pipeline.admit.identity import GenerationIdentity, refused_row
 from gwd.store import Connection, Store, maintains_cache
 
 MAX_WAITING: Final = 10_000
-_REPEATED: Final = (RateLimited, Unauthenticated, Forbidden)
+_REPEATED: Final = (RateLimited, Overloaded, Unauthenticated, Forbidden)
 
 
 class RefusalCounter:
@@ -25,12 +26,14 @@ class RefusalCounter:
         self._store = store
         self._waiting: dict[tuple[str, str, int], GenerationRow] = {}
 
-    def refuse(self, identity: GenerationIdentity, error: GatewayError, now_us: int) -> None:
-        """Put a refusal on record without making the client wait for it."""
+    def refuse(
+        self, identity: GenerationIdentity, error: GatewayError, now_us: int
+    ) -> GenerationRow | None:
+        """Put a refusal on record without making the client wait for it; its record if it has one of its own."""
         row = refused_row(identity, error, now_us)
         if not isinstance(error, _REPEATED):
             self._store.submit(activity.write, row)
-            return
+            return row
         place = (identity.key_id, error.code, row.created_at // US_PER_S)
         counted = self._waiting.get(place)
         if counted is not None:
@@ -38,6 +41,7 @@ class RefusalCounter:
         self._waiting[place] = row
         if len(self._waiting) >= MAX_WAITING:
             self.flush()
+        return None
 
     def flush(self) -> None:
         """Write what was counted."""

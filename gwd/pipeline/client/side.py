@@ -75,7 +75,7 @@ class ClientSide:
 
         def commit_late() -> None:
             self._commit(served())
-            self._push(sse.COMMENT)
+            self._push(self._dialect.framing.idle)
 
         self._timer = asyncio.get_running_loop().call_later(STREAM_COMMIT_S, commit_late)
 
@@ -178,7 +178,8 @@ class ClientSide:
 
     def _keep_alive(self) -> None:
         if self._clock.monotonic_s() - self._last_push_s >= KEEPALIVE_S - 0.5:
-            self._push(self._renderer.idle() if self._renderer is not None else sse.COMMENT)
+            idle = self._dialect.framing.idle
+            self._push(self._renderer.idle() if self._renderer is not None else idle)
         self._timer = asyncio.get_running_loop().call_later(KEEPALIVE_S, self._keep_alive)
 
     def _push(self, frames: bytes) -> None:

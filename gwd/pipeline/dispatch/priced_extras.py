@@ -24,14 +24,16 @@ _FAST: Final = "fast-mode"
 
 
 def build(adapter: Adapter, request: Request, target: Target) -> UpstreamCall:
-    """The call of the request as it is sold here; what has no price is among what the call dropped.
+    """The call of the request as it is sold here; what has no price is among what the call dropped, and so is what
+    only vendors of the client's own format know.
 
     Raises InvalidRequest as the adapter does.
     """
     call = adapter.build(with_sold_extras(request, target.sold), target)
-    if not target.sold.refused:
+    foreign = request.own_fields if adapter.format.family != request.family else ()
+    if not target.sold.refused and not foreign:
         return call
-    dropped = tuple(dict.fromkeys([*call.dropped, *target.sold.refused]))
+    dropped = tuple(dict.fromkeys([*call.dropped, *target.sold.refused, *foreign]))
     return msgspec.structs.replace(call, dropped=dropped)
 
 

@@ -47,6 +47,7 @@ _CHOSEN: Final = frozenset(
     (_MODALITY, _VENDOR_FILE, "allowed_providers", "ignored_providers", "data_policy", "price")
 )
 _SOFT: Final = ("tools", "response_format", "verbosity")
+_CONVERSATION: Final = {"responses": "input", "gemini": "contents"}
 _ESTIMATE_SLACK: Final = 0.9  # an estimate may be ten per cent too high
 _SAME: Final = {
     "max_tokens": ("max_tokens", "max_completion_tokens"),
@@ -292,11 +293,12 @@ def _sees(endpoint: Endpoint, model: Model, request: Request, media: Media) -> b
 def _unsupported(request: Request, endpoint: Endpoint) -> set[str]:
     """Words the request uses that the endpoint, or its format, lacks under any of their equal names."""
     supported = endpoint.supported_parameters - endpoint.format.no_field_for
+    foreign = request.own_fields if endpoint.format.family != request.family else ()
     return {
         word
         for word in request.sent_parameters
         if not any(name in supported for name in _SAME.get(word, (word,)))
-    }
+    } | set(foreign)
 
 
 def _refused_tools(request: Request, excluded: Exclusions) -> UnsupportedTool | None:
@@ -393,7 +395,7 @@ def _unsupported_content(request: Request, excluded: Exclusions) -> UnsupportedC
     )
     return UnsupportedContent(
         f"the last message holds a {what}: {reported}. Please {remedy}, or use a model that takes it",
-        param="input" if request.dialect == "responses" else "messages",
+        param=_CONVERSATION.get(request.dialect, "messages"),
         metadata={"excluded_by": sorted(excluded.reasons)},
     )
 

@@ -31,7 +31,7 @@ def conversation_of(
     """
     if isinstance(request.body, Embed):
         return None
-    session_id = request.tags.session_id
+    session_id = request.sender.session_id
     if session_id is not None:
         return organization_id, workspace_id, session_id
     named = request.extras.get("prompt_cache_key") if request.extras else None

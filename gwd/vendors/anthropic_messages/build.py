@@ -274,7 +274,7 @@ class _Draft:
             if isinstance(metadata, dict):
                 kept["metadata"] = metadata
             return kept
-        user = self._request.tags.user_id
+        user = self._request.sender.user_id
         if not user:
             return {}
         return {"metadata": {"user_id": hashlib.sha256(user.encode()).hexdigest()}}

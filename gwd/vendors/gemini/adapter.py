@@ -18,7 +18,7 @@ from gwd.vendors.signatures import without_signatures
 
 
 class Gemini:
-    """Stateless; one instance serves every endpoint of this format. No client speaks it, so there is no family."""
+    """Stateless; one instance serves every endpoint of this format."""
 
     format = FORMAT
     signatures: Signatures | None = signatures

@@ -12,6 +12,7 @@ from gwd.vendors.gemini import embeddings
 from gwd.vendors.gemini.call import method_url
 from gwd.vendors.gemini.content import Contents
 from gwd.vendors.gemini.history import History
+from gwd.vendors.gemini.own import OwnFields
 from gwd.vendors.gemini.thinking import WORDS, is_honoured, thinking_config
 from gwd.vendors.gemini.tools import (
     calling_config,
@@ -45,7 +46,7 @@ _JSON_TEXT: Final = (
 def build(request: Request, target: Target) -> UpstreamCall:
     """Raises InvalidRequest for content that this format cannot carry."""
     if isinstance(request.body, Embed):
-        return embeddings.build(request.body, target)
+        return embeddings.build(request, request.body, target)
     try:
         body = _Body(request, request.body, target)
         fields = body.fields()
@@ -70,6 +71,7 @@ class _Body:
         self._body = body
         self._target = target
         self._names = tool_names(request)
+        self._own = OwnFields(request, target)
         self._config: Json = {}
         self._system: list[Json] = []
         self.used: set[str] = set()
@@ -89,23 +91,28 @@ class _Body:
         self._logprobs()
         if self._system:
             fields["systemInstruction"] = {"parts": self._system}
-        if self._config:
-            fields["generationConfig"] = self._config
-        return fields
+        config = {**self._own.config, **self._config}
+        if config:
+            fields["generationConfig"] = config
+        return {**self._own.fields, **fields}
 
     def _supports(self, *words: str) -> bool:
         return not self._target.supported_parameters.isdisjoint(words)
 
     def _tools(self) -> Json:
-        tools = self._body.tools_in_sight
-        if not tools or not self._supports("tools"):
+        tools, hosted = self._body.tools_in_sight, self._own.hosted
+        if not (tools or hosted) or not self._supports("tools"):
             return {}
         self.used.add("tools")
-        declarations = [declaration(tool, self._names) for tool in tools]
-        fields: Json = {"tools": [{"functionDeclarations": declarations}]}
-        config = calling_config(self._body, self._target, self._names)
+        declarations = [declaration(tool, self._names, is_own=self._own.is_own) for tool in tools]
+        functions = [{"functionDeclarations": declarations}] if declarations else []
+        fields: Json = {"tools": [*functions, *hosted]}
+        config = calling_config(self._body, self._target, self._names) if tools else None
+        tool_config = self._own.tool_config
         if config is not None:
-            fields["toolConfig"] = {"functionCallingConfig": config}
+            tool_config["functionCallingConfig"] = self._own.calling(config)
+        if tool_config:
+            fields["toolConfig"] = tool_config
         choice = self._body.tool_choice
         if choice is not None:
             is_free = choice.mode in ("auto", "none") and choice.allowed is None
@@ -166,7 +173,7 @@ class _Body:
         return without_draft(output.schema or {}) or None
 
     def _thinking(self) -> None:
-        config = thinking_config(self._request, self._target)
+        config = self._own.thinking or thinking_config(self._request, self._target)
         if config is not None:
             self._config["thinkingConfig"] = config
         if is_honoured(self._request, config):

@@ -18,6 +18,7 @@ from gwd.core.request import (
 )
 from gwd.core.target import Target
 from gwd.vendors.agent_text import without_billing_line
+from gwd.vendors.gemini.format import FORMAT
 from gwd.vendors.images import image_type
 
 Json = dict[str, Any]
@@ -36,6 +37,7 @@ class Contents:
 
     def __init__(self, request: Request, target: Target) -> None:
         self._is_foreign_agent = request.family == "anthropic_messages"
+        self._is_own = request.family == FORMAT.family
         self._flags = target.flags
         # Media inside a result came with the models whose thinking has levels; the older ones take them beside it.
         self._nests_media = target.flags.thinking_form in ("adaptive", "both")
@@ -47,11 +49,21 @@ class Contents:
                 text = self.text(part)
                 return {"text": text} if text else None
             case ImagePart():
-                return self._image(part)
+                return self._with_own(self._image(part), part)
             case FilePart():
-                return self._file(part)
+                return self._with_own(self._file(part), part)
             case _:
                 assert_never(part)
+
+    def _with_own(self, built: Json, part: ImagePart | FilePart) -> Json:
+        """The part with what a client of this format said of it, the type of what stands at an address among it."""
+        if not self._is_own or not part.extras:
+            return built
+        extras = dict(part.extras)
+        media_type = extras.pop("mimeType", None)
+        if media_type is not None and "fileData" in built:
+            built["fileData"]["mimeType"] = media_type
+        return {**extras, **built}
 
     def text(self, part: TextPart) -> str:
         return without_billing_line(part.text) if self._is_foreign_agent else part.text
@@ -63,7 +75,8 @@ class Contents:
         text = note + "\n".join(piece["text"] for piece in built if "text" in piece)
         if media and not text:
             text = FOLLOWS
-        fields: Json = {"response": {"error" if part.is_error else "output": text}}
+        own = (part.extras or {}).get("response") if self._is_own and not note else None
+        fields: Json = {"response": own or {"error" if part.is_error else "output": text}}
         if media and self._nests_media:
             return {**fields, "parts": media}, []
         return fields, media

@@ -4,7 +4,7 @@ Calls arrive whole, text and thoughts in pieces. A signature ends the part it st
 text belongs to what was said before it.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -30,7 +30,7 @@ from gwd.vendors import faults
 from gwd.vendors.base import PartCount, UndecodableError
 from gwd.vendors.finish import GEMINI_WORDS, reason_of, word_of
 from gwd.vendors.gemini.faults import error_in, fault_inside
-from gwd.vendors.gemini.format import SIGNATURE_FORMAT
+from gwd.vendors.gemini.format import FORMAT, SIGNATURE_FORMAT
 from gwd.vendors.gemini.logprobs import logprobs_of
 from gwd.vendors.gemini.tools import called_name, tool_names
 from gwd.vendors.gemini.wire import (
@@ -50,6 +50,13 @@ _CHUNKS: Final = msgspec.json.Decoder(list[AnswerWire]).decode
 _BOM_AND_BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
 _FIRST: Final = (None, 0, "", "0")
 _BAD_CALL: Final = "MALFORMED_FUNCTION_CALL"
+# What only a client of this format is shown of a candidate, by the names in its wire and in ours.
+_OWN: Final = (
+    ("groundingMetadata", "grounding_metadata"),
+    ("citationMetadata", "citation_metadata"),
+    ("urlContextMetadata", "url_context_metadata"),
+    ("safetyRatings", "safety_ratings"),
+)
 
 
 def decode(body: bytes, request: Request) -> list[Event]:
@@ -63,6 +70,9 @@ class GeminiDecoder:
 
     def __init__(self, request: Request) -> None:
         self._names = tool_names(request)
+        self._is_own = request.family == FORMAT.family
+        self._feedback: dict[str, Any] | None = None
+        self._candidate_fields: dict[str, Any] = {}
         self._second = SecondReading()
         self._reports = Reports(GEMINI)
         self.given: Given | None = None
@@ -108,6 +118,7 @@ class GeminiDecoder:
                 and parts[0].function_call is None
                 and candidate.finish_reason is None
                 and candidate.logprobs_result is None
+                and candidate.grounding_metadata is None
                 and not candidate.index
                 and chunk.error is None
             ):
@@ -176,6 +187,7 @@ class GeminiDecoder:
             )
         if isinstance(chunk.prompt_feedback, dict):
             self._blocked = _str(chunk.prompt_feedback.get("blockReason")) or self._blocked
+            self._feedback = chunk.prompt_feedback if self._blocked else None
             self._explain(chunk.prompt_feedback.get("blockReasonMessage"))
         candidate = next((c for c in chunk.candidates or () if c.index in _FIRST), None)
         if candidate is not None:
@@ -190,6 +202,9 @@ class GeminiDecoder:
             events.append(PartDelta(self._index, "", {"logprobs": logprobs}))
         if candidate.finish_reason is not None:
             self._word = word_of(candidate.finish_reason) or self._word
+        if self._is_own:
+            found = {name: getattr(candidate, field) for name, field in _OWN}
+            self._candidate_fields |= {name: value for name, value in found.items() if value}
         self.given = _searched(candidate.grounding_metadata) or self.given
         self._explain(candidate.finish_message)
 
@@ -267,10 +282,22 @@ class GeminiDecoder:
                 upstream_reason=self._word or self._blocked,
                 usage=self.usage,
                 explanation=self._explanation if reason == "content_filter" else None,
+                extras=self._own_extras(),
                 given=self.given,
             )
         )
         return events
+
+    def _own_extras(self) -> dict[str, Any] | None:
+        """What a client of this format is shown as the vendor said it."""
+        if not self._is_own:
+            return None
+        extras: dict[str, Any] = {}
+        if self._feedback is not None and self._word is None:
+            extras["promptFeedback"] = self._feedback
+        if self._candidate_fields:
+            extras["candidate"] = self._candidate_fields
+        return extras or None
 
     def _reason(self) -> FinishReason | None:
         """A tool turn ends with STOP like any other: its calls tell it."""

@@ -10,12 +10,13 @@ import msgspec
 from gwd.core.errors import UnsupportedInput
 from gwd.core.events import Embedded, Event, Failed, Finished, Started
 from gwd.core.lenient_json import MAX_LENIENT_BYTES, UNREADABLE
-from gwd.core.request import Embed
+from gwd.core.request import Embed, Request
 from gwd.core.target import Target, UpstreamCall
 from gwd.vendors.base import UndecodableError
 from gwd.vendors.call import headers_for
 from gwd.vendors.gemini.call import method_url, model_path
 from gwd.vendors.gemini.faults import error_in, fault_inside
+from gwd.vendors.gemini.format import FORMAT
 from gwd.vendors.gemini.wire import EmbeddingsWire, EmbeddingWire, RawEmbeddingsWire
 from gwd.vendors.second_reading import read_any, reader
 from gwd.vendors.usage import usage_of
@@ -30,14 +31,15 @@ _RAW_ANSWER: Final = msgspec.json.Decoder(RawEmbeddingsWire).decode
 _VALUES: Final = msgspec.json.Decoder(tuple[float, ...]).decode
 
 
-def build(embed: Embed, target: Target) -> UpstreamCall:
+def build(request: Request, embed: Embed, target: Target) -> UpstreamCall:
     """Raises UnsupportedInput for tokens, and for more texts than the vendor takes at once."""
     if len(embed.inputs) > MAX_BATCH:
         raise UnsupportedInput(
             f"`input` may hold at most {MAX_BATCH} texts for this model; send several requests",
             param="input",
         )
-    body = {"requests": [_one(text, embed, target) for text in embed.inputs]}
+    own = (request.extras or {}) if request.family == FORMAT.family else {}
+    body = {"requests": [{**own, **_one(text, embed, target)} for text in embed.inputs]}
     return UpstreamCall(
         url=method_url(target, "batchEmbedContents"),
         headers=headers_for(target),

@@ -9,5 +9,6 @@ FORMAT: Final = VendorFormat(
     name="gemini",
     auth="x-goog-api-key",
     model_list="gemini",
+    family="gemini",
     no_field_for=frozenset(("repetition_penalty", "min_p", "logit_bias", "verbosity")),
 )

@@ -32,9 +32,10 @@ def called_name(name: str, names: ToolNames) -> str:
     return names.client(name)
 
 
-def declaration(tool: Tool, names: ToolNames) -> Json:
-    """One function; a tool of free text is offered as a function of one string."""
-    built: Json = {"name": names.upstream(tool.name)}
+def declaration(tool: Tool, names: ToolNames, *, is_own: bool) -> Json:
+    """One function; a tool of free text is offered as a function of one string. `is_own`: its client speaks this
+    format, so fields that we do not know belong here."""
+    built: Json = {**((tool.extras or {}) if is_own else {}), "name": names.upstream(tool.name)}
     description = _with_grammar(tool) if tool.custom else tool.description
     if description:
         built["description"] = description

@@ -31,6 +31,9 @@ class CandidateWire(msgspec.Struct, rename="camel"):
     finish_reason: Any = None
     finish_message: Any = None
     grounding_metadata: Any = None
+    citation_metadata: Any = None
+    url_context_metadata: Any = None
+    safety_ratings: Any = None
     index: Any = None
     logprobs_result: Any = None
 

@@ -63,7 +63,7 @@ class _Builder:
         self._reasoning(body)
         self._logprobs(body)
         self._extras(body)
-        user = user_for(self._request.tags)
+        user = user_for(self._request.sender)
         if user:
             body["user"] = user
         self._refused(body)

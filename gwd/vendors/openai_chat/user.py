@@ -2,10 +2,10 @@
 
 import hashlib
 
-from gwd.core.request import Tags
+from gwd.core.request import Sender
 
 
-def user_for(tags: Tags) -> str | None:
-    if tags.user_id is None:
+def user_for(sender: Sender) -> str | None:
+    if sender.user_id is None:
         return None
-    return hashlib.sha256(b"gwd user " + tags.user_id.encode("utf-8", "replace")).hexdigest()[:32]
+    return hashlib.sha256(b"gwd user " + sender.user_id.encode("utf-8", "replace")).hexdigest()[:32]

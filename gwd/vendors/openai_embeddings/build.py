@@ -22,7 +22,7 @@ def build(request: Request, target: Target) -> UpstreamCall:
     }
     if embed.dimensions is not None:
         body["dimensions"] = embed.dimensions
-    user = user_for(request.tags)
+    user = user_for(request.sender)
     if user:
         body["user"] = user
     if request.family == FORMAT.family:

@@ -258,7 +258,7 @@ class _Body:
     def _add_user(self) -> None:
         if "safety_identifier" in self._fields:
             return
-        user = user_for(self._request.tags)
+        user = user_for(self._request.sender)
         if user is not None:
             self._fields["safety_identifier"] = user
 

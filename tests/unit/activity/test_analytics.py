@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -39,6 +40,7 @@ def varied(chance: random.Random, number: int) -> GenerationRow:
         dialect=chance.choice(("messages", "responses")),
         finish_reason=chance.choice((None, "stop", "length")),
         requested_model=chance.choice((None, "demo/a", "~demo/latest")),
+        tags=chance.choice((None, '["a"]', '["a","b"]', '["b","c"]')),
         cost_total_nano=row.cost_prompt_nano + row.cost_reasoning_nano,
     )
 
@@ -137,6 +139,7 @@ def dimensions_of(row: GenerationRow) -> dict[str, Any]:
         "user": row.user_tag,
         "session_id": row.session_id,
         "app": row.title or row.referer,
+        "tag": tuple(msgspec.json.decode(row.tags)) if row.tags else (None,),
         "dialect": row.dialect,
         "status": row.status,
         "finish_reason": row.finish_reason,
@@ -162,16 +165,10 @@ def bucket(at_us: int, granularity: str, zone: str) -> str:
 
 
 def chosen(row: GenerationRow, asked: FilterInput) -> bool:
-    value = dimensions_of(row).get(asked.field)
-    match asked.operator:
-        case "eq":
-            return bool(value == asked.value)
-        case "neq":
-            return bool(value != asked.value)
-        case "in":
-            return value in asked.value
-        case _:
-            return value not in asked.value
+    found = dimensions_of(row).get(asked.field)
+    values = found if isinstance(found, tuple) else (found,)
+    wanted = asked.value if asked.operator.endswith("in") else [asked.value]
+    return any(value in wanted for value in values) is (asked.operator in ("eq", "in"))
 
 
 def plainly(asked: AnalyticsQuery, from_us: int, to_us: int) -> Rows:
@@ -183,8 +180,9 @@ def plainly(asked: AnalyticsQuery, from_us: int, to_us: int) -> Rows:
             continue
         named = dimensions_of(row)
         when = asked.granularity and bucket(row.settled_at, asked.granularity, asked.time_zone)
-        group = (when, *(named[name] for name in asked.dimensions))
-        groups.setdefault(group, []).append(row)
+        members = [named[name] for name in asked.dimensions]
+        for group in product(*(one if isinstance(one, tuple) else (one,) for one in members)):
+            groups.setdefault((when, *group), []).append(row)
     if not asked.dimensions and asked.granularity is None:
         groups = groups or {(None,): []}
     answered = []
@@ -205,6 +203,7 @@ VALUES: dict[str, list[Any]] = {
     for name in analytics.DIMENSIONS
     if name != "tag"
 }
+VALUES["tag"] = ["a", "b", "c", None]
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Tags past their retention: a round goes on where the one before stopped, and passes nothing by."""
+"""Who asked, past its retention: a round goes on where the one before stopped, and passes nothing by."""
 
 import pytest
 
@@ -13,9 +13,9 @@ __all__ = ["connection", "filled"]
 ALL = 1_000
 
 
-def look(connection: Connection, clean_before: int, *, at_most: int = ALL) -> activity.Tagged:
+def look(connection: Connection, clean_before: int, *, at_most: int = ALL) -> activity.OldSenders:
     """What was created before the 30th second of 60, and is old by the test's retention."""
-    return activity.tagged(
+    return activity.old_senders(
         connection,
         ORGANIZATION,
         clean_before=clean_before,
@@ -26,14 +26,14 @@ def look(connection: Connection, clean_before: int, *, at_most: int = ALL) -> ac
 
 def test_next_round_reads_only_what_the_one_before_has_not_cleaned(filled: Connection) -> None:
     found = look(filled, 1)
-    # Of the numbers 1 to 34: eight of a user, six of an application, one of both.
-    assert len(found.generation_ids) == 13
-    activity.forget_tags(filled, found.generation_ids)
+    # Of the numbers 1 to 34: eight of a user, six of an application, one of both, and three that bear tags alone.
+    assert len(found.generation_ids) == 16
+    activity.forget_senders(filled, found.generation_ids)
     first_kept = filled.row(
         "SELECT rowid FROM generation WHERE id = ?", (f"gen-{ORGANIZATION}-35",)
     )
     assert (found.clean_before,) == first_kept
-    assert look(filled, found.clean_before) == activity.Tagged([], found.clean_before)
+    assert look(filled, found.clean_before) == activity.OldSenders([], found.clean_before)
     seen = Seen(filled)
     look(seen, found.clean_before)  # type: ignore[arg-type]
     plans = {plan for plan in seen.plans if "generation" in plan}
@@ -47,13 +47,13 @@ def test_round_that_found_as_many_as_it_may_looks_again_from_its_beginning(
 ) -> None:
     found = look(filled, 1, at_most=5)
     assert (len(found.generation_ids), found.clean_before) == (5, 1)
-    activity.forget_tags(filled, found.generation_ids)
-    assert len(look(filled, found.clean_before).generation_ids) == 8
+    activity.forget_senders(filled, found.generation_ids)
+    assert len(look(filled, found.clean_before).generation_ids) == 11
 
 
 def test_old_request_that_ended_late_is_not_passed_by(filled: Connection) -> None:
     found = look(filled, 1)
-    activity.forget_tags(filled, found.generation_ids)
+    activity.forget_senders(filled, found.generation_ids)
     late = write(filled, 90, user_tag="ada", created_at=at(1))
     assert look(filled, found.clean_before).generation_ids == [late]
 
@@ -65,10 +65,10 @@ def test_a_round_does_not_look_at_what_is_far_too_young(
     monkeypatch.setattr(activity, "LOOK_US", 0)
     found = look(filled, 1)
     assert [int(name.rpartition("-")[2]) for name in found.generation_ids] == [
-        number for number in range(1, 30) if number % 4 == 0 or number % 5 == 0
+        number for number in range(1, 30) if not number % 4 or not number % 5 or not number % 7
     ]
-    activity.forget_tags(filled, found.generation_ids)
-    later = activity.tagged(
+    activity.forget_senders(filled, found.generation_ids)
+    later = activity.old_senders(
         filled,
         ORGANIZATION,
         clean_before=found.clean_before,
@@ -79,8 +79,8 @@ def test_a_round_does_not_look_at_what_is_far_too_young(
 
 
 def test_organization_whose_requests_are_all_old_is_not_read_again(filled: Connection) -> None:
-    def look_at_all(clean_before: int) -> activity.Tagged:
-        return activity.tagged(
+    def look_at_all(clean_before: int) -> activity.OldSenders:
+        return activity.old_senders(
             filled,
             ORGANIZATION,
             clean_before=clean_before,
@@ -89,7 +89,7 @@ def test_organization_whose_requests_are_all_old_is_not_read_again(filled: Conne
         )
 
     found = look_at_all(1)
-    activity.forget_tags(filled, found.generation_ids)
+    activity.forget_senders(filled, found.generation_ids)
     last = filled.row(
         "SELECT MAX(rowid) FROM generation WHERE organization_id = ?", (ORGANIZATION,)
     )

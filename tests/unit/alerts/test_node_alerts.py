@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from gwd.alerts import node_alerts
+from gwd.core.certificate import read_certificate
 from gwd.core.clock import US_PER_DAY
-from gwd.jobs.node_watch import read_certificate
 from gwd.store.connection import Connection
 from tests.support import certificates, people
 from tests.support.store import NOW_US, connection
@@ -42,6 +42,39 @@ def test_a_quarantine_is_told_once_until_the_books_are_in_order(connection: Conn
     node_alerts.in_order(connection)
     node_alerts.quarantined(connection, "again", app_url=APP, now_us=NOW_US)
     assert len(told(connection)) == 2
+
+
+def test_late_copies_are_told_of_once_until_there_is_a_good_one(connection: Connection) -> None:
+    def tell(reason: str, *, is_damage: bool) -> None:
+        node_alerts.backup_overdue(
+            connection,
+            directory="/backup",
+            newest_us=None,
+            every_us=US_PER_DAY,
+            reason=reason,
+            is_damage=is_damage,
+            app_url=APP,
+            now_us=NOW_US,
+        )
+
+    tell("no room", is_damage=False)
+    tell("still no room", is_damage=False)
+    assert node_alerts.is_backup_told(connection)
+    tell("a copy is damaged", is_damage=True)
+    tell("no room again", is_damage=False)
+    late, damaged = told(connection)
+    assert late[:2] == ("alert.backup_overdue", "warning")
+    assert late[3]["reason"] == "no room"
+    assert (late[3]["newest_at"], late[3]["every_s"]) == (None, 86_400)
+    assert damaged[:3] == (
+        "alert.backup_overdue",
+        "critical",
+        "A copy of the database is damaged",
+    )
+    node_alerts.backed_up(connection)
+    assert not node_alerts.is_backup_told(connection)
+    tell("once more", is_damage=False)
+    assert len(told(connection)) == 3
 
 
 def test_a_certificate_is_told_of_in_its_stages(connection: Connection) -> None:

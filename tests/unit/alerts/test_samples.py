@@ -57,6 +57,7 @@ FIELDS: dict[str, tuple[str, str, set[str]]] = {
     ),
     "alert.ledger_quarantined": ("node", "critical", {"reason", "since"}),
     "alert.certificate_ending": ("node", "warning", {"names", "ends_at"}),
+    "alert.backup_overdue": ("node", "warning", {"directory", "newest_at", "every_s", "reason"}),
     "alert.test": ("destination", "info", {"destination_id", "name"}),
     "model.unavailable": ("model_availability", "warning", AVAILABILITY),
     "model.available": ("model_availability", "info", AVAILABILITY),

@@ -243,7 +243,7 @@ def test_unknown_fields_are_kept_and_those_of_other_routers_are_not():
 def test_headers_tag_the_request_and_ask_for_the_receipt():
     request = _parse({"x-gw-metadata": "enabled", "x-gw-session-id": "s", "x-title": "app"})
     assert request.include_receipt
-    assert (request.tags.session_id, request.tags.title) == ("s", "app")
+    assert (request.sender.session_id, request.sender.title) == ("s", "app")
 
 
 def test_a_message_mark_goes_to_its_last_part():

@@ -6,7 +6,12 @@ import pytest
 from gwd.core.errors import InvalidValue, MissingParameter
 from gwd.core.request import Embed, Generate, Preferences, Request
 from gwd.dialects import extensions, json_input
+from gwd.dialects.chat_completions import ChatCompletions
+from gwd.dialects.completions import Completions
+from gwd.dialects.embeddings import Embeddings
 from gwd.dialects.extensions import ProviderWire, UsageWire
+from gwd.dialects.messages import Messages
+from gwd.dialects.responses import Responses
 
 
 def test_the_primary_model_comes_first_and_only_once():
@@ -93,23 +98,23 @@ def test_an_unknown_sort_names_the_field():
 
 def test_body_fields_win_over_headers():
     headers = {"x-gw-session-id": "h", "x-gw-user-id": "h", "http-referer": "r", "x-title": "t"}
-    tags = extensions.tags_of(headers, session_id="b", user="b")
-    assert (tags.session_id, tags.user_id, tags.referer, tags.title) == ("b", "b", "r", "t")
-    tags = extensions.tags_of(headers)
-    assert (tags.session_id, tags.user_id) == ("h", "h")
+    sender = extensions.sender_of(headers, session_id="b", user="b")
+    assert (sender.session_id, sender.user_id, sender.referer, sender.title) == ("b", "b", "r", "t")
+    sender = extensions.sender_of(headers)
+    assert (sender.session_id, sender.user_id) == ("h", "h")
 
 
-def test_a_tag_of_256_characters_is_taken_and_one_more_is_not():
-    assert extensions.tags_of({}, user="u" * 256).user_id == "u" * 256
+def test_a_name_of_256_characters_is_taken_and_one_more_is_not():
+    assert extensions.sender_of({}, user="u" * 256).user_id == "u" * 256
     for field in ("session_id", "user"):
         with pytest.raises(InvalidValue) as caught:
-            extensions.tags_of({}, **{field: "u" * 257})
+            extensions.sender_of({}, **{field: "u" * 257})
         assert caught.value.param == field
 
 
 def test_header_text_is_cleaned_and_cut():
     raw = b"\xff\xfe title\r\n".decode("utf-8", "surrogateescape") + "x" * 400
-    title = extensions.tags_of({"x-title": raw}).title
+    title = extensions.sender_of({"x-title": raw}).title
     assert title is not None
     assert len(title) <= 256
     title.encode("utf-8")
@@ -127,3 +132,36 @@ def test_cost_is_asked_for_by_usage_include():
     assert extensions.wants_cost(UsageWire(include=True))
     assert not extensions.wants_cost(UsageWire(include=None))
     assert not extensions.wants_cost(None)
+
+
+def test_tags_come_from_the_header_and_from_metadata_which_wins():
+    header = {"x-gw-tags": "a, b"}
+    assert extensions.sender_of({}).tags == ()
+    assert extensions.sender_of(header).tags == ("a", "b")
+    for given in ("c,d", ["c", "d"]):
+        assert extensions.sender_of(header, metadata={"tags": given}).tags == ("c", "d")
+    for other in (None, "text", {}, {"tags": None}, {"team": "x"}):
+        assert extensions.sender_of(header, metadata=other).tags == ("a", "b")
+
+
+@pytest.mark.parametrize("given", [7, {"a": "b"}, ["a", 7], "a" * 65, ["a,b"]])
+def test_metadata_tags_that_are_none_name_the_field(given: object):
+    with pytest.raises(InvalidValue) as caught:
+        extensions.sender_of({}, metadata={"tags": given})
+    assert caught.value.param == "metadata.tags"
+
+
+def test_every_dialect_reads_tags_and_sends_metadata_on_as_it_came():
+    metadata = {"tags": "a, b", "team": "x"}
+    chat = {"messages": [{"role": "user", "content": "hi"}]}
+    for dialect, fields, extras in (
+        (ChatCompletions(), chat, {"metadata": metadata}),
+        (Completions(), {"prompt": "hi"}, None),
+        (Embeddings(), {"input": "hi"}, {"metadata": metadata}),
+        (Responses(), {"input": "hi"}, {"metadata": metadata}),
+    ):
+        body = msgspec.json.encode({"model": "m", "metadata": metadata, **fields})
+        request = dialect.parse(body, {"x-gw-tags": "of the header"})
+        assert (request.sender.tags, request.extras) == (("a", "b"), extras), dialect.name
+    body = msgspec.json.encode({"model": "m", "max_tokens": 1, **chat})
+    assert Messages().parse(body, {"x-gw-tags": "a,b"}).sender.tags == ("a", "b")

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from gwd.core.request import Embed, Generate, Message, Request, Tags, TextPart
+from gwd.core.request import Embed, Generate, Message, Request, Sender, TextPart
 from gwd.core.target import Credential, Target
 from gwd.pipeline.plan import routing
 from gwd.pipeline.plan.credential_choice import Turn
@@ -25,7 +25,7 @@ def asked(*texts: str, session_id: str | None = None) -> Request:
         Message(role=role, parts=(TextPart(text=text),))
         for role, text in zip(ROLES, texts, strict=False)
     )
-    return golden.request(body=Generate(messages=messages), tags=Tags(session_id=session_id))
+    return golden.request(body=Generate(messages=messages), sender=Sender(session_id=session_id))
 
 
 def of(request: Request, **whose: Any) -> Conversation | None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gwd.core.request import Tags
+from gwd.core.request import Sender
 from gwd.pipeline.admit.admission import Context
 from gwd.pipeline.admit.identity import GenerationIdentity
 
@@ -15,7 +15,7 @@ IDENTITY = GenerationIdentity(
     dialect="messages",
     requested_model="demo/chat",
     stream=True,
-    tags=Tags(),
+    sender=Sender(),
     dropped_tools=(),
     request_id="req_1",
     user_agent=None,

@@ -9,9 +9,11 @@ import pytest
 from gwd import budgets, ledger, proof
 from gwd.activity import day_sums
 from gwd.activity import service as activity
+from gwd.content_log import service as content_log
 from gwd.core.clock import SystemClock
 from gwd.health import kept
 from gwd.ledger import LedgerFilter, chain
+from gwd.orgs.settings import settings
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
@@ -486,4 +488,116 @@ def test_sums_by_day_hold_what_was_recorded_before_they_were_kept(
     assert found == [
         f"the sums of k on day {day} and the ledger differ: its sums charged 15"
     ]  # no entry charges these records
+    connection.raw.close()
+
+
+def test_budgets_may_be_for_names_and_users_have_what_they_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of budgets is written anew under rows that refer to it; nothing of either is lost."""
+    path = str(tmp_path / "gwd.db")
+    name = "0021_tags"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    day = NOW_US // 86_400_000_000
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        add(connection, 100 * USD, now_us=NOW_US)
+        connection.execute(
+            "INSERT INTO budget (id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, shadow,"
+            " created_at, updated_at) VALUES ('bud_1', ?1, 'organization', ?1, ?1, 'daily', 'hard', 5, 1, 1, 1)",
+            (ORGANIZATION,),
+        )
+        counted = ("bud_1", day, 1, NOW_US)
+        connection.execute(
+            "INSERT INTO budget_would_refuse (budget_id, first_day, requests, first_at, last_at)"
+            " VALUES (?1, ?2, ?3, ?4, ?4)",
+            counted,
+        )
+        connection.execute(
+            "INSERT INTO budget_would_refuse_open (generation_id, budget_id, first_day) VALUES ('gen-x', 'bud_1', ?)",
+            (day,),
+        )
+        connection.execute(CONTEXTS)
+        for number, user in enumerate(("ann", "ann", "ben", None)):
+            hold(connection, f"gen-{number}", USD, now_us=NOW_US)
+            ledger.settle(connection, f"gen-{number}", number + 1, now_us=NOW_US)
+            connection.execute(
+                "INSERT INTO generation (id, organization_id, key_id, family_id, user_tag, dialect, status,"
+                " cost_total_nano, byok, cost_completion_nano, created_at, settled_at)"
+                " VALUES (?1, ?2, 'k', 'k', ?3, 'messages', 'succeeded', ?4, ?5, 9, ?6, ?6)",
+                (f"gen-{number}", ORGANIZATION, user, number + 1, user == "ben", NOW_US),
+            )
+        connection.execute("DROP TABLE reservation_context")
+    connection.raw.close()
+
+    assert migrate(path, SystemClock())[:2] == [name, "0022_named_budgets"]
+    connection = open_connection(path, "writer")
+    assert connection.rows(
+        "SELECT scope_id, day, charged_nano, byok_nano FROM spend WHERE scope_id LIKE '%:%' ORDER BY 1, 2"
+    ) == [
+        (f"{ORGANIZATION}:user:{user}", each, *nanos)
+        for user, nanos in (("ann", (3, 0)), ("ben", (3, 9)))
+        for each in (0, day)
+    ]
+    assert budgets.get(connection, ORGANIZATION, "bud_1").shadow
+    assert connection.rows("SELECT budget_id, requests FROM budget_would_refuse") == [("bud_1", 1)]
+    assert connection.rows("SELECT generation_id FROM budget_would_refuse_open") == [("gen-x",)]
+    with pytest.raises(apsw.ConstraintError):
+        connection.execute("DELETE FROM budget")
+    copied = "INSERT INTO budget SELECT 'bud_' || ?1, organization_id, ?1, 'x', ?1"
+    columns = "interval, kind, limit_nano, include_byok, alert_thresholds, created_at, updated_at"
+    copied += (
+        f", {columns}, shadow, raised_nano, raised_until, raised_by FROM budget WHERE id = 'bud_1'"
+    )
+    for scope in ("tag", "user"):
+        connection.execute(copied, (scope,))
+    with pytest.raises(apsw.ConstraintError):
+        connection.execute(copied, ("colour",))
+    assert migrations.schema_of(connection) == migrations.schema()
+    connection.raw.close()
+
+
+def test_a_file_without_sessions_takes_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "gwd.db")
+    migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        fresh = migrations.schema_of(connection)
+        connection.execute("DROP TABLE browser_session")
+        connection.execute("DROP TABLE sign_in_link")
+        connection.execute("DELETE FROM schema_history WHERE name LIKE '0033%'")
+    connection.raw.close()
+
+    assert migrate(path, SystemClock()) == ["0033_sessions"]
+    connection = open_connection(path, "writer")
+    with transaction(connection, "DEFERRED"):
+        assert migrations.schema_of(connection) == fresh
+
+
+def test_organizations_of_an_earlier_version_have_nothing_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0028_content_log"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert settings(connection, ORGANIZATION).settings.content_log is None
+    assert content_log.totals(connection, ORGANIZATION).count == 0
+    plan = connection.rows(
+        "EXPLAIN QUERY PLAN SELECT COUNT(*), SUM(size) FROM content_log WHERE organization_id = 'x'"
+    )
+    assert "COVERING INDEX" in str(plan)  # the contents are not read to be added up
     connection.raw.close()

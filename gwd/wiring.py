@@ -118,7 +118,6 @@ class RunningNode:
         self._environment = environment
         self._machine_clock = clock or SystemClock()
         self._clock: NodeClock
-        self._clean_before: dict[str, int] = {}
         self._name = name
         self._alone = alone
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -427,7 +426,7 @@ class RunningNode:
         self.node.vitals.jobs_ran_s[name] = self._clock.monotonic_s()
 
     async def _forget(self) -> None:
-        await retention.forget(self.store, self._clock, self._clean_before)
+        await retention.forget(self.store, self._clock)
 
     def _content_log(self) -> ContentLogJob:
         max_bytes = self.settings.limits.content_log_max_bytes

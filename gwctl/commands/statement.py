@@ -18,7 +18,10 @@ from gwctl.values import arg, flag, opt
 top = Noun("", "What a month came to.")
 NOUNS = [top]
 
-NAMES = ("section", "id", "name", "count", "tokens_prompt", "tokens_completion", "amount")
+NAMES = (
+    *("section", "id", "name", "count", "tokens_prompt", "tokens_completion", "amount"),
+    "workspace",
+)
 COLUMNS = (
     Column("SECTION", "section", name=True),
     Column("NAME", "name", cut=False),
@@ -45,7 +48,7 @@ def statement(
         Path | None, opt("--out", "FILE", "Write to this file, whole or not at all.")
     ] = None,
 ) -> None:
-    """Show a month: balances, movements, charges by workspace, key and model."""
+    """Show a month: balances, movements, charges by workspace with its keys, and by model."""
     if csv_ and session.out.shape.machine:
         raise usage("--csv and --json exclude each other", do="give one of them")
     found = data(session.api.get(f"/statements/{quote(month or _last_month())}"))
@@ -66,7 +69,10 @@ def _last_month() -> str:
 
 
 def _rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of a statement from the opening to the closing balance, then what the charges are made of."""
+    """The lines of a statement from the opening to the closing balance, then what the charges are made of.
+
+    A workspace's line is the subtotal of the keys that follow it.
+    """
     yield {"section": "opening balance", "amount": found["opening_balance"]}
     for each in found["movements"]:
         yield {
@@ -77,10 +83,13 @@ def _rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
     yield _charged("charges", found["charges"])
     yield {"section": "closing balance", "amount": found["closing_balance"]}
-    for each in found["workspaces"]:
-        yield _charged("workspace", each, each["workspace_id"], each["workspace_name"])
-    for each in found["keys"]:
-        yield _charged("key", each, each["family_id"], each["key_name"])
+    for workspace in found["workspaces"]:
+        id_, name = workspace["workspace_id"], workspace["workspace_name"]
+        yield _charged("workspace", workspace, id_, name)
+        for each in found["keys"]:
+            if each["workspace_id"] == id_:
+                line = _charged("key", each, each["family_id"], each["key_name"])
+                yield {**line, "workspace": name}
     for each in found["models"]:
         name = "fees for own keys" if each["byok"] else each["model"]
         yield _charged("model", each, None, name)

@@ -43,7 +43,7 @@ _BY_TAGS: Final = "generation_by_tags"  # of all that bear any
 _BY_ORGANIZATION: Final = "generation_by_organization"
 LOOK_US: Final = 3_600_000_000  # how far out of order ends may be; in truth it is milliseconds
 _FEW: Final = 2_000
-_NEWEST_FIRST: Final = "rowid DESC"
+_IN_STRETCH: Final = "rowid >= ? AND rowid < ?"
 _ALL: Final = (1 << 63) - 1
 _LAST: Final = "SELECT MAX(rowid) FROM generation INDEXED BY generation_by_organization WHERE organization_id = ?"
 _AT: Final = (
@@ -72,11 +72,11 @@ def list_(
     found = _Search(connection, organization_id, filters, key_ids)
     if before is not None:
         number = place(connection, "generation", organization_id, before, "before")
-        return found.page("rowid > ?", number, "rowid", limit)
+        return found.newer(number, limit)
     if after is not None:
         number = place(connection, "generation", organization_id, after, "after")
-        return found.page("rowid < ?", number, _NEWEST_FIRST, limit)
-    page = found.page("rowid > ?", 0, _NEWEST_FIRST, limit, offset)
+        return found.older(number, limit)
+    page = found.older(_ALL, limit, offset)
     return msgspec.structs.replace(page, total=found.count() if count else None)
 
 
@@ -126,42 +126,24 @@ class _Search:
             listed = f"key_id IN ({', '.join('?' * len(key_ids))})"
             self._hold(listed, *key_ids, is_of_index=self._index == _INDEXED["key_id"])
 
-    def page(
-        self, beyond: str, number: int, order: str, limit: int, offset: int = 0
-    ) -> Page[GenerationRow]:
-        """What lies beyond a row number. Raises InvalidValue where an offset is out of reach."""
-        conditions, values = [*self._of_index, beyond], [*self._values_of_index, number]
-        if isinstance(self._from_us, int):
-            conditions.append("rowid >= ?")
-            values.append(self._at(self._from_us - LOOK_US, or_else=1))
-        if isinstance(self._to_us, int):
-            conditions.append("rowid < ?")
-            values.append(self._at(self._to_us + LOOK_US, or_else=_ALL))
-        last = self._last_looked_at(conditions, values, order)
-        if last is not None:
-            conditions.append("rowid >= ?" if order == _NEWEST_FIRST else "rowid <= ?")
-            values.append(last)
-        conditions += self._others
-        values += self._values
-        if isinstance(self._from_us, int):
-            conditions.append("settled_at >= ?")
-            values.append(self._from_us)
-        if isinstance(self._to_us, int):
-            conditions.append("settled_at < ?")
-            values.append(self._to_us)
-        # The numbers alone come out of the index in order or are sorted; whole rows are read only for the page.
-        numbers = (
-            f"SELECT rowid FROM generation INDEXED BY {self._index} WHERE {' AND '.join(conditions)}"  # noqa: S608
-            f" ORDER BY {order} LIMIT ? OFFSET ?"
-        )
-        found = self._connection.rows(
-            f"{SELECT} WHERE rowid IN ({numbers}) ORDER BY rowid DESC", (*values, limit, offset)
-        )
-        rows = [row_of(row) for row in found]
+    def older(self, than: int, limit: int, offset: int = 0) -> Page[GenerationRow]:
+        """Back from a row number. Raises InvalidValue where an offset is out of reach."""
+        first, end = self._stretch(1, than)
+        last = self._last_looked_at(first, end, "rowid DESC")
+        rows = self._rows(first if last is None else last, end, "rowid DESC", limit, offset)
         if last is None or len(rows) == limit:
             return Page(rows=rows)
         if offset:
             raise too_far()
+        return Page(rows=rows, reached=self._id(last))
+
+    def newer(self, than: int, limit: int) -> Page[GenerationRow]:
+        """On from a row number."""
+        first, end = self._stretch(than + 1, _ALL)
+        last = self._last_looked_at(first, end, "rowid")
+        rows = self._rows(first, end if last is None else last + 1, "rowid", limit, 0)
+        if last is None or len(rows) == limit:
+            return Page(rows=rows)
         return Page(rows=rows, reached=self._id(last))
 
     def count(self) -> int | None:
@@ -184,14 +166,42 @@ class _Search:
         (self._of_index if is_of_index else self._others).append(condition)
         (self._values_of_index if is_of_index else self._values).extend(values)
 
-    def _last_looked_at(self, conditions: list[str], values: list[Value], order: str) -> int | None:
+    def _stretch(self, first: int, end: int) -> tuple[int, int]:
+        """What of these row numbers may have ended in the time that is asked about. One bound on each side: SQLite
+        finds its place in an index by one, and would look at all that only another leaves out."""
+        if isinstance(self._from_us, int):
+            first = max(first, self._at(self._from_us - LOOK_US, or_else=1))
+        if isinstance(self._to_us, int):
+            end = min(end, self._at(self._to_us + LOOK_US, or_else=_ALL))
+        return first, end
+
+    def _rows(
+        self, first: int, end: int, order: str, limit: int, offset: int
+    ) -> list[GenerationRow]:
+        conditions = [*self._of_index, _IN_STRETCH, *self._others]
+        values = [*self._values_of_index, first, end, *self._values]
+        for bound, at_us in (("settled_at >= ?", self._from_us), ("settled_at < ?", self._to_us)):
+            if isinstance(at_us, int):
+                conditions.append(bound)
+                values.append(at_us)
+        # The numbers alone come out of the index in order or are sorted; whole rows are read only for the page.
+        numbers = (
+            f"SELECT rowid FROM generation INDEXED BY {self._index} WHERE {' AND '.join(conditions)}"  # noqa: S608
+            f" ORDER BY {order} LIMIT ? OFFSET ?"
+        )
+        found = self._connection.rows(
+            f"{SELECT} WHERE rowid IN ({numbers}) ORDER BY rowid DESC", (*values, limit, offset)
+        )
+        return [row_of(row) for row in found]
+
+    def _last_looked_at(self, first: int, end: int, order: str) -> int | None:
         """The number of the row after which the look ends; None where the index says all, or the list ends before."""
         if not self._others:
             return None
         row = self._connection.row(
-            f"SELECT rowid FROM generation INDEXED BY {self._index} WHERE {' AND '.join(conditions)}"  # noqa: S608
-            f" ORDER BY {order} LIMIT 1 OFFSET {LOOKED}",
-            tuple(values),
+            f"SELECT rowid FROM generation INDEXED BY {self._index}"  # noqa: S608
+            f" WHERE {' AND '.join([*self._of_index, _IN_STRETCH])} ORDER BY {order} LIMIT 1 OFFSET {LOOKED}",
+            (*self._values_of_index, first, end),
         )
         return None if row is None else int(row[0])
 

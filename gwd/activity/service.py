@@ -10,7 +10,7 @@ from gwd.activity.lists import LOOK_US, number_at
 from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
 from gwd.core.clock import US_PER_DAY, US_PER_S
 from gwd.core.errors import GenerationNotFound
-from gwd.ledger import ledger_time_us
+from gwd.ledger import ledger_time_us, was_set_back
 from gwd.store import Connection, maintains_cache
 
 _INSERT: Final = (
@@ -134,15 +134,22 @@ def old_senders(
     before_us: int,
     at_most: int,
 ) -> OldSenders:
-    """Look on from row number `clean_before`, to the end of the history: not for the writer."""
+    """Look on from row number `clean_before`, to where those that ended later begin: not for the writer.
+
+    One that began before and ended later is found by a later look.
+    """
+    beyond = _NONE
+    if not was_set_back(connection, organization_id):
+        beyond = number_at(connection, organization_id, before_us + LOOK_US)
     found = connection.rows(
         "SELECT id FROM generation INDEXED BY generation_by_organization"
-        " WHERE organization_id = ? AND rowid >= ? AND created_at < ?"
+        " WHERE organization_id = ? AND rowid >= ? AND rowid < ? AND created_at < ?"
         " AND COALESCE(user_tag, session_id, referer, title, user_agent, tags) IS NOT NULL LIMIT ?",
-        (organization_id, clean_before, before_us, at_most),
+        (organization_id, clean_before, beyond, before_us, at_most),
     )
     if len(found) < at_most:
-        clean_before = _first_kept(connection, organization_id, clean_before, before_us)
+        first = _first_kept(connection, organization_id, clean_before, before_us)
+        clean_before = min(first, beyond)
     return OldSenders([str(row[0]) for row in found], clean_before)
 
 

@@ -16,18 +16,18 @@ from gwd.core.node_clock import NodeClock
 from gwd.management import sessions
 from gwd.orgs import settings
 from gwd.replay import idempotency, signatures
-from gwd.store import Store
+from gwd.store import Connection, Store
 
 CHUNK: Final = 200
 AT_MOST: Final = 100_000
 """Of each kind in one round; the next round goes on."""
+_CLEAN_BEFORE: Final = "clean_before:"
 
 
-async def forget(store: Store, clock: NodeClock, clean_before: dict[str, int]) -> None:
+async def forget(store: Store, clock: NodeClock) -> None:
     """Delete what is past its retention; nothing is deleted while the machine's clock is in doubt.
 
-    `clean_before` is where the round before stopped among each organization's generations, and is moved on: empty at
-    start, so that the first round looks through all of them.
+    Where a round stopped among an organization's generations is kept: the next one goes on there, also after a restart.
     """
     now_us = clock.due_us()
     for kind in (idempotency, signatures, marks, sessions):
@@ -40,19 +40,36 @@ async def forget(store: Store, clock: NodeClock, clean_before: dict[str, int]) -
         await _in_chunks(store, drop, await store.read(find, now_us=now_us, at_most=AT_MOST))
     for organization_id, days in await store.read(settings.retentions):
         before_us = now_us - days * US_PER_DAY
+        clean_before = await store.read(_clean_before, organization_id)
         old = await store.read(
             activity.old_senders,
             organization_id,
-            clean_before=clean_before.get(organization_id, 1),
+            clean_before=clean_before,
             before_us=before_us,
             at_most=AT_MOST,
         )
         await _in_chunks(store, activity.forget_senders, old.generation_ids)
-        clean_before[organization_id] = old.clean_before
+        if old.clean_before != clean_before:
+            await store.write(_keep, organization_id, old.clean_before)
         counters = await store.read(
             spend.old_names, organization_id, before_us=before_us, at_most=AT_MOST
         )
         await _in_chunks(store, spend.forget_names, counters)
+
+
+def _clean_before(connection: Connection, organization_id: str) -> int:
+    row = connection.row(
+        "SELECT value FROM node_fact WHERE name = ?", (_CLEAN_BEFORE + organization_id,)
+    )
+    return 1 if row is None else int(bytes(row[0]))
+
+
+def _keep(connection: Connection, organization_id: str, clean_before: int) -> None:
+    connection.execute(
+        "INSERT INTO node_fact (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (_CLEAN_BEFORE + organization_id, str(clean_before).encode()),
+    )
 
 
 async def _in_chunks(store: Store, forget: Callable[..., None], found: Sequence[Any]) -> None:

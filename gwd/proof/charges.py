@@ -4,13 +4,14 @@ That covers what was insured, estimated, recovered after a crash or served on an
 recorded in one form. Beside it: the record is the one that the ledger vouches for.
 """
 
+from collections import namedtuple
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
-from gwd.activity.row import COLUMNS, SEALED, GenerationRow, digest_of, row_of
+from gwd.activity.row import SEALED, digest_of
 from gwd.catalog import prices
 from gwd.core.cost import Cost, Price
 from gwd.core.errors import InvalidValue
@@ -20,17 +21,19 @@ from gwd.core.usage import Usage
 from gwd.ledger.replay import Difference
 from gwd.pricing.cost import cost
 from gwd.store import Connection
-from gwd.store.connection import Row
 
 CHUNK: Final = 1_000
 PRICES_KEPT: Final = 512
 
 _RECORDS: Final = f"""
-    SELECT {", ".join(f"g.{name}" for name in COLUMNS)}, {", ".join(f"g.{name}" for name in SEALED)},
-        e.type, e.seal, g.rowid
+    SELECT {", ".join(f"g.{name}" for name in SEALED)}, g.cache_discount_nano, e.type, e.seal, g.rowid
     FROM generation AS g LEFT JOIN reservation AS r ON r.generation_id = g.id
     LEFT JOIN entry AS e ON e.organization_id = r.organization_id AND e.seq = r.ended_seq
     WHERE g.organization_id = ? AND g.rowid > ? ORDER BY g.rowid LIMIT {CHUNK}"""  # noqa: S608
+_Record: Final[Any] = namedtuple(  # type: ignore[misc]
+    "_Record", (*SEALED, "cache_discount_nano", "end", "seal", "number")
+)
+"""The sealed columns of a record, what its cache saved, how its hold ended, and what that entry vouches for."""
 _PARTS: Final = (
     ("prompt", "cost_prompt_nano"),
     ("cache_read", "cost_cache_read_nano"),
@@ -47,13 +50,13 @@ _PARTS: Final = (
 def check_charges(connection: Connection, organization_id: str) -> Iterator[Difference]:
     """What an organization was charged differently from what its records give (I10), record by record."""
     price_of = lru_cache(PRICES_KEPT)(lambda version: _price(connection, version))
-    for row, sealed, end, seal in _records(connection, organization_id):
-        if seal is not None and seal != digest_of(sealed):
+    for row in _records(connection, organization_id):
+        if row.seal is not None and row.seal != digest_of(row[: len(SEALED)]):
             yield _wrong(
                 "I16", row, "does not have the record that its last entry in the ledger vouches for"
             )
         try:
-            found = _charged(row, end, price_of)
+            found = _charged(row, price_of)
         except _CannotComputeError as error:
             yield _wrong("I10", row, str(error))
             continue
@@ -76,9 +79,9 @@ class _CannotComputeError(Exception):
     """The record does not say what its charge was made of."""
 
 
-def _charged(row: GenerationRow, end: str | None, price_of: Any) -> Cost:
+def _charged(row: Any, price_of: Any) -> Cost:
     """The cost by the record. What was released, refused or never began costs nothing at all."""
-    if end != "settlement":
+    if row.end != "settlement":
         return Cost()
     price = None if row.price is None else price_of(row.price)
     if price is None:
@@ -105,7 +108,7 @@ def _charged(row: GenerationRow, end: str | None, price_of: Any) -> Cost:
     )
 
 
-def _is_insured(row: GenerationRow, usage: Usage) -> bool:
+def _is_insured(row: Any, usage: Usage) -> bool:
     """An answer without output that did not end by itself is not charged."""
     return (
         row.dialect != "embeddings"
@@ -114,7 +117,7 @@ def _is_insured(row: GenerationRow, usage: Usage) -> bool:
     )
 
 
-def _applied(row: GenerationRow, price: Price) -> Applied:
+def _applied(row: Any, price: Price) -> Applied:
     if row.price_modifiers is None:
         return Applied(searches=row.web_searches)
     try:
@@ -150,18 +153,14 @@ def _price(connection: Connection, version: str) -> Price | None:
         return None
 
 
-def _records(
-    connection: Connection, organization_id: str
-) -> Iterator[tuple[GenerationRow, Row, str | None, str | None]]:
-    """(record, its sealed columns, how its hold ended, what that entry vouches for)."""
-    last, width = 0, len(COLUMNS)
+def _records(connection: Connection, organization_id: str) -> Iterator[Any]:
+    last = 0
     while rows := connection.rows(_RECORDS, (organization_id, last)):
-        for row in rows:
-            yield row_of(row[:width]), row[width:-3], row[-3], row[-2]
+        yield from map(_Record._make, rows)
         last = rows[-1][-1]
 
 
-def _wrong(invariant: str, row: GenerationRow, what: str) -> Difference:
+def _wrong(invariant: str, row: Any, what: str) -> Difference:
     return Difference(
         invariant=invariant, organization_id=row.organization_id, message=f"{row.id} {what}"
     )

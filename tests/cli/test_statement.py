@@ -19,15 +19,25 @@ STATEMENT: dict[str, Any] = {
     "movements": [{"type": "purchase", "entries": 1, "amount": 5}],
     "charges": CHARGED,
     "closing_balance": 5.999999999,
-    "workspaces": [{"workspace_id": "ws_1", "workspace_name": "web", **CHARGED}],
+    "workspaces": [
+        {"workspace_id": "ws_1", "workspace_name": "web", **CHARGED},
+        {"workspace_id": None, "workspace_name": None, **CHARGED},
+    ],
     "keys": [
+        {
+            "workspace_id": None,
+            "family_id": "key_2",
+            "key_name": "old",
+            "key_ids": ["key_2"],
+            **CHARGED,
+        },
         {
             "workspace_id": "ws_1",
             "family_id": "key_1",
             "key_name": "=1+1",
             "key_ids": ["key_1"],
             **CHARGED,
-        }
+        },
     ],
     "models": [{"model": None, "byok": True, **CHARGED}],
 }
@@ -38,8 +48,9 @@ def test_a_statement_is_lines_from_balance_to_balance(run: Run, gateway: FakeGat
     lines = run("statement", "2026-11").out.splitlines()
     assert [line.split("\t")[0] for line in lines] == [
         *("opening balance", "movement", "charges", "closing balance"),
-        *("workspace", "key", "model"),
+        *("workspace", "key", "workspace", "key", "model"),
     ]
+    assert [line.split("\t")[1] for line in lines[4:8]] == ["web", "=1+1", "", "old"]
     assert lines[-1] == "model\tfees for own keys\t2\t30\t12\t0.000000001\t"
 
 
@@ -48,7 +59,8 @@ def test_csv_is_safe_and_goes_into_a_file(run: Run, gateway: FakeGateway, tmp_pa
     target = tmp_path / "november.csv"
     assert run("statement", "2026-11", "--csv", "--out", str(target)).out == ""
     rows = list(csv.DictReader(io.StringIO(target.read_text("utf-8"))))
-    assert [row["name"] for row in rows if row["section"] == "key"] == ["'=1+1"]
+    keys = [(row["workspace"], row["name"]) for row in rows if row["section"] == "key"]
+    assert keys == [("web", "'=1+1"), ("", "old")]
     assert rows[3]["amount"] == "5.999999999"
     assert run("statement", "2026-11", "--csv", "--json").code == 2
 

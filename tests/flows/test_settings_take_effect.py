@@ -34,15 +34,14 @@ async def test_tags_are_dropped_after_the_retention_and_amounts_stay(gateway: Ga
     assert before["external_user"] == "alice"
     await gateway.manage("PATCH", "/organization/settings", {"retention_days": 1})
     assert [days for _, days in await gateway.store.read(retentions)] == [1]
-    clean_before: dict[str, int] = {}
-    await retention.forget(gateway.store, NodeClock(SystemClock()), clean_before)
+    await retention.forget(gateway.store, NodeClock(SystemClock()))
     assert (await gateway.generation(reply))["external_user"] == "alice"
 
     class Tomorrow(SystemClock):
         def now_us(self) -> int:
             return super().now_us() + 2 * 86_400_000_000
 
-    await retention.forget(gateway.store, NodeClock(Tomorrow()), clean_before)
+    await retention.forget(gateway.store, NodeClock(Tomorrow()))
     after = await gateway.generation(reply)
     assert (after["external_user"], after["session_id"]) == (None, None)
     assert after["total_cost"] == before["total_cost"]
@@ -59,6 +58,6 @@ async def test_more_than_the_writer_is_given_at_once_goes_all_the_same(
     monkeypatch.setattr(retention, "CHUNK", 2)
     replies = [await gateway.chat(user=f"u{number}") for number in range(5)]
     await gateway.manage("PATCH", "/organization/settings", {"retention_days": 1})
-    await retention.forget(gateway.store, NodeClock(NextWeek()), {})
+    await retention.forget(gateway.store, NodeClock(NextWeek()))
     users = [(await gateway.generation(reply))["external_user"] for reply in replies]
     assert users == [None] * 5

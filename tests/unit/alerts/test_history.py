@@ -136,7 +136,7 @@ async def test_the_job_forgets_them_in_short_lists(
         mark_once(connection, Mark(name=FORGOTTEN[0]), now_us=now_us - 401 * US_PER_DAY)
 
     async with open_store(tmp_path, begin) as store:
-        await retention.forget(store, NodeClock(SystemClock()), {})
+        await retention.forget(store, NodeClock(SystemClock()))
         counts = await store.read(
             Connection.row,
             "SELECT (SELECT COUNT(*) FROM alert), (SELECT COUNT(*) FROM delivery) + (SELECT COUNT(*) FROM alert_mark)",

@@ -520,6 +520,7 @@ def test_budgets_may_be_for_names_and_users_have_what_they_spent(
             "INSERT INTO budget_would_refuse_open (generation_id, budget_id, first_day) VALUES ('gen-x', 'bud_1', ?)",
             (day,),
         )
+        connection.execute(CONTEXTS)
         for number, user in enumerate(("ann", "ann", "ben", None)):
             connection.execute(
                 "INSERT INTO generation (id, organization_id, key_id, family_id, user_tag, dialect, status,"
@@ -527,6 +528,7 @@ def test_budgets_may_be_for_names_and_users_have_what_they_spent(
                 " VALUES (?1, ?2, 'k', 'k', ?3, 'messages', 'succeeded', ?4, ?5, 9, ?6, ?6)",
                 (f"gen-{number}", ORGANIZATION, user, number + 1, user == "ben", NOW_US),
             )
+        connection.execute("DROP TABLE reservation_context")
     connection.raw.close()
 
     assert migrate(path, SystemClock())[:2] == [name, "0022_named_budgets"]

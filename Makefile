@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: bench cases docs export format freeze heavy kill kill-backups kill-secrets lag lint load million node-clients odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
+.PHONY: bench cases crossed docs export format freeze heavy kill kill-backups kill-secrets lag lint load million nodejs odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
 
 test:
 	$(PYTHON) -m pytest
@@ -83,10 +83,14 @@ cases:
 	$(PYTHON) tests/cases/run_cases.py --jobs 2 -v
 
 # Google's clients that run in Node, fetched into /tmp/gwd-node; the ordinary run skips them.
-node-clients:
+nodejs:
 	mkdir -p /tmp/gwd-node && cd /tmp/gwd-node && \
 	  npm install --no-audit --no-fund --ignore-scripts @google/genai@3.3.0 @google/gemini-cli@0.61.0
 	GWD_NODE_MODULES=/tmp/gwd-node/node_modules $(PYTHON) -m pytest -n 0 tests/clients/test_gemini_node.py
+
+# One conversation through every dialect at every vendor format; writes the table of docs/dialects.md.
+crossed:
+	WRITE_CROSSED=1 $(PYTHON) -m pytest -n 0 tests/flows/test_crossed.py
 
 lint:
 	$(BIN)ruff format --check .

@@ -1,6 +1,6 @@
 """Google's clients that run in Node, the Gemini command line and @google/genai, at a running gateway.
 
-`make node-clients` fetches them and runs this; without them it is skipped.
+`make nodejs` fetches them and runs this; without them it is skipped.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ MODULES = Path(os.environ.get("GWD_NODE_MODULES", "/nowhere"))
 NODE = shutil.which("node") or "node"
 QUIET = "demo/quiet"  # a responses model that refuses a temperature, as those do that reason
 pytestmark = pytest.mark.skipif(
-    not (MODULES / "@google" / "genai").exists(), reason="run `make node-clients`"
+    not (MODULES / "@google" / "genai").exists(), reason="run `make nodejs`"
 )
 READ = PlannedCall(name="read_file", arguments='{"file_path":"a.txt"}')
 TOOL_TURN = Behaviour(reasoning="I should read it.", calls=(READ,))

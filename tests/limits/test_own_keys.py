@@ -23,7 +23,7 @@ from tests.support.node import PRICES, Gateway, Nodes
 from tests.support.own_keys import OWN, attach, change, secrets_sent, set_fee
 from tests.vendor import StrictVendor
 
-DIALECTS = ("chat", "messages", "responses", "completions", "embeddings")
+DIALECTS = ("chat", "messages", "responses", "gemini", "completions", "embeddings")
 PLATFORM = "sk-demo-0000"
 REFUSED = Behaviour(status=401, message="Incorrect API key provided")
 

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGES = ("gwd", "gwctl")
+EXTRA = "gwd/telemetry"
 FOR_TESTS = frozenset(("tests", "tools", "pytest", "_pytest", "hypothesis", "unittest", "doctest"))
 
 
@@ -37,12 +38,25 @@ def sources() -> list[Path]:
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
-def test_every_dependency_is_imported_and_every_import_is_a_dependency():
-    used = {name for path in sources() for name in imported(path.read_text("utf-8"))}
-    foreign = used - sys.stdlib_module_names - set(PACKAGES)
+def homes_of(paths: list[Path]) -> list[set[str]]:
+    """For each library that these files import, the distributions that bring it."""
+    used = {name for path in paths for name in imported(path.read_text("utf-8"))}
     homes = packages_distributions()
-    needed = {name_of(home) for name in foreign for home in homes.get(name, [f"no home: {name}"])}
-    assert needed == {name_of(requirement) for requirement in PROJECT["dependencies"]}
+    foreign = used - sys.stdlib_module_names - set(PACKAGES)
+    return [{name_of(home) for home in homes.get(name, [f"no home: {name}"])} for name in foreign]
+
+
+def test_every_dependency_is_imported_and_every_import_is_a_dependency():
+    needed = homes_of([path for path in sources() if not path.is_relative_to(ROOT / EXTRA)])
+    assert set().union(*needed) == {name_of(requirement) for requirement in PROJECT["dependencies"]}
+
+
+def test_what_a_room_needs_beside_them_is_its_extra():
+    extra = {name_of(one) for one in PROJECT["optional-dependencies"]["otel"]}
+    # Many distributions share the first part of a name.
+    needed = homes_of(sorted((ROOT / EXTRA).rglob("*.py")))
+    assert all(homes & extra for homes in needed)
+    assert extra - set().union(*needed) == set()
 
 
 def test_no_library_is_pinned_that_nothing_needs():

@@ -25,6 +25,7 @@ _SECTIONS = (
         (
             ("status", "status", "how the gateway is doing, on one page"),
             ("top", "top", "requests, cost and endpoints as they are now, redrawn"),
+            ("open", "page", "the gateway's page in a browser, signed in"),
             ("login", "login", "store the address and a key in a profile"),
             ("logout", "login", "forget the keys of a profile"),
             ("whoami", "login", "which key, role and organization is used"),

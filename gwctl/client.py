@@ -352,7 +352,7 @@ def _ends(connection: Any) -> datetime | None:
 _NOT_JSON = object()
 _STATUS = "/operator/status"
 _FROM_A_PROXY = (502, 503, 504)
-_ONLY_READ = ("/ledger/verify", "/test")
+_ONLY_READ = ("/ledger/verify", "/analytics/query", "/test")
 
 
 def _is_ours(body: object) -> bool:

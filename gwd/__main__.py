@@ -339,19 +339,42 @@ def clock(
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where the copy goes; must not exist.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="Where the copy goes; must not exist.")
+    ] = None,
     *,
     config: Config = DEFAULT_DIRECTORY,
+    follow: Annotated[
+        Path | None,
+        typer.Option(
+            "--follow",
+            metavar="DIR",
+            help="Keep a continuous copy in this directory until it is stopped.",
+        ),
+    ] = None,
 ) -> None:
     """Copy the database, also while the node serves, and prove the copy. The key ring is not in it.
 
-    Exits 1 if the copy is not a whole node; it is kept all the same.
+    Exits 1 if the copy is not a whole node; it is kept all the same. With --follow it takes over every second what was
+    committed, and loses at most the last 10 s when the node's machine is lost; `gwd restore DIR/gwd.db` puts it back.
 
     gwd backup gwd-monday.db
 
     gwd backup /backup/gwd.db --config /var/lib/gwd
+
+    gwd backup --follow /mnt/other/gwd --config /var/lib/gwd
     """
+    if (file is None) == (follow is None):
+        raise typer.BadParameter("name the file of one copy, or --follow DIR for a continuous one")
     from gwd import settings
+
+    if follow is not None:
+        from gwd.node import follow as following
+
+        read = settings.load(config, os.environ)
+        following.follow(read, follow, lambda line: print(line, flush=True))
+        return
+    assert file is not None
     from gwd.node import backup as copying
 
     made = copying.backup(settings.load(config, os.environ), file)

@@ -68,6 +68,7 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery, request_log
 from gwd.pipeline.settle.content_log import ContentLogger
+from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -312,6 +313,7 @@ class RunningNode:
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
+            prover=Prover(store.path),
             status=status,
             counters=counters,
             vitals=vitals,
@@ -361,7 +363,8 @@ class RunningNode:
         self._spawn(measure_lag(self.node.vitals))
         memory = MemoryWatch(self.node.vitals, self._close_idle)
         self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
-        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        sweep = self._sweep()
+        nightly = NightlyCheck(self.store, self.node.prover, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")

@@ -23,10 +23,11 @@ from gwd.core.clock import iso
 from gwd.core.vitals import Vitals
 from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
-from gwd.settings import Settings
+from gwd.settings import UNIX, Settings
 from gwd.store import Connection
 from gwd.store.connection import MINIMUM_SQLITE
 
+ADDRESS_HEADERS: Final = ("x-forwarded-for", "forwarded")
 GIB: Final = 1024**3
 LITTLE_BYTES: Final = 2 * GIB
 TOO_LITTLE_BYTES: Final = GIB // 4
@@ -66,6 +67,7 @@ async def look(call: Call) -> Answer:
         vendor_clocks(node.state.health.dates),
         *await asyncio.to_thread(_files, node.settings, call.now_us),
         base_url(node.settings),
+        proxy(call.headers, call.origin.address or "", node.settings.server.client_address_header),
         *_mail(node.settings, people),
         self_service(node.settings, people.count),
         _credentials(node, endpoints),
@@ -235,6 +237,30 @@ def base_url(settings: Settings) -> Check:
             do="set tls_cert and tls_key, or put a proxy with TLS in front and name its https address",
         )
     return Check(name="base_url", state="ok", message=server.base_url)
+
+
+def proxy(headers: Mapping[str, str], address: str, header: str) -> Check:
+    """Whether a proxy through which this very request came is believed about the client's address."""
+    told = headers.get(header)
+    other = next((name for name in ADDRESS_HEADERS if name != header and name in headers), None)
+    if told is None and other is not None:
+        return Check(
+            name="proxy",
+            state="warning",
+            message=f"this request came through a proxy that writes {other}; read is {header}",
+            do=f'set [server] client_address_header = "{other}" if your proxy writes it, and trusted_proxies',
+        )
+    if told is None:
+        return Check(name="proxy", state="ok", message=f"none in front; you are {address}")
+    if address and address in told.lower():
+        return Check(name="proxy", state="ok", message=f"it says that you are {address}")
+    return Check(
+        name="proxy",
+        state="warning",
+        message=f"this request came through a proxy at {address or 'the Unix socket'} whose word does not count:"
+        " in the audit log and the rate of failed sign-ins it stands for all its clients",
+        do=f'name it: [server] trusted_proxies = ["{address or UNIX}"]',
+    )
 
 
 def self_service(settings: Settings, organizations_count: int) -> Check:

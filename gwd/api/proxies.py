@@ -37,6 +37,8 @@ class Proxies:
         """Whether a peer is a trusted proxy."""
         if not address:
             return self._trusts_unix
+        if not self._networks:
+            return False
         found = _address(address)
         return found is not None and self._is_trusted(found)
 

@@ -24,7 +24,7 @@ from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
 from gwd.api.doctor_record import DoctorRecord
 from gwd.api.key_routes import KEY_ROUTES
-from gwd.api.money_routes import MONEY_ROUTES
+from gwd.api.money_routes import LEDGER_VERIFY, MONEY_ROUTES
 from gwd.api.notification_routes import LIVE_NOTIFICATION_ROUTES, NOTIFICATION_ROUTES
 from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
@@ -45,6 +45,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
     *LIVE_NOTIFICATION_ROUTES,
+    LEDGER_VERIFY,
     LiveRoute(
         method="POST",
         path="/route/explain",

@@ -22,13 +22,14 @@ _ITEM_COST: Final = 8  # of each field and element, so that many small ones are 
 _MARGIN: Final = 1024  # what is hidden begins before the cut and may end behind it
 _SHORTEST_NUMBER: Final = 10**6
 _LONGEST_WORD: Final = 2048
+_JUDGED: Final = 64 * 1024  # by its beginning: of a long text that would be one long call
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/_=-]++")
 _DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[^,]{0,200};base64,", re.ASCII)
 _NOT_STORED: Final = {
     Request: frozenset(
         (
-            *("family", "tags", "include_cost", "include_receipt", "sent_parameters"),
-            *("dropped_tools", "vendor_headers", "body_bytes", "replay_reasoning"),
+            *("family", "sender", "include_cost", "include_receipt", "sent_parameters"),
+            *("dropped_tools", "vendor_headers", "own_fields", "body_bytes", "replay_reasoning"),
         )
     ),
     ReasoningPart: frozenset(("signature", "redacted")),
@@ -188,7 +189,7 @@ def _about_bytes(text: str) -> str | None:
     """What stands for bytes written as text; None for a text."""
     if (found := _DATA_URL.match(text)) is not None:
         return f"[{found[1] or 'data'}, {(len(text) - found.end()) * 3 // 4} bytes]"
-    if len(text) > _LONGEST_WORD and _OPAQUE.fullmatch(text) is not None:
+    if len(text) > _LONGEST_WORD and _OPAQUE.fullmatch(text, 0, _JUDGED) is not None:
         return f"[{len(text)} characters]"
     return None
 

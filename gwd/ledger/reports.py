@@ -241,6 +241,16 @@ class _Search:
         return [entry_of(row) for row in rows]
 
 
+def count_entries(connection: Connection, organization_id: str | None = None) -> int:
+    """How many entries there are in one organization's books, or in all."""
+    row = connection.row(
+        "SELECT COALESCE(SUM(last_seq), 0) FROM account WHERE ?1 IS NULL OR organization_id = ?1",
+        (organization_id,),
+    )
+    assert row is not None
+    return int(row[0])
+
+
 def was_set_back(connection: Connection, organization_id: str) -> bool:
     """Whether ledger time was ever set back, so that later entries may have earlier times."""
     return connection.row(_SET_BACK, (organization_id,)) is not None

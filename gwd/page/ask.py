@@ -152,6 +152,10 @@ class Doing:
         self.form = form
         self.path = path
 
+    @property
+    def now(self) -> datetime:
+        return formats.of_us(self.visit.now_us)
+
     async def send(
         self,
         method: str,
@@ -179,7 +183,7 @@ class Doing:
         found, visit = routes()[method, route], self.visit
         path = route
         for name, value in parameters.items():
-            path = path.replace(f"<{name}>", value)
+            path = path.replace(f"<{name}>", value).replace(f"<{name}:path>", value)
         headers = {} if once is None else {"idempotency-key": once}
         data = b"" if found.shape is None else msgspec.json.encode(body or {})
         caller = check_access(visit.key, found.access, now_us=visit.now_us)

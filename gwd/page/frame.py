@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from gwd.core.errors import GatewayError
+from gwd.orgs import rights
 from gwd.page.ask import Ask
 from gwd.page.table import Page, pages
 from gwd.page.words import DID
@@ -26,7 +27,7 @@ def frame(ask: Ask, page: Page | None) -> dict[str, Any]:
     status = visit.node.status
     did = ask.query.text("did")
     return {
-        "entries": _entries(ask, page),
+        "places": _entries(ask, page),
         "who": _who(ask),
         "role": visit.caller.role,
         "organization": _organization(ask),
@@ -47,8 +48,14 @@ def _entries(ask: Ask, page: Page | None) -> list[Entry]:
     return [
         Entry(each.path, each.nav, each.icon, each.is_setting, each.path == here)
         for each in pages()
-        if each.nav is not None and each.right is not None and ask.may(each.right)
+        if each.nav is not None and each.right is not None and _is_open(ask, each)
     ]
+
+
+def _is_open(ask: Ask, page: Page) -> bool:
+    assert page.right is not None
+    reach = rights.allowed(ask.visit.caller, page.right)
+    return reach == "all" if page.is_whole else reach != "none"
 
 
 def _who(ask: Ask) -> str:

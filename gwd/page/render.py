@@ -70,7 +70,12 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {each.__name__: each for each in _FILTERS}
-    made.filters |= {"zip_self": _zip_self, "merged": _merged, "map_pairs": _map_pairs}
+    made.filters |= {
+        "zip_self": _zip_self,
+        "merged": _merged,
+        "map_pairs": _map_pairs,
+        "less": _less,
+    }
     made.globals |= {each.__name__: each for each in _FUNCTIONS}
     made.globals["files"] = {plain: file.name for plain, file in static_files().items()}
     return made
@@ -89,6 +94,11 @@ def _merged(known: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]
 def _map_pairs(parts: Iterable[tuple[str, str, Any]]) -> list[tuple[str, Any]]:
     """Colour and amount of parts that have a word, too."""
     return [(colour, amount) for colour, _, amount in parts]
+
+
+def _less(amount: formats.Amount) -> formats.Amount:
+    """What is taken off."""
+    return -amount
 
 
 def _static(path: Path) -> StaticFile:

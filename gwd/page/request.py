@@ -53,6 +53,13 @@ class Form(msgspec.Struct, frozen=True):
             raise InvalidValue(f"`{name}` must be a whole number such as 600", param=name)
         return int(text)
 
+    def wholes(self, name: str) -> list[int]:
+        """Whole numbers in one field, parted by commas or blanks. Raises the InvalidValue that names the field."""
+        words = self.names(name)
+        if not all(word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS for word in words):
+            raise InvalidValue(f"`{name}` must be whole numbers such as 50, 80, 100", param=name)
+        return [int(word) for word in words]
+
     def flag(self, name: str) -> bool:
         return bool(self.text(name))
 

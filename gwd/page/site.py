@@ -10,6 +10,7 @@ import msgspec
 from gwd.api.auth import count_auth_failure
 from gwd.api.node import Node
 from gwd.core.errors import (
+    Forbidden,
     GatewayError,
     InternalError,
     InvalidRequest,
@@ -160,7 +161,11 @@ class Site:
         """A page of the table, as this caller may see it."""
         _require_management(visit, page)
         if page.right is not None and not page.of_api_key:
-            rights.require(visit.caller, page.right)
+            reach = rights.require(visit.caller, page.right)
+            if page.is_whole and reach != "all":
+                raise Forbidden(
+                    "This page is about the whole organization, and this key is bound to one workspace."
+                )
         live = {route: await ask_live(visit, route) for route in page.live}
 
         def show(connection: Connection) -> Sent:
@@ -187,6 +192,7 @@ class Site:
         self, ask: Ask, came: Came, user: User, page: Page | None, shown: Shown, status: int
     ) -> Sent:
         values = self._bare_values(came, user) | frame(ask, page)
+        assert not values.keys() & shown.values.keys(), "a view names what stands around every page"
         values |= {"title": shown.title or (page.title if page else ""), **shown.values}
         headers = {}
         if page is not None and ask.query.text("live") == "10":

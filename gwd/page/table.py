@@ -20,13 +20,15 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     """One page. `title` names it in the head; `noun` is what a 404 of it says does not exist.
 
     `nav` is its word in the navigation, `under` the path of the entry that is marked while it is open. One without a
-    `right` is for every management key, one `of_api_key` for inference keys as well.
+    `right` is for every management key, one `of_api_key` for inference keys as well. One that `is_whole` is about the
+    whole organization: a right that reaches less does not open it.
     """
 
     path: str
     title: str
     view: View
     right: Right | None = None
+    is_whole: bool = False
     query: tuple[Field, ...] = ()
     live: tuple[str, ...] = ()
     nav: str | None = None

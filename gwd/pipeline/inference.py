@@ -187,7 +187,6 @@ class Generation:
             if line.observer is not None:
                 row = self._row or refused_row(self.identity, error, line.clock.now_us())
                 tell(line.observer, Ended(row=row, outcome=self._outcome))
-            del line.live[self.identity.generation_id]
             try:
                 if self._logging is not None and self._targets:
                     events = self._client.events

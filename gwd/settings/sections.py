@@ -109,7 +109,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     bodies_max_bytes: Annotated[
         Bytes,
         Meta(
-            description="Bodies of requests under way, together; further ones above 64 KiB are refused; 0: no cap."
+            description="Bodies of requests under way, together, as large as they are once read; further ones above"
+            " 64 KiB are refused; 0: no cap."
         ),
     ] = 536_870_912
     loop_lag_s: Annotated[

@@ -407,6 +407,11 @@ async def another_price(office: Office, person: Person) -> Sent:
     return Sent(body={"models": [OF_THE_BOOK], "accept": [OF_THE_BOOK]})
 
 
+async def thought_price(office: Office, person: Person) -> Sent:
+    pricing = {"prompt": "0.000003", "completion": "0.000009"}
+    return Sent(body={"model": await model(office, person), "pricing": pricing})
+
+
 async def with_new_models(office: Office, person: Person) -> Sent:
     return Sent(query={"new": "true"})
 
@@ -691,6 +696,7 @@ CASES: dict[str, Case] = {
     "GET /vendor-usage": Case(build=november),
     "GET /catalog/prices/diff": Case(build=with_new_models),
     "POST /catalog/prices/apply": Case(build=another_price),
+    "POST /catalog/prices/effect": Case(build=thought_price),
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

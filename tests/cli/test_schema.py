@@ -369,7 +369,7 @@ def test_paths_that_gwctl_asks_are_routes() -> None:
         (path.name, text)
         for path in (ROOT / "gwctl").rglob("*.py")
         for text in re.findall(r'"(/[a-z][a-z/-]+)"', path.read_text("utf-8"))
-        if path.name not in ("profile.py", "reach.py", "launch.py")
+        if path.name not in ("profile.py", "reach.py", "launch.py", "page.py")
     }
     assert [each for each in asked if not any(one.endswith(each[1]) for one in known)] == []
     assert len(asked) > 30

@@ -53,7 +53,6 @@ def killed_at(order: Order, number: int) -> bool:
     """Make a copy in a process that kills itself at its so many-th line; False if it came to its end before."""
     child = os.fork()
     if child == 0:
-        setattr(making, "LITTLE_BYTES", 0)  # noqa: B010 - a test's child
         left = number
 
         def line(frame: FrameType, event: str, argument: Any) -> Any:

@@ -81,6 +81,25 @@ async def test_failed_sign_ins_are_counted_by_the_client_behind_the_proxy(opened
         assert changing == [401] * FAILURES_PER_MINUTE + [429]
 
 
+@pytest.mark.parametrize(
+    ("settings", "headers", "state", "said"),
+    [
+        ({}, {}, "ok", "none in front; you are 127.0.0.1"),
+        ({}, {"x-forwarded-for": "203.0.113.7"}, "warning", "a proxy at 127.0.0.1 whose word"),
+        (TRUSTING, {"x-forwarded-for": "203.0.113.7"}, "ok", "it says that you are 203.0.113.7"),
+        (TRUSTING, {"forwarded": "for=203.0.113.7"}, "warning", "writes forwarded; read is x-"),
+    ],
+)
+async def test_the_doctor_looks_at_the_way_its_own_request_came(
+    opened: Opened, settings: dict[str, str], headers: dict[str, str], state: str, said: str
+) -> None:
+    async with opened(**settings) as gateway:
+        reply = await gateway.operator.get("/operator/doctor", headers=headers)
+        [check] = [each for each in reply.json()["data"]["checks"] if each["name"] == "proxy"]
+        assert check["state"] == state
+        assert said in check["message"]
+
+
 async def test_trusted_proxies_have_no_cap_of_their_own_on_connections(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,7 +212,7 @@ async def test_after_a_crash_the_fee_of_the_last_checkpoint_is_charged(
 
 
 def _has_progress(connection: Connection) -> bool:
-    row = connection.row("SELECT COUNT(*) FROM reservation WHERE progress IS NOT NULL")
+    row = connection.row("SELECT COUNT(*) FROM reservation_context WHERE progress IS NOT NULL")
     return bool(row and row[0])
 
 

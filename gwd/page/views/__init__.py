@@ -3,7 +3,29 @@
 from types import ModuleType
 from typing import Final
 
-from gwd.page.views import activity, keys, me, overview, usage
+from gwd.page.views import (
+    activity,
+    budgets,
+    keys,
+    me,
+    models,
+    money,
+    notifications,
+    overview,
+    statements,
+    usage,
+)
 
-MODULES: Final[tuple[ModuleType, ...]] = (overview, usage, activity, keys, me)
+MODULES: Final[tuple[ModuleType, ...]] = (
+    overview,
+    usage,
+    activity,
+    keys,
+    budgets,
+    models,
+    statements,
+    money,
+    notifications,
+    me,
+)
 """In the order of the navigation."""

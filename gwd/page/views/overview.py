@@ -6,10 +6,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from gwd.core.errors import GatewayError, NotFound
+from gwd.core.errors import NotFound
 from gwd.page import by_day
 from gwd.page.answer import Shown
 from gwd.page.ask import Ask
+from gwd.page.balance import balance
 from gwd.page.by_day import question, rows
 from gwd.page.formats import Amount
 from gwd.page.request import Field
@@ -19,10 +20,7 @@ _MONTH: Final = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])", re.ASCII)
 _MOST_KEYS: Final = 5
 _MOST_BUDGETS: Final = 6
 _AT_RISK: Final = 80
-_WEEK: Final = 7
-_MOST_DAYS: Final = 36_500
 _SOON_DAYS: Final = 14
-_MOVES: Final = ("purchase", "grant", "refund", "expiry", "adjustment")
 
 
 def overview(ask: Ask) -> Shown:
@@ -48,7 +46,7 @@ def overview(ask: Ask) -> Shown:
         "budgets": _budgets_at_risk(ask),
         "scopes": keys | _workspaces(ask) | {ask.visit.caller.organization_id: "all"},
         "keys": _keys_by_spend(ask, first, last, keys),
-        "balance": _balance(ask, month),
+        "balance": balance(ask, month),
         "endpoints": _endpoints(ask),
     }
     if spend.is_empty and month == ask.month and not _has_requests(ask):
@@ -140,63 +138,6 @@ def _keys_by_spend(ask: Ask, first: date, last: date, names: dict[str, str]) -> 
         for key_id, by in cost.items()
     ]
     return sorted(made, key=lambda each: (-each["cost"], each["id"]))[:_MOST_KEYS]
-
-
-def _balance(ask: Ask, month: str) -> dict[str, Any] | None:
-    """The balance over the month and when it is used up; None where the caller may not see the ledger."""
-    if not ask.may("ledger.read") or ask.visit.caller.workspace_id is not None:
-        return None
-    first, _ = by_day.month_ends(month)
-    try:
-        statement = ask("/statements/<month>", month=month)["data"]
-    except GatewayError as error:
-        return {"problem": error.message}
-    available, a_day = ask("/credits")["data"]["available"], _a_day(ask)
-    lasts = min(int(available / a_day), _MOST_DAYS) if a_day > 0 and available > 0 else 0
-    return {
-        "points": _points(ask, first, statement),
-        "a_day": a_day,
-        "topup": ask("/credits/auto-topup")["data"],
-        "available": available,
-        "ends": ask.today + timedelta(days=lasts),
-    }
-
-
-def _points(ask: Ask, first: date, statement: dict[str, Any]) -> list[tuple[datetime, Amount]]:
-    """What was owned at the end of each day and at each booking, from the opening balance on."""
-    charged = {
-        date.fromisoformat(row["date__day"][:10]): row["cost"]
-        for row in rows(ask, question(first, ask.today, ["cost"], by_day=True))
-    }
-    owned: Amount = statement["opening_balance"]
-    points = [(datetime.combine(first, time(), UTC), owned)]
-    booked = _booked(ask, first)
-    for day in by_day.days_between(first, ask.today):
-        for at, amount in (each for each in booked if each[0].date() == day):
-            points.append((at, owned))
-            owned += amount
-            points.append((at, owned))
-        owned -= charged.get(day, 0)
-        points.append((min(datetime.combine(day + timedelta(days=1), time(), UTC), ask.now), owned))
-    return points
-
-
-def _booked(ask: Ask, first: date) -> list[tuple[datetime, Amount]]:
-    """Purchases and the like since a day, oldest first."""
-    found = [
-        (datetime.fromisoformat(entry["created_at"]), entry["amount"])
-        for kind in _MOVES
-        for entry in ask(
-            "/credits/ledger", query={"type": kind, "from": f"{first}T00:00:00Z", "limit": 100}
-        )["data"]
-    ]
-    return sorted(found, key=lambda each: each[0])
-
-
-def _a_day(ask: Ask) -> Decimal:
-    """What was charged on one of the last seven whole days, on average."""
-    asked = question(ask.today - timedelta(days=_WEEK), ask.today - timedelta(days=1), ["cost"])
-    return Decimal(rows(ask, asked)[0]["cost"]) / _WEEK
 
 
 def _endpoints(ask: Ask) -> Sequence[Any] | None:

@@ -367,6 +367,21 @@ def test_entries_are_filtered_by_type_generation_and_time(connection: Connection
         types(ledger.LedgerFilter(type="gift"))
 
 
+def test_what_recovery_needs_goes_with_the_end_of_the_hold(connection: Connection) -> None:
+    """Nothing is left of it, and what stays of the reservation is no longer than it was."""
+    add(connection, 9 * USD, now_us=NOW_US)
+    for number in range(3):
+        hold(connection, f"gen-{number}", 1 * USD, now_us=NOW_US)
+    ledger.checkpoint(connection, [("gen-0", b"far"), ("gen-1", b"farther"), ("gen-none", b"x")])
+    charge(connection, "gen-0", 1 * USD, now_us=NOW_US + 1)
+    give_back(connection, "gen-1", now_us=NOW_US + 1)
+    kept = connection.rows("SELECT generation_id, context, progress FROM reservation_context")
+    assert kept == [("gen-2", b"{}", None)]
+    ledger.checkpoint(connection, [("gen-0", b"late"), ("gen-2", b"far")])
+    [opened] = ledger.open_reservations(connection)
+    assert (opened.generation_id, opened.context, opened.progress) == ("gen-2", b"{}", b"far")
+
+
 def test_entries_of_many_are_looked_for_page_by_page(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

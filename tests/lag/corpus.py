@@ -112,7 +112,27 @@ _TOOL_TURN = (
 )
 
 
+def _gemini_rows() -> Iterator[Row]:
+    path = "/models/demo/chat:generateContent"
+    chunk = b'{"role":"model","parts":[{"text":"aB1 c. "}]}'
+    turn = (
+        b'{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},'
+        b'{"parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}'
+    )
+    for name, contents, more in (
+        ("49,000 chunks that come back", many(chunk, 49_000), b""),
+        ("20,000 turns of calls without ids", many(turn, 20_000), b""),
+        ("300,000 names to be read in camelCase", chunk, many(b'"a_b_c#":1', 299_000) + b","),
+    ):
+        yield Row(name, "chat", path, partial(_contents, contents, more))
+
+
+def _contents(contents: bytes, more: bytes) -> bytes:
+    return b'{%b"contents":[%b]}' % (more, contents)
+
+
 def _client_rows() -> Iterator[Row]:
+    yield from _gemini_rows()
     for model in ("chat", "messages", "responses", "gemini"):
         yield Row(f"99,000 parts to {model}", model, CHAT, chat(parts(A_TEXT, 99_000), model=model))
         yield Row(

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from gwd.api import models
+from gwd.api import gemini_models, models
+from gwd.api.gemini_models import GeminiModel, GeminiModelList
 from gwd.api.model_record import ModelAnswer, ModelEndpoints, ModelList
 from gwd.api.openapi import answers, statuses
 from gwd.api.openapi.management import SECURITY, query_parameter
@@ -239,6 +240,9 @@ _SENT_HEADERS: Final[list[Json]] = [
 
 
 _MODEL: Final[Json] = {"name": "model", "in": "path", "required": True, **PARAMETERS["model"]}
+# Google's clients, known by their headers or by a key in the query, get the list in their own form.
+_MODELS: Final = (ModelList, GeminiModelList)
+_ONE_MODEL: Final = (ModelAnswer, GeminiModel)
 _NAMED: Final[Json] = {"anyOf": [{"required": ["model"]}, {"required": ["models"]}]}
 
 
@@ -250,7 +254,7 @@ def types() -> list[Any]:
         for each in (shape.body, shape.answer, shape.event)
         if each is not None
     ]
-    return [*of_dialects, ModelList, ModelAnswer, One[ModelEndpoints]]
+    return [*of_dialects, *_MODELS, *_ONE_MODEL, One[ModelEndpoints]]
 
 
 def operations(references: References) -> Iterator[tuple[str, str, Json]]:
@@ -297,7 +301,7 @@ def _operation(shape: Shape, references: References) -> Json:
                 {*EVERY_REQUEST, *EVERY_KEY, *shape.refusals}, envelope=shape.envelope
             ),
         },
-        "security": SECURITY,
+        "security": [*SECURITY, {"x_goog_api_key": []}] if shape.is_named else SECURITY,
         "x-keys": ["inference"],
     }
 
@@ -316,37 +320,40 @@ def _streamed(shape: Shape) -> str:
 
 def _read_by_everybody(references: References) -> Iterator[tuple[str, str, Json]]:
     """What `app` serves beside the table: the catalog in public, and this document."""
-    listed = [query_parameter(each) for each in models.QUERY]
-    for path, name, summary, parameters, answer in (
-        ("/models", "models_list", "All models that can be asked for.", listed, ModelList),
-        ("/models/{model}", "models_get", "One model, by id or alias.", [_MODEL], ModelAnswer),
+    listed = [query_parameter(each) for each in (*models.QUERY, *gemini_models.QUERY)]
+    for path, name, summary, parameters, kinds in (
+        ("/models", "models_list", "All models that can be asked for.", listed, _MODELS),
+        ("/models/{model}", "models_get", "One model, by id or alias.", [_MODEL], _ONE_MODEL),
         (
             "/models/{model}/endpoints",
             "models_endpoints",
             "What serves a model, at which price.",
             [_MODEL],
-            One[ModelEndpoints],
+            (One[ModelEndpoints],),
         ),
-        ("/openapi.json", "openapi", "The written shape of this API: this document.", [], None),
+        ("/openapi.json", "openapi", "The written shape of this API: this document.", [], ()),
     ):
+        answers_ = [references[kind] for kind in kinds] or [{"type": "object"}]
+        is_googles = len(kinds) > 1
         failures = (*EVERY_REQUEST, 429, *((404,) if _MODEL in parameters else ()))
         yield (
             path,
             "get",
             {
                 "operationId": name,
-                "tags": ["meta" if answer is None else "models"],
+                "tags": ["models" if kinds else "meta"],
                 "summary": summary,
-                "description": "Needs no key.",
+                "description": "Needs no key. Google's clients are answered in their own form, as they are at"
+                " `/v1beta/models`."
+                if is_googles
+                else "Needs no key.",
                 "parameters": parameters,
                 "responses": {
                     "200": {
                         "description": "What was asked for.",
                         "content": {
                             "application/json": {
-                                "schema": {"type": "object"}
-                                if answer is None
-                                else references[answer]
+                                "schema": {"anyOf": answers_} if is_googles else answers_[0]
                             }
                         },
                     },

@@ -24,6 +24,7 @@ from gwd.core.events import (
     Started,
     collect,
 )
+from gwd.core.extras import SEARCHES
 from gwd.core.request import Generate, ReasoningPart, Request, TextPart, ToolCallPart
 from gwd.core.usage import Usage
 from gwd.dialects.base import Reply
@@ -31,6 +32,8 @@ from gwd.dialects.gemini import DIALECT
 from gwd.dialects.gemini.casing import normal
 from gwd.dialects.gemini.provenance import Signed, shown, signed_by
 from gwd.dialects.gemini.schemas import json_schema
+from gwd.pipeline.dispatch.priced_extras import with_sold_extras
+from gwd.pricing.extras import sell
 from gwd.vendors import anthropic_messages, gemini, openai_chat, openai_responses
 from tests.golden import golden
 
@@ -286,3 +289,33 @@ def _whole(finished: Finished) -> bytes:
     ]
     completion: Completion = collect(events)
     return DIALECT.renderer(parsed(), REPLY).whole(completion, SETTLED)
+
+
+def test_a_search_of_googles_is_sent_where_it_has_a_price_and_only_there():
+    request = parsed(tools=[{"googleSearch": {}}, {"codeExecution": {}}])
+    to = golden.target("gemini")
+    priced = msgspec.structs.replace(to.price, web_search_nano=14_000_000)
+    sold = sell(request, to.format, priced)
+    assert (sold.tools, sold.searches) == (("google_search",), SEARCHES)
+    assert sold.refused_tools == ("code_execution",)
+    call = gemini.ADAPTER.build(
+        with_sold_extras(request, sold), msgspec.structs.replace(to, price=priced, sold=sold)
+    )
+    body = msgspec.json.decode(call.body)
+    assert body["tools"] == [{"googleSearch": {}}]
+    assert set(body) == {"contents", "tools"}
+    for format_, price in (("gemini", to.price), ("openai_chat", priced)):
+        unsold = sell(request, golden.target(format_).format, price)
+        assert unsold.tools == ()
+        assert set(unsold.refused_tools) == {"google_search", "code_execution"}
+
+
+def test_a_tier_of_googles_is_priced_by_its_word():
+    request = parsed(serviceTier="SERVICE_TIER_PRIORITY")
+    to = golden.target("gemini")
+    priced = msgspec.structs.replace(to.price, modifiers={"service_tier": {"priority": 2_000_000}})
+    sold = sell(request, to.format, priced)
+    assert sold.values == {"service_tier": "priority"}
+    call = gemini.ADAPTER.build(request, msgspec.structs.replace(to, price=priced, sold=sold))
+    assert msgspec.json.decode(call.body)["serviceTier"] == "priority"
+    assert sell(request, to.format, to.price).refused == ("service_tier",)

@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: bench cases docs export format freeze heavy kill kill-secrets lag lint load million odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
+.PHONY: bench cases crossed docs export format freeze heavy kill kill-backups kill-secrets lag lint load million nodejs odd overload picture power-cuts schemathesis slow soak storm teeth test upgrades
 
 test:
 	$(PYTHON) -m pytest
@@ -47,6 +47,10 @@ freeze:
 kill-secrets:
 	SECRETS_EVERY=$(or $(EVERY),1) $(PYTHON) -m pytest -n 0 -o timeout=1200 tests/faults/test_kill_secrets.py
 
+# A copy by the clock is killed at each line of its code; the ordinary run tries one of twenty-nine.
+kill-backups:
+	BACKUP_EVERY=$(or $(EVERY),1) $(PYTHON) -m pytest -n 0 -o timeout=1800 tests/faults/test_kill_backups.py
+
 # Odd answers of a vendor, made by a generator; the ordinary run asks for three hundred. SEED repeats a run.
 odd:
 	ODD_ANSWERS=$(or $(COUNT),10000) ODD_SEED=$(or $(SEED),0) $(PYTHON) -m pytest tests/faults/test_odd_answers.py
@@ -77,6 +81,16 @@ export:
 # The case files alone, with every failing assertion.
 cases:
 	$(PYTHON) tests/cases/run_cases.py --jobs 2 -v
+
+# Google's clients that run in Node, fetched into /tmp/gwd-node; the ordinary run skips them.
+nodejs:
+	mkdir -p /tmp/gwd-node && cd /tmp/gwd-node && \
+	  npm install --no-audit --no-fund --ignore-scripts @google/genai@3.3.0 @google/gemini-cli@0.61.0
+	GWD_NODE_MODULES=/tmp/gwd-node/node_modules $(PYTHON) -m pytest -n 0 tests/clients/test_gemini_node.py
+
+# One conversation through every dialect at every vendor format; writes the table of docs/dialects.md.
+crossed:
+	WRITE_CROSSED=1 $(PYTHON) -m pytest -n 0 tests/flows/test_crossed.py
 
 lint:
 	$(BIN)ruff format --check .

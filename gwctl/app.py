@@ -24,6 +24,7 @@ _SECTIONS = (
         "Use",
         (
             ("status", "status", "how the gateway is doing, on one page"),
+            ("top", "top", "requests, cost and endpoints as they are now, redrawn"),
             ("open", "page", "the gateway's page in a browser, signed in"),
             ("login", "login", "store the address and a key in a profile"),
             ("logout", "login", "forget the keys of a profile"),
@@ -40,7 +41,7 @@ _SECTIONS = (
             ("chat", "chat", "send a prompt and stream the answer"),
             ("embed", "chat", "embed a text"),
             ("route", "route", "explain what would become of a request, and its cost"),
-            ("launch", "launch", "start claude or codex against the gateway"),
+            ("launch", "launch", "start claude, codex or gemini against the gateway"),
         ),
     ),
     (
@@ -78,6 +79,7 @@ _SECTIONS = (
         (
             ("activity", "activity", "requests, served and refused"),
             ("audit", "audit", "who changed what"),
+            ("privacy", "privacy", "what is stored of requests and answers"),
             ("alert", "alert", "alerts raised, and who hears of which"),
             ("webhook", "webhook+listen", "where alerts go: webhooks, chat, mail; their deliveries"),
         ),
@@ -93,7 +95,7 @@ _SECTIONS = (
     (
         "Daemon",
         (
-            ("server", "server", "check and reload the daemon"),
+            ("server", "server+logs", "check and reload the daemon, and read its log"),
             ("config", "config", "profiles and settings of gwctl"),
         ),
     ),

@@ -4,10 +4,12 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import monotonic
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gwctl import connection_trouble, jsontext
 from gwctl.errors import (
@@ -44,6 +46,13 @@ def _checkout_version() -> str:
         return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
     except (OSError, KeyError, ValueError):
         return "unknown"
+
+
+class Look(NamedTuple):
+    """Moments of the monotonic clock at which the pieces of a body came; until when the certificate is good."""
+
+    pieces_s: list[float]
+    ends: datetime | None
 
 
 class Gateway:
@@ -145,6 +154,24 @@ class Gateway:
                 yield reply.iter_bytes()
             finally:
                 reply.close()
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from None
+
+    def look(self, address: str) -> Look:
+        """GET a stream to its end without a key: when its pieces came, and until when the certificate is good."""
+        httpx = _httpx()
+        request = self._build("GET", address, None, None, {}, "")
+        try:
+            with waiting(f"GET {address}", show=self.show_waiting):
+                reply = self._open().send(request, stream=True)
+                try:
+                    if not reply.is_success:
+                        reply.read()
+                        self._parsed(reply, "GET", address)
+                    ends = _ends(reply.extensions.get("network_stream"))
+                    return Look([monotonic() for piece in reply.iter_raw() if piece], ends)
+                finally:
+                    reply.close()
         except httpx.TransportError as error:
             raise self._unreachable(error) from None
 
@@ -311,10 +338,21 @@ class Gateway:
         )
 
 
+def _ends(connection: Any) -> datetime | None:
+    """When the certificate ends that this connection was made with; None without TLS."""
+    import ssl  # only where it is asked for
+
+    tls = connection.get_extra_info("ssl_object") if connection is not None else None
+    found = tls.getpeercert() if tls is not None else None
+    if not found:
+        return None
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(found["notAfter"]), UTC)
+
+
 _NOT_JSON = object()
 _STATUS = "/operator/status"
 _FROM_A_PROXY = (502, 503, 504)
-_ONLY_READ = ("/ledger/verify", "/test")
+_ONLY_READ = ("/ledger/verify", "/analytics/query", "/test")
 
 
 def _is_ours(body: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from gwctl import numbers, schema, time_input
 from gwctl.byok import BYOK
 from gwctl.catalog import CREDENTIALS, ENDPOINTS, MODELS, PROVIDERS
-from gwctl.commands.budget import BUDGETS, SCOPES
+from gwctl.commands.budget import ANY_SCOPE, BUDGETS, SCOPES
 from gwctl.commands.webhook import DESTINATIONS
 from gwctl.commands.workspace import WORKSPACES
 from gwctl.errors import CommandError, usage
@@ -310,9 +310,7 @@ def _cleared(kind: Kind, entry: Mapping[str, Any], at: str) -> list[str]:
 def _check_scope(value: Any, at: str) -> None:
     scope, _, name = str(value).partition(":")
     if scope not in SCOPES or (scope == "organization") != (not name):
-        raise usage(
-            f"{at}: scope {value} is not known", do="organization, workspace:SLUG or key:NAME"
-        )
+        raise usage(f"{at}: scope {value} is not known", do=ANY_SCOPE)
 
 
 def _check_destination(entry: Entry, at: str) -> None:

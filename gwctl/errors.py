@@ -245,7 +245,9 @@ def _remedy(code: str, message: str, metadata: Mapping[str, Any], method: str, p
     if code == "budget_exceeded":
         scope = metadata.get("budget_scope", "organization")
         interval = metadata.get("budget_interval", "monthly")
-        target = scope if scope == "organization" else f"{scope}:NAME"
+        target = metadata.get(
+            "budget_subject", scope if scope == "organization" else f"{scope}:NAME"
+        )
         return f"gwctl budget set {target} --{interval} AMOUNT; gwctl budget list shows them all"
     if metadata.get("reason") == "no_credential":
         slug = metadata.get("provider", "PROVIDER")

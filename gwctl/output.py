@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,12 +73,34 @@ class Output:
         *,
         total: int | None = None,
         noun: str = "record",
+        full: bool = False,
     ) -> None:
-        """A list: a table, tab separated lines, one JSON array, or bare ids with -q."""
+        """A list: a table, tab separated lines, one JSON array, or bare ids with -q.
+
+        `full` says that as many are shown as were asked for: without a total nobody knows whether these are all.
+        """
         self._rows(rows, columns, noun)
+        if self.shape.quiet:
+            return
         # Also without a terminal: a script must not take the first page for everything.
-        if total is not None and total > len(rows) and not self.shape.quiet:
+        if total is not None and total > len(rows):
             self.note(f"{len(rows)} of {total} shown; --all shows every one")
+        elif total is None and full:
+            self.note(f"{len(rows)} shown, there may be many more; --all shows every one")
+
+    def pages(
+        self, pages: Iterable[Sequence[Record]], columns: Sequence[Column], *, noun: str
+    ) -> None:
+        """A whole list, printed while it is read. What has to be known whole is read first: a table, and --jq."""
+        if self.table or self.shape.jq is not None:
+            self.records([row for page in pages for row in page], columns, noun=noun)
+        elif self.shape.machine and not self.shape.lines:
+            for piece in jsontext.array(row for page in pages for row in self.picked(page)):
+                self._write(piece)
+        else:
+            for page in pages:
+                self._rows(page, columns, noun)
+                self.flush()
 
     def _rows(self, rows: Sequence[Record], columns: Sequence[Column], noun: str) -> None:
         if self.shape.machine:
@@ -238,6 +260,17 @@ class Output:
         """Start a fresh screen for --watch; does nothing without a terminal."""
         if self.terminal and self.environment.get("TERM") != "dumb":
             self._write("\x1b[H\x1b[2J")
+
+    @contextmanager
+    def live(self) -> Iterator[Callable[[str], None]]:
+        """A block that is drawn again in its place; what does not fit the screen is left out. The last one stays."""
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(file=sys.stdout, color_system=None, highlight=False, markup=False)
+        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+            yield lambda block: live.update(Text(text.clean(block.rstrip("\n"))), refresh=True)
 
     def flush(self) -> None:
         """What was printed is out, whatever happens next."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gwctl import byok, implausible_prices, schema, secret_input, tables
+from gwctl.commands.budget import NAMED_SCOPES
 from gwctl.desired import KINDS, SECRET, Entry, Kind
 from gwctl.errors import CommandError, not_found, usage
 from gwctl.keys import KEYS
@@ -55,7 +56,7 @@ class Change:
 
 
 class Names:
-    """Ids of workspaces and keys by name and the other way round, read when first needed."""
+    """Ids of workspaces and keys by name and the other way round, read when first needed; tags and users are names."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -74,6 +75,8 @@ class Names:
         return self.known[scope]
 
     def id(self, scope: str, name: str) -> str:
+        if scope in NAMED_SCOPES:
+            return name
         if name not in self._all(scope):
             self.known.pop(scope)  # it may have been made a moment ago by this very run
         if name not in self._all(scope) and name.startswith(_IDS[scope]):
@@ -84,6 +87,8 @@ class Names:
 
     def name(self, scope: str, identity: Any) -> str | None:
         """The name that leads to this record, or for a key that was rotated to the one in its place."""
+        if scope in NAMED_SCOPES:
+            return str(identity)
         known = self._all(scope)
         row = self.rows[scope].get(str(identity)) or {}
         name = str(row.get("slug") or row.get("name"))
@@ -210,7 +215,7 @@ def _check_references(
                 check("workspaces", str(given["workspace"]))
             if change.kind.table == "budgets" and change.action == "add":
                 scope, _, name = str(change.entry["scope"]).partition(":")
-                if name:
+                if name and scope not in NAMED_SCOPES:
                     check(f"{scope}s", name)
 
 

@@ -138,13 +138,12 @@ class _Writer:
 
     def _array(self, found: Iterator[list[Any]]) -> Iterator[str]:
         """A JSON array as `Output.data` writes it."""
-        before = "[\n  "
+        return jsontext.array(self._rows(found))
+
+    def _rows(self, found: Iterator[list[Any]]) -> Iterator[Any]:
         for page in found:
-            for row in self.session.out.picked(page):
-                yield before + jsontext.dumps(row, indent=2).replace("\n", "\n  ")
-                before = ",\n  "
+            yield from self.session.out.picked(page)
             self._reached(page)
-        yield "\n]\n" if self.written else "[]\n"
 
     def _reached(self, page: list[Any]) -> None:
         if page:

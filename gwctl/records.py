@@ -103,7 +103,8 @@ def pages(
             progress.reached(reached, total)
             yield page, total
             if isinstance(reply, dict) and "next" in reply:
-                if not page or reply["next"] is None:
+                # A page may be empty and yet lead on: the gateway had looked long enough.
+                if reply["next"] is None or place.get("after") == reply["next"]:
                     return
                 place = {"after": reply["next"]}
                 continue
@@ -165,10 +166,24 @@ def address(resource: Resource, record: Record) -> str:
 def list_records(
     session: Session, resource: Resource, query: Mapping[str, Any] | None = None
 ) -> None:
-    rows, total = fetch(
-        session, resource.path, query, limit=session.limit, everything=session.everything
-    )
-    session.out.records(rows, resource.columns, total=total, noun=resource.noun)
+    show_list(session, resource.path, query, resource.columns, noun=resource.noun)
+
+
+def show_list(
+    session: Session,
+    path: str,
+    query: Mapping[str, Any] | None,
+    columns: tuple[Column, ...],
+    *,
+    noun: str,
+) -> None:
+    """The head of a list, or with --all the whole of it, printed while it is read."""
+    if session.everything:
+        found = pages(session, path, query, quiet=session.out.terminal and not session.out.table)
+        session.out.pages((page for page, _ in found), columns, noun=noun)
+        return
+    rows, total = fetch(session, path, query, limit=session.limit)
+    session.out.records(rows, columns, total=total, noun=noun, full=len(rows) == session.limit)
 
 
 def show_record(session: Session, resource: Resource, reference: str) -> None:

@@ -35,7 +35,6 @@ _TAKES_AWAY = {"delete", "remove", "revoke", "disable", "refund", "retire", "log
 _ELSEWHERE = {
     ("gwctl server", "backup"): "on the node: gwd backup FILE (also while it serves)",
     ("gwctl server", "restore"): "on the stopped node: gwd restore FILE",
-    ("gwctl server", "logs"): "on the node: journalctl -u gwd, or where its stderr goes",
 }
 
 

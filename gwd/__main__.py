@@ -339,19 +339,42 @@ def clock(
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where the copy goes; must not exist.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="Where the copy goes; must not exist.")
+    ] = None,
     *,
     config: Config = DEFAULT_DIRECTORY,
+    follow: Annotated[
+        Path | None,
+        typer.Option(
+            "--follow",
+            metavar="DIR",
+            help="Keep a continuous copy in this directory until it is stopped.",
+        ),
+    ] = None,
 ) -> None:
     """Copy the database, also while the node serves, and prove the copy. The key ring is not in it.
 
-    Exits 1 if the copy is not a whole node; it is kept all the same.
+    Exits 1 if the copy is not a whole node; it is kept all the same. With --follow it takes over every second what was
+    committed, and loses at most the last 10 s when the node's machine is lost; `gwd restore DIR/gwd.db` puts it back.
 
     gwd backup gwd-monday.db
 
     gwd backup /backup/gwd.db --config /var/lib/gwd
+
+    gwd backup --follow /mnt/other/gwd --config /var/lib/gwd
     """
+    if (file is None) == (follow is None):
+        raise typer.BadParameter("name the file of one copy, or --follow DIR for a continuous one")
     from gwd import settings
+
+    if follow is not None:
+        from gwd.node import follow as following
+
+        read = settings.load(config, os.environ)
+        following.follow(read, follow, lambda line: print(line, flush=True))
+        return
+    assert file is not None
     from gwd.node import backup as copying
 
     made = copying.backup(settings.load(config, os.environ), file)
@@ -364,7 +387,10 @@ def backup(
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `gwd backup` made.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="What `gwd backup` made; for a drill the newest copy by the clock."),
+    ] = None,
     *,
     config: Config = DEFAULT_DIRECTORY,
     yes: Annotated[bool, typer.Option("--yes", help="Do it without being asked.")] = False,
@@ -377,10 +403,11 @@ def restore(
 ) -> None:
     """Put a backup in place of a stopped node's database; the present file is kept under another name.
 
-    Keys that were revoked after the backup work again, and what was charged after it is forgotten. A drill may run
-    while the node serves: it migrates and recomputes the copy, and exits 1 if that would not be a whole node.
+    What was charged after the backup is forgotten; what was revoked after it is revoked again at the next start, as far
+    as the revocation log beside the database (gwd.revocations) knows. A drill may run while the node serves: it
+    migrates and recomputes the copy, and exits 1 if that would not be a whole node.
 
-    gwd restore gwd-monday.db --drill
+    gwd restore --drill
 
     gwd restore gwd-monday.db
 
@@ -389,6 +416,8 @@ def restore(
     if drill:
         _drill(file, config)
         return
+    if file is None:
+        raise typer.BadParameter("name the backup to put back; only a drill chooses the newest")
     if not yes and not (_on_a_terminal() and typer.confirm("Replace the present database?")):
         raise typer.BadParameter("nothing was done; --yes replaces the database")
     from gwd import settings
@@ -407,15 +436,22 @@ def restore(
         case lost:
             verb = "is" if lost == 1 else "are"
             print(f"{_entries(lost, 'later ledger')} {verb} only in the replaced database")
-    print("Keys that were revoked after the backup work again: look through `gwctl key list`.")
+    if done.has_log:
+        print("What was revoked after the backup is revoked again when the node starts.")
+    else:
+        print(
+            "There is no revocation log beside the database: keys that were revoked after the backup work again;"
+        )
+        print("look through `gwctl key list`.")
 
 
-def _drill(file: Path, config: Path) -> None:
+def _drill(file: Path | None, config: Path) -> None:
     from gwd import settings
-    from gwd.core.clock import SystemClock, iso
+    from gwd.core.clock import US_PER_S, SystemClock, iso
     from gwd.node import backup as copying
 
-    tried = copying.drill(settings.load(config, os.environ), file, SystemClock())
+    read, machine = settings.load(config, os.environ), SystemClock()
+    tried = copying.drill(read, file or copying.newest(read), machine)
     for name in tried.applied:
         print(f"applied {name} to the copy")
     if tried.backup.wrong:
@@ -423,7 +459,10 @@ def _drill(file: Path, config: Path) -> None:
             f"error: {tried.backup.path} cannot be restored: {tried.backup.wrong}", file=sys.stderr
         )
         raise typer.Exit(1)
-    known = "" if tried.last_us is None else f"  last moment {iso(tried.last_us)}"
+    known = ""
+    if tried.last_us is not None:
+        minutes = max(0, machine.now_us() - tried.last_us) // (60 * US_PER_S)
+        known = f"  last moment {iso(tried.last_us)}, {minutes // 60} h {minutes % 60} min ago"
     print(f"can be restored: {tried.backup.path}  {_entries(tried.backup.entries)}{known}")
     print(f"it took {tried.took_s:.1f} s; the scratch copy is deleted, nothing else was touched")
 

@@ -9,6 +9,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from gwd import __version__, ledger
@@ -16,12 +17,13 @@ from gwd.activity import service as activity
 from gwd.alerts import node_alerts
 from gwd.api import app as api
 from gwd.api.auth import Authenticator
-from gwd.api.http_guard import Front
+from gwd.api.http_guard import NO_PROXIES, Front
 from gwd.api.listener import Listener, tls_context
 from gwd.api.load import Load
 from gwd.api.node import Node, NodeStatus
 from gwd.api.outbound_rules import outbound_rules
-from gwd.backups import Standing, rhythm
+from gwd.api.proxies import Proxies
+from gwd.backups import Standing, directory, rhythm
 from gwd.channels import ChannelSender, Mailer, MailServer
 from gwd.core.clock import US_PER_S, Clock, SystemClock
 from gwd.core.counters import Counters
@@ -39,6 +41,7 @@ from gwd.jobs import retention, service_manager
 from gwd.jobs.backups import BACKUPS_S, BackupJob
 from gwd.jobs.catalog_watch import CATALOG_WATCH_S, CatalogWatch
 from gwd.jobs.clock import CLOCK_WATCH_S, ClockWatch
+from gwd.jobs.content_log import CONTENT_LOG_S, ContentLogJob
 from gwd.jobs.deliveries import DELIVERIES_S, DeliveryJob
 from gwd.jobs.disk import WATCH_S, DiskWatch
 from gwd.jobs.health import LOOK_S, HealthKeeper
@@ -55,7 +58,7 @@ from gwd.jobs.topup import TopUpJob
 from gwd.keys.rate_limit import RateLimiter
 from gwd.keys.service import Issuing
 from gwd.ledger import quarantine
-from gwd.management import setup, time_repair
+from gwd.management import revocations, setup, time_repair
 from gwd.outbound import OutboundClient
 from gwd.page import mount as page
 from gwd.pipeline.admit.refusals import RefusalCounter
@@ -64,6 +67,8 @@ from gwd.pipeline.dispatch.offload import Offload
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery, request_log
+from gwd.pipeline.settle.content_log import ContentLogger
+from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
 from gwd.settings import Settings, SettingsError, smtp_password
 from gwd.store import Store
@@ -71,6 +76,7 @@ from gwd.store.ballast import Ballast
 from gwd.store.connection import require
 from gwd.store.lock import InstanceLock
 from gwd.store.migrations import migrate
+from gwd.store.revocation_log import RevocationLog
 from gwd.upstream.base import Timeouts, Upstream
 from gwd.upstream.http_client import HttpClient
 from gwd.vendors.formats import ADAPTERS
@@ -117,6 +123,7 @@ class RunningNode:
         self._offload = Offload()
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
+        self._revoked = RevocationLog(settings.revocations)
         self._status = NodeStatus(started_us=self._machine_clock.now_us())
         self._disk: DiskWatch
         self._heartbeat: Heartbeat
@@ -177,10 +184,12 @@ class RunningNode:
             on_failure=self._storage_failed,
             on_broken=self._invariant_broken,
             ballast=self._ballast,
+            journal=revocations.Journal(self._revoked, self._machine_clock),
         )
         await self.store.read(setup.check_ring, ring)
         last_us = await self.store.read(time_repair.last_known_us)
         self._clock = clock = NodeClock(self._machine_clock, last_us)
+        await self._revoke_again()
         self._status.started_us = clock.now_us()
         self._status.take_certificate = self._take_certificate
         boot_id = mint("boot_")
@@ -200,6 +209,21 @@ class RunningNode:
         await self._health_keeper.load()
         self._start_jobs()
         await self._listen()
+
+    async def _revoke_again(self) -> None:
+        """A database that was put back learns what was taken away since, before anybody is served."""
+        node = await self.store.read(revocations.node_of)
+        known, now_us = await self.store.read(revocations.known_seq), self._clock.now_us()
+        lines = self._revoked.open(node)
+        if unknown := [line for line in lines if line.seq > known]:
+            await self.store.write(revocations.revoke_again, unknown, now_us=now_us)
+        self._revoked.last_seq = max(self._revoked.last_seq, known)
+        place = self.settings.backup.directory
+        copies = directory.copies(Path(place), node) if place else []
+        oldest_us = min((copy.made_us for copy in copies), default=None)
+        needed = revocations.needed(lines, oldest_copy_us=oldest_us, now_us=now_us)
+        if len(needed) < len(lines):
+            self._revoked.keep(node, needed)
 
     def _assemble(self, ring: keyring.KeyRing, boot_id: str) -> Node:
         settings, clock, store, status = self.settings, self._clock, self.store, self._status
@@ -251,6 +275,7 @@ class RunningNode:
                 clock=clock,
                 offload=self._offload,
             ),
+            vault=vault,
             clock=clock,
             boot_id=boot_id,
             in_flight_cap=settings.limits.in_flight_per_key,
@@ -259,6 +284,14 @@ class RunningNode:
             counters=counters,
             offload=self._offload,
             live={},
+            content_logger=ContentLogger(
+                store,
+                vault,
+                clock,
+                offload=self._offload,
+                counters=counters,
+                vitals=vitals,
+            ),
             in_quarantine=lambda: status.quarantine is not None,
             observer=request_log.write if settings.logging.requests else None,
         )
@@ -280,6 +313,7 @@ class RunningNode:
             limiter=RateLimiter(),
             refusals=RefusalCounter(store),
             items=InMemoryItems(clock),
+            prover=Prover(store.path),
             status=status,
             counters=counters,
             vitals=vitals,
@@ -329,11 +363,13 @@ class RunningNode:
         self._spawn(measure_lag(self.node.vitals))
         memory = MemoryWatch(self.node.vitals, self._close_idle)
         self._repeat(MEMORY_WATCH_S, memory.watch, "memory")
-        sweep, nightly = self._sweep(), NightlyCheck(self.store, self._clock, self._quarantine)
+        sweep = self._sweep()
+        nightly = NightlyCheck(self.store, self.node.prover, self._clock, self._quarantine)
         self._repeat(SWEEP_S, sweep.resolve, "sweep")
         self._repeat(SWEEP_S, sweep.expire, "expiry")
         self._repeat(NIGHT_WATCH_S, nightly.run, "nightly check")
         self._repeat(FORGET_S, self._forget, "forget")
+        self._repeat(CONTENT_LOG_S, self._content_log().run, "content log")
         self._repeat(TOPUP_S, self._topup().run, "top-up")
         self._repeat(RAISES_S, self._raise_watch().run, "raises of budgets")
         self._repeat(CATALOG_WATCH_S, self._catalog_watch().run, "catalog watch")
@@ -359,6 +395,10 @@ class RunningNode:
 
     async def _forget(self) -> None:
         await retention.forget(self.store, self._clock, self._clean_before)
+
+    def _content_log(self) -> ContentLogJob:
+        max_bytes = self.settings.limits.content_log_max_bytes
+        return ContentLogJob(self.store, self._clock, max_bytes=max_bytes)
 
     def _topup(self) -> TopUpJob:
         """Automatic top-up calls its hooks through the guarded client."""
@@ -451,33 +491,43 @@ class RunningNode:
         if handed is not None:
             self._check_handed(handed)
             self._is_handed = True
-        self.port = await self._serve(main, server.host, server.port, self._tls, handed)
+        listener = self._listener(
+            main,
+            proxies=Proxies(server.trusted_proxies, server.client_address_header),
+            prefix=server.path_prefix,
+            introduced=server.proxy_protocol,
+        )
+        await listener.open(server.host, server.port, self._tls, handed)
+        self.port = listener.port
+        if server.unix_socket:
+            await listener.open_unix(Path(server.unix_socket))
         if server.metrics_port:
             vitals = api.build_vitals(self.node, name=f"{self._name}-vitals")
-            await self._serve(vitals, server.metrics_host, server.metrics_port, None)
+            await self._listener(vitals).open(server.metrics_host, server.metrics_port)
         service_manager.notify(self._environment, "READY=1")
 
-    async def _serve(
+    def _listener(
         self,
         app: Any,
-        host: str,
-        port: int,
-        tls: ssl.SSLContext | None,
-        handed: socket.socket | None = None,
-    ) -> int:
-        """The port on which it listens; a flood on one listener leaves the other its connections."""
+        *,
+        proxies: Proxies = NO_PROXIES,
+        prefix: str = "",
+        introduced: bool = False,
+    ) -> Listener:
+        """A listener of its own for each application; a flood on one leaves the other its connections."""
         limits = self.settings.limits
         front = Front(
             self.node.counters,
             cap=limits.connections,
             cap_per_address=limits.connections_per_address,
+            proxies=proxies,
+            prefix=prefix,
         )
-        listener = Listener(app, front)
+        listener = Listener(app, front, introduced=introduced)
         self._listeners.append(listener)
-        await listener.open(host, port, tls, handed)
         self._spawn(every(BODIES_SWEEP_S, front.body_intake.sweep, name="slow bodies"))
         self._spawn(every(BODIES_SWEEP_S, front.readers.sweep, name="slow readers"))
-        return listener.port
+        return listener
 
     def _close_idle(self) -> None:
         for listener in self._listeners:
@@ -534,6 +584,7 @@ class RunningNode:
         if hasattr(self, "store"):
             await self.store.close()
         self._ballast.close()
+        self._revoked.close()
         if self._lock is not None:
             self._lock.close()
 

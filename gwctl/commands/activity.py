@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from gwctl import record_export, time_input
 from gwctl.commands.ledger import period
 from gwctl.errors import usage
-from gwctl.records import PAGE, data, fetch
+from gwctl.records import PAGE, data, fetch, show_list
 from gwctl.session import Session
 from gwctl.tables import Column, of
 from gwctl.tree import Noun
@@ -61,14 +61,10 @@ def _filters(
     return {"key_id": key_id, "model": model, **more}
 
 
-def _rows(
-    session: Session, query: dict[str, Any], status: str | None, *, limit: int, everything: bool
+def _troubled(
+    session: Session, query: dict[str, Any], *, limit: int, everything: bool
 ) -> tuple[list[Any], int | None]:
-    """Records of one status, or of each that counts as an error, newest first."""
-    if status is not None and status not in _STATUSES:
-        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
-    if status != "error":
-        return fetch(session, PATH, {**query, "status": status}, limit=limit, everything=everything)
+    """Records of each status that counts as an error, newest first."""
     rows: list[Any] = []
     total = 0
     for one in _ERROR:
@@ -109,7 +105,12 @@ def list_activity(
         **period(session, last, start, end),
     }
     query = _filters(session, key=key, model=model, more=more)
-    rows, total = _rows(session, query, status, limit=session.limit, everything=session.everything)
+    if status is not None and status not in _STATUSES:
+        raise usage(f"--status {status!r} is not known", do=f"one of: {', '.join(_STATUSES)}")
+    if status != "error":
+        show_list(session, PATH, {**query, "status": status}, COLUMNS, noun="request")
+        return
+    rows, total = _troubled(session, query, limit=session.limit, everything=session.everything)
     session.out.records(rows, COLUMNS, total=total, noun="request")
 
 

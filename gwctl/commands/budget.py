@@ -1,4 +1,4 @@
-"""`gwctl budget`: what an organization, workspace or key may spend, and when it runs out."""
+"""`gwctl budget`: what an organization, workspace, key, tag or user may spend, and when it runs out."""
 
 from decimal import Decimal
 from itertools import pairwise
@@ -14,7 +14,9 @@ from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
 from gwctl.values import CLEAR, INTERVALS, arg, body, dollars, flag, one_of, opt, thresholds, whole
 
-SCOPES = ("organization", "workspace", "key")
+NAMED_SCOPES = ("tag", "user")
+SCOPES = ("organization", "workspace", "key", *NAMED_SCOPES)
+ANY_SCOPE = "organization, workspace:SLUG, key:NAME, tag:TAG or user:ID"
 
 
 def _in_force(row: Record) -> Any:
@@ -82,10 +84,10 @@ _FORECAST = of(
     Column("EXHAUSTED", "forecast.exhausts_at"),
 )
 
-budget = Noun("budget", "Hard and soft budgets of the organization, a workspace or a key.")
+budget = Noun("budget", "Hard and soft budgets of the organization, a workspace, key, tag or user.")
 NOUNS = [budget]
 
-_TARGET = arg("SCOPE", "organization, workspace:SLUG, key:NAME, or a budget id.")
+_TARGET = arg("SCOPE", "organization, workspace:SLUG, key:NAME, tag:TAG, user:ID, or a budget id.")
 
 
 @budget.verb(
@@ -97,7 +99,7 @@ _TARGET = arg("SCOPE", "organization, workspace:SLUG, key:NAME, or a budget id."
 def list_budgets(
     session: Session,
     scope: Annotated[
-        str | None, opt("--scope", "SCOPE", "Only organization, workspace or key.")
+        str | None, opt("--scope", "SCOPE", "Only organization, workspace, key, tag or user.")
     ] = None,
     kind: Annotated[str | None, opt("--kind", "KIND", "Only hard or soft.")] = None,
 ) -> None:
@@ -115,7 +117,7 @@ def list_budgets(
 def _named(session: Session, rows: list[Any]) -> list[Any]:
     """For a table, put names beside the ids of scopes; JSON stays as the API gave it."""
     scopes = {row.get("scope") for row in rows}
-    if session.out.shape.machine or not scopes & {"workspace", "key"}:
+    if session.out.shape.machine or not scopes - {"organization"}:
         return rows
     names: dict[str, str] = {}
     for scope, path in (("workspace", "/workspaces"), ("key", "/keys")):
@@ -124,22 +126,27 @@ def _named(session: Session, rows: list[Any]) -> list[Any]:
             for found in fetch(session, path, query, everything=True)[0]:
                 names[found["id"]] = f"{scope}:{found.get('slug') or found.get('name')}"
     return [
-        {**row, "scope_name": names.get(row.get("scope_id"), row.get("scope"))}
-        if row.get("scope") != "organization"
-        else row
+        row
+        if row.get("scope") == "organization"
+        else {**row, "scope_name": _scope_name(row, names)}
         for row in rows
     ]
 
 
+def _scope_name(row: Record, names: dict[str, str]) -> Any:
+    scope, scope_id = row.get("scope"), row.get("scope_id")
+    return f"{scope}:{scope_id}" if scope in NAMED_SCOPES else names.get(str(scope_id), scope)
+
+
 def scope_of(session: Session, target: str) -> dict[str, str | None]:
-    """`organization`, `workspace:web` or `key:ci` as the API's scope and scope_id."""
+    """`organization`, `workspace:web`, `key:ci`, `tag:nightly` or `user:ann` as the API's scope and scope_id."""
     scope, _, name = target.partition(":")
     if scope == "org":
         scope = "organization"
     if scope not in SCOPES or (scope == "organization") != (not name):
-        raise usage(
-            f"{target!r} is not a budget scope", do="organization, workspace:SLUG or key:NAME"
-        )
+        raise usage(f"{target!r} is not a budget scope", do=ANY_SCOPE)
+    if scope in NAMED_SCOPES:
+        return {"scope": scope, "scope_id": name}
     if scope == "workspace":
         return {"scope": scope, "scope_id": workspace_id(session, name)}
     if scope == "key":
@@ -169,6 +176,7 @@ def show(session: Session, target: Annotated[str, _TARGET]) -> None:
 @budget.verb(
     "set",
     "gwctl budget set workspace:web --monthly 250",
+    "gwctl budget set tag:nightly --daily 5",
     "gwctl budget set organization --daily 20 --soft --dry-run",
     writes=True,
 )
@@ -391,9 +399,7 @@ def simulate(
     session: Session,
     limit: Annotated[str, opt("--limit", "USD", "The limit to try.")],
     interval: Annotated[str, opt("--interval", "INTERVAL", "daily, weekly, monthly or lifetime.")],
-    scope: Annotated[
-        str, opt("--scope", "SCOPE", "organization, workspace:SLUG or key:NAME.")
-    ] = "organization",
+    scope: Annotated[str, opt("--scope", "SCOPE", f"{ANY_SCOPE}.")] = "organization",
     periods: Annotated[
         int | None, whole("--periods", "N", "How many to look at, this one included: 1 to 100.")
     ] = None,

@@ -8,7 +8,7 @@ from gwctl import time_input
 from gwctl.catalog import MODELS, PRICES, price_at, pricing_body
 from gwctl.changes import patch_record
 from gwctl.errors import usage
-from gwctl.records import find, same
+from gwctl.records import data, find, same
 from gwctl.session import Session
 from gwctl.tables import Column, of
 from gwctl.tree import Noun
@@ -128,6 +128,21 @@ def set_(
     if accept:
         changes["accept"] = True
     patch_record(session, MODELS, {**model, "pricing": before}, changes, unshown=("accept",))
+    if session.dry_run and session.found_changes and not session.out.shape.machine:
+        _tell_effect(session, str(model["id"]), changes)
+
+
+def _tell_effect(session: Session, model: str, changes: Mapping[str, Any]) -> None:
+    """What the price would do to the last 30 days, and whether it would be taken without --accept."""
+    thought = {"model": model, **{name: changes[name] for name in changes if name != "accept"}}
+    for found in data(session.api.post("/catalog/prices/effect", thought)):
+        effect = found["last_30d"]
+        session.out.line(
+            f"  the tokens of {text_of.counted(effect['requests'], 'request')} in 30 days:"
+            f" {text_of.money(effect['at_old'])} -> {text_of.money(effect['at_new'])}"
+        )
+        if found["needs_acceptance"] and "accept" not in changes:
+            session.out.line(f"  wants --accept: {'; '.join(found['reasons'])}")
 
 
 def _with_factors(before: Mapping[str, Any], given: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from gwctl import profile
+from gwctl import address_checks, profile
 from gwctl.changes import report, send
 from gwctl.client import own_version
 from gwctl.commands.help import gateway_version, health
@@ -249,4 +249,6 @@ def _gateway_checks(session: Session) -> list[dict[str, Any]]:
     theirs, ours = gateway_version(session), own_version()
     same = theirs == ours or "unknown" in (theirs, ours)
     rows.append(_row("versions", "ok" if same else "warning", f"gwd {theirs}, gwctl {ours}"))
-    return [*rows, *data(session.api.get("/operator/doctor"))["checks"]]
+    found = data(session.api.get("/operator/doctor"))
+    rows += address_checks.checks(session, found.get("base_url"))
+    return [*rows, *found["checks"]]

@@ -132,14 +132,14 @@ def _endpoints(record: dict[str, Any]) -> list[str]:
     # A healthy endpoint may rest with one of its credentials.
     partly = [each for each in endpoints if each not in unwell and each.get("rests")]
     lines = [f"endpoints   {len(endpoints) - len(unwell)} of {len(endpoints)} healthy"]
-    shown = [line for endpoint in [*unwell, *partly] for line in _ailments(endpoint)]
+    shown = [line for endpoint in [*unwell, *partly] for line in ailments(endpoint)]
     lines += [f"            {line}" for line in shown[:SHOWN]]
     if len(shown) > SHOWN:
         lines.append(f"            and {len(shown) - SHOWN} more: gwctl endpoint health")
     return lines
 
 
-def _ailments(endpoint: dict[str, Any]) -> list[str]:
+def ailments(endpoint: dict[str, Any]) -> list[str]:
     """`openai/gpt-5 azure/eu: cooling down 41 s (rate_limited: slow down)`, a line for each rest."""
     rests = endpoint.get("rests") or []
     name = f"{endpoint.get('model')} {endpoint.get('tag')}"

@@ -12,10 +12,11 @@ from gwctl.errors import usage
 from gwctl.session import Session
 from gwctl.tables import Column, Record
 from gwctl.tree import Noun
-from gwctl.usage_fold import DAY, TAG, summed
 from gwctl.usage_source import per_day
+from gwctl.usage_sums import DAY, summed
 from gwctl.values import flag, given, one_of, opt
 
+TAG = "tag"
 METRICS = (
     *("requests", "tokens_prompt", "tokens_completion", "cost"),
     *("cached_tokens", "cache_hit_rate", "cache_discount"),

@@ -8,7 +8,7 @@ from gwctl.changes import CALL_OUT_S, act, create_record, patch_record, print_se
 from gwctl.client import quote
 from gwctl.errors import CommandError, usage
 from gwctl.files import read_standard_input
-from gwctl.records import Resource, address, data, fetch, find
+from gwctl.records import Resource, address, data, find, show_list
 from gwctl.session import Session
 from gwctl.tables import Column, Record, of
 from gwctl.tree import Noun
@@ -299,8 +299,7 @@ def deliveries(
         "from": None if since is None else time_input.past(since),
         "to": None if until is None else time_input.end_of(until),
     }
-    rows, total = fetch(session, path, query, limit=session.limit, everything=session.everything)
-    session.out.records(rows, _DELIVERIES, total=total, noun="delivery")
+    show_list(session, path, query, _DELIVERIES, noun="delivery")
 
 
 @webhook.verb(

@@ -1,12 +1,13 @@
 """What a limit would have refused in a stretch of time: read from the records, as a budget would have counted them."""
 
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from gwd import ledger
 from gwd.activity.lists import number_at
 from gwd.core.clock import US_PER_DAY
+from gwd.core.spender import Scope
 from gwd.store import Connection
 
 _LIST_PRICE: Final = (
@@ -18,6 +19,8 @@ _OF: Final = {
     "organization": "organization_id = ?",
     "workspace": "organization_id = ? AND workspace_id = ?",
     "key": "organization_id = ? AND family_id = ?",
+    "tag": "organization_id = ? AND EXISTS (SELECT 1 FROM json_each(generation.tags) WHERE value = ?)",
+    "user": "organization_id = ? AND user_tag = ?",
 }
 _ADMITTED: Final = "generation INDEXED BY generation_by_organization WHERE {0} AND rowid >= ? AND status <> 'refused'"
 _SPENT: Final = (
@@ -53,8 +56,8 @@ class PastLimit(msgspec.Struct, frozen=True, kw_only=True):
 def past_limit(
     connection: Connection,
     organization_id: str,
-    scope: Literal["organization", "workspace", "key"],
-    spend_id: str,
+    scope: Scope,
+    name: str,
     *,
     limit_nano: int,
     include_byok: bool,
@@ -63,9 +66,10 @@ def past_limit(
 ) -> PastLimit:
     """What a limit would have refused from `from_us` until before `to_us`: requests that came once it was reached.
 
+    `name` is what records have of the scope: an id, a key's family, a tag or a user.
     A request counts as spent when it ended, as one to be refused when it came. Refused requests are left aside.
     """
-    ids = (organization_id,) if scope == "organization" else (organization_id, spend_id)
+    ids = (organization_id,) if scope == "organization" else (organization_id, name)
     first, beyond = 1, _NO_END
     if not ledger.was_set_back(connection, organization_id):
         first = number_at(connection, organization_id, from_us)

@@ -8,7 +8,7 @@ import msgspec
 from gwd.activity import day_sums
 from gwd.activity.lists import LOOK_US, number_at
 from gwd.activity.row import COLUMNS, SELECT, GenerationRow, row_of
-from gwd.core.clock import US_PER_S
+from gwd.core.clock import US_PER_DAY, US_PER_S
 from gwd.core.errors import GenerationNotFound
 from gwd.ledger import ledger_time_us
 from gwd.store import Connection, maintains_cache
@@ -22,6 +22,10 @@ _COUNT_REFUSAL: Final = (
     "UPDATE generation SET occurrences = occurrences + ? WHERE organization_id = ? AND rowid >= ?"
     " AND created_at >= ? AND created_at < ? AND key_id = ? AND error_code = ? AND status = 'refused'"
     " RETURNING workspace_id, model, settled_at"
+)
+_NOTE_FORGOTTEN: Final = (
+    f"INSERT INTO senders_forgotten SELECT organization_id, settled_at / {US_PER_DAY} + 1 FROM generation WHERE id = ?"  # noqa: S608
+    " ON CONFLICT DO UPDATE SET before_day = MAX(before_day, excluded.before_day)"
 )
 _NONE: Final = 1 << 62
 _LAST_OF_EACH: Final = (
@@ -162,7 +166,12 @@ def _first_kept(
 
 
 def forget_senders(connection: Connection, generation_ids: Sequence[str]) -> None:
-    """Drop who and what was asking from these records; amounts, tokens, prices and receipts stay."""
+    """Drop who and what was asking from these records; amounts, tokens, prices and receipts stay.
+
+    Which days may have lost names is noted: spend of tags and users is not held against those.
+    """
+    for generation_id in generation_ids:
+        connection.execute(_NOTE_FORGOTTEN, (generation_id,))
     connection.execute_many(
         "UPDATE generation SET user_tag = NULL, session_id = NULL, referer = NULL, title = NULL, user_agent = NULL,"
         " tags = NULL WHERE id = ?",

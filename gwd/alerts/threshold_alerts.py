@@ -15,6 +15,7 @@ from gwd import alerts, budgets, ledger, topup
 from gwd.activity.row import GenerationRow
 from gwd.alerts import notices
 from gwd.core.clock import iso
+from gwd.core.spender import NAMED_SCOPES, Spender
 from gwd.keys import admission as keys
 from gwd.keys import thresholds as key_thresholds
 from gwd.ledger import low_balance
@@ -28,9 +29,10 @@ PendingAlert = Callable[[], object]
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
-    """A charge that was just made: its record, how the ledger stands after it, and when that is."""
+    """A charge that was just made: its record, whose it is, how the ledger stands after it, and when that is."""
 
     row: GenerationRow
+    spender: Spender
     settled: Settlement
     byok_nano: int
     app_url: str
@@ -94,9 +96,7 @@ def _raise_key(
 def _budgets(connection: Connection, charge: Charge) -> list[PendingAlert]:
     crossed = budgets.crossed(
         connection,
-        charge.settled.organization_id,
-        charge.row.workspace_id,
-        charge.row.family_id,
+        charge.spender,
         charged_nano=charge.settled.charged_nano,
         byok_nano=charge.byok_nano,
         at_us=charge.settled.at_us,
@@ -292,7 +292,9 @@ def _organization_name(connection: Connection, organization_id: str) -> str:
 
 
 def _scope_name(connection: Connection, scope: str, scope_id: str) -> str:
-    """What people call the organization, workspace or key that a budget is for."""
+    """What people call what a budget is for; a tag or user is its own name."""
+    if scope in NAMED_SCOPES:
+        return scope_id
     name_of = {
         "organization": organizations.name_of,
         "workspace": workspaces.name_of,

@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from sanic import HTTPResponse, Request, Sanic
 
@@ -167,18 +167,19 @@ def _add_models(app: Sanic[Any, Any], node: Node) -> None:
 
 def _add_openapi(app: Sanic[Any, Any], node: Node) -> None:
     """The written shape of the API, built when it is first asked for."""
+    base_path = urlsplit(node.base_url).path
 
     async def show(_: Request) -> HTTPResponse:
-        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape))
+        return await _public(node.line.offload.run(OPENAPI_BYTES, _written_shape, base_path))
 
     for method in READ:
         _add(app, method, "/openapi.json", show)
 
 
-def _written_shape() -> bytes:
+def _written_shape(base_path: str) -> bytes:
     from gwd.api import openapi  # a start does without it
 
-    return openapi.encoded()
+    return openapi.encoded(base_path)
 
 
 async def _public(body: Awaitable[bytes]) -> HTTPResponse:

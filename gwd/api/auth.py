@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from gwd.api.access import Access
+from gwd.api.proxies import one_client
 from gwd.core.caller import Caller
 from gwd.core.clock import Clock
 from gwd.core.counters import Counters
@@ -64,7 +65,8 @@ class Authenticator:
 
     def count_failure(self, address: str, error: GatewayError) -> None:
         """A credential fitted nothing. Raises RateLimited in place of `error` once an address fails too often."""
-        counted = self._failures.admit(address, FAILURES_PER_MINUTE, self._clock.monotonic_s())
+        bucket = one_client(address)
+        counted = self._failures.admit(bucket, FAILURES_PER_MINUTE, self._clock.monotonic_s())
         if isinstance(counted, Refused):
             raise RateLimited(
                 "too many failed attempts from this address; wait and use a valid API key",

@@ -11,7 +11,9 @@ from gwd.api.management import Answer, Call, one
 from gwd.budgets import KeyBudgetRecord
 from gwd.core.caller import Caller
 from gwd.core.fields import Count
-from gwd.keys import service
+from gwd.core.spender import Spender
+from gwd.keys import admission, service
+from gwd.keys.policy import KeyPolicy
 from gwd.keys.record import KeyRecord
 from gwd.store import Connection
 
@@ -71,13 +73,14 @@ def show(connection: Connection, call: Call) -> Answer:
     is_management = caller.kind == "management"
     applying = []
     if not is_management:
-        standing = budgets.applicable(
-            connection,
-            caller.organization_id,
-            caller.workspace_id,
-            caller.family_id,
-            now_us=call.now_us,
+        policy = admission.policy(connection, caller.key_id) or KeyPolicy()
+        spender = Spender(
+            organization_id=caller.organization_id,
+            workspace_id=caller.workspace_id,
+            family_id=caller.family_id,
+            tags=policy.tags,
         )
+        standing = budgets.applicable(connection, spender, now_us=call.now_us)
         applying = [budgets.key_record(status) for status in standing]
     same: dict[str, Any] = msgspec.structs.asdict(record)
     return one(

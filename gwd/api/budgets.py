@@ -11,9 +11,12 @@ from gwd.api.management import Answer, Call, deleted, listed, one
 from gwd.api.query import Query, Text, Words
 from gwd.budgets import Budget, BudgetFilter, BudgetScope, NewBudget, NewRaise, PatchBudget
 from gwd.budgets import PutWorkspaceBudget as PutBudget
+from gwd.core import tags
 from gwd.core.caller import Caller
 from gwd.core.errors import Forbidden, InvalidValue, MissingParameter, NotFound
 from gwd.core.periods import WINDOWS, Window
+from gwd.core.spender import Scope, named_counter
+from gwd.dialects.extensions import MAX_NAME
 from gwd.keys import service as keys
 from gwd.management import budgets as use_cases
 from gwd.orgs import workspaces
@@ -21,8 +24,8 @@ from gwd.orgs.workspaces import Workspace
 from gwd.store import Connection
 
 FILTERS: Final = (
-    Query("scope", Words(get_args(budgets.Scope)), "Only budgets of this scope."),
-    Query("scope_id", Text(), "Only budgets of this organization, workspace or key."),
+    Query("scope", Words(get_args(Scope)), "Only budgets of this scope."),
+    Query("scope_id", Text(), "Only budgets of this organization, workspace, key, tag or user."),
     Query("interval", Words(WINDOWS), "Only budgets of this interval."),
     Query("kind", Words(get_args(budgets.Kind)), "Only hard or only soft budgets."),
 )
@@ -221,9 +224,7 @@ def _in_reach(connection: Connection, call: Call) -> Budget:
     return known
 
 
-def _scope(
-    connection: Connection, call: Call, scope: budgets.Scope, named: str | None
-) -> BudgetScope:
+def _scope(connection: Connection, call: Call, scope: Scope, named: str | None) -> BudgetScope:
     """The scope that a body names, which must be in the organization."""
     organization_id = call.organization_id
     if scope == "organization":
@@ -239,15 +240,28 @@ def _scope(
         )
     elif scope == "workspace":
         scope_id = spend_id = workspaces.get(connection, organization_id, named).id
+    elif scope == "tag" or scope == "user":
+        scope_id = _name(scope, named)
+        spend_id = named_counter(organization_id, scope, scope_id)
     else:
         key = keys.get(connection, organization_id, named, actor=call.caller)
         scope_id, spend_id = key.id, key.family_id
     return BudgetScope(scope=scope, scope_id=scope_id, spend_id=spend_id)
 
 
-def _require_reach(
-    connection: Connection, caller: Caller, scope: budgets.Scope, scope_id: str
-) -> None:
+def _name(scope: Scope, named: str) -> str:
+    """A tag or a user as requests name them."""
+    if scope == "tag":
+        return tags.checked_one(named, param="scope_id")
+    if not 1 <= len(named) <= MAX_NAME:
+        raise InvalidValue(
+            f"`scope_id` of scope user must have 1 to {MAX_NAME} characters, as `user` of requests",
+            param="scope_id",
+        )
+    return named
+
+
+def _require_reach(connection: Connection, caller: Caller, scope: Scope, scope_id: str) -> None:
     """A lead writes the budgets of its workspace and of the keys in it."""
     if caller.workspace_id is None:
         return
@@ -255,7 +269,7 @@ def _require_reach(
     if scope == "key":
         found = keys.workspace_of(connection, caller.organization_id, scope_id)
         workspace_id = found or ""
-    if scope == "organization" or workspace_id != caller.workspace_id:
+    if scope not in ("workspace", "key") or workspace_id != caller.workspace_id:
         raise Forbidden(
             "This management key is bound to one workspace: it writes the budgets of that workspace"
             " and of the keys in it."

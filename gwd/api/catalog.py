@@ -136,6 +136,12 @@ def apply_prices(connection: Connection, call: Call) -> Answer:
     return msgspec.structs.replace(answer, subject=("catalog", None), details=details)
 
 
+def price_effect(connection: Connection, call: Call) -> Answer:
+    """What another price of a model would change, and what it does to the last 30 days. Nothing is changed."""
+    records = price_book.effect(connection, call.body, now_us=call.now_us)
+    return listed(records, len(records))
+
+
 def create_endpoint(connection: Connection, call: Call) -> Answer:
     """Add an endpoint."""
     record = endpoints.create(

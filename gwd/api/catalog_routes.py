@@ -4,7 +4,7 @@ from typing import Final
 
 from gwd.api import catalog
 from gwd.api.access import manage
-from gwd.api.route import Nothing, Route, delete, get, list_, patch, post
+from gwd.api.route import Nothing, Route, ask, delete, get, list_, patch, post
 from gwd.api.shapes import Deleted, Listed, One
 from gwd.catalog.inputs import (
     EndpointInput,
@@ -17,7 +17,7 @@ from gwd.catalog.inputs import (
 from gwd.catalog.record import EndpointRecord, ModelRecord, ProviderRecord
 from gwd.credentials.record import CredentialRecord
 from gwd.credentials.service import CredentialInput, CredentialPatch
-from gwd.management.price_book import ApplyPrices, DifferenceRecord, DiffRecord
+from gwd.management.price_book import ApplyPrices, DifferenceRecord, DiffRecord, ThoughtPrice
 
 MODEL_ID: Final = "<model:path>"
 
@@ -109,6 +109,14 @@ CATALOG_ROUTES: Final[tuple[Route, ...]] = (
         "prices.apply",
         answers=Listed[DifferenceRecord],
         fails=(409,),
+    ),
+    ask(
+        "/catalog/prices/effect",
+        manage("catalog.write"),
+        catalog.price_effect,
+        ThoughtPrice,
+        answers=Listed[DifferenceRecord],
+        fails=(404,),
     ),
     list_(
         "/catalog/endpoints",

@@ -6,15 +6,16 @@ import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 import apsw
 import msgspec
-from msgspec import Meta
 
 from gwd.api import clock
 from gwd.api.clock import ClockRecord
+from gwd.api.doctor_record import Check, DoctorRecord, State
+from gwd.api.machine_checks import certificate, disk_speed, measured, vendor_clocks
 from gwd.api.management import Answer, Call, one
 from gwd.api.node import Node
 from gwd.backups import Standing
@@ -22,10 +23,11 @@ from gwd.core.clock import iso
 from gwd.core.vitals import Vitals
 from gwd.health.record import EndpointHealthRecord, RestRecord
 from gwd.orgs import members, organizations
-from gwd.settings import Settings
+from gwd.settings import UNIX, Settings
 from gwd.store import Connection
 from gwd.store.connection import MINIMUM_SQLITE
 
+ADDRESS_HEADERS: Final = ("x-forwarded-for", "forwarded")
 GIB: Final = 1024**3
 LITTLE_BYTES: Final = 2 * GIB
 TOO_LITTLE_BYTES: Final = GIB // 4
@@ -47,24 +49,6 @@ _WANTS_KEY: Final = (
     "where a key is wanted after all: gwctl provider update PROVIDER --auth bearer, then its key"
 )
 
-State = Literal["ok", "warning", "failed"]
-
-
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding."""
-
-    name: Annotated[str, Meta(description="What was looked at.")]
-    state: Annotated[State, Meta(description="Whether it is in order.")]
-    message: Annotated[str, Meta(description="What was found.")]
-    do: Annotated[str, Meta(description="What helps; empty when it is in order.")] = ""
-
-
-class DoctorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was looked for."""
-
-    ok: Annotated[bool, Meta(description="Whether nothing has failed; warnings may be there.")]
-    checks: Annotated[list[Check], Meta(description="All checks, in the order they were made.")]
-
 
 async def look(call: Call) -> Answer:
     """Check the node for what commonly goes wrong.
@@ -79,9 +63,11 @@ async def look(call: Call) -> Answer:
         ledger(node.status.quarantine),
         clock_check(await clock.record(node)),
         load(node.vitals, node.counters.shed),
-        *await asyncio.to_thread(_files, node.settings),
         backups(node.backups, call.now_us),
+        vendor_clocks(node.state.health.dates),
+        *await asyncio.to_thread(_files, node.settings, call.now_us),
         base_url(node.settings),
+        proxy(call.headers, call.origin.address or "", node.settings.server.client_address_header),
         *_mail(node.settings, people),
         self_service(node.settings, people.count),
         _credentials(node, endpoints),
@@ -90,7 +76,8 @@ async def look(call: Call) -> Answer:
         rests(endpoints),
         counts(node.counters.prompts_above_bound),
     ]
-    return one(DoctorRecord(ok=all(check.state != "failed" for check in checks), checks=checks))
+    ok = all(check.state != "failed" for check in checks)
+    return one(DoctorRecord(ok=ok, base_url=node.base_url, checks=checks))
 
 
 def sqlite_version(version: str) -> Check:
@@ -252,6 +239,30 @@ def base_url(settings: Settings) -> Check:
     return Check(name="base_url", state="ok", message=server.base_url)
 
 
+def proxy(headers: Mapping[str, str], address: str, header: str) -> Check:
+    """Whether a proxy through which this very request came is believed about the client's address."""
+    told = headers.get(header)
+    other = next((name for name in ADDRESS_HEADERS if name != header and name in headers), None)
+    if told is None and other is not None:
+        return Check(
+            name="proxy",
+            state="warning",
+            message=f"this request came through a proxy that writes {other}; read is {header}",
+            do=f'set [server] client_address_header = "{other}" if your proxy writes it, and trusted_proxies',
+        )
+    if told is None:
+        return Check(name="proxy", state="ok", message=f"none in front; you are {address}")
+    if address and address in told.lower():
+        return Check(name="proxy", state="ok", message=f"it says that you are {address}")
+    return Check(
+        name="proxy",
+        state="warning",
+        message=f"this request came through a proxy at {address or 'the Unix socket'} whose word does not count:"
+        " in the audit log and the rate of failed sign-ins it stands for all its clients",
+        do=f'name it: [server] trusted_proxies = ["{address or UNIX}"]',
+    )
+
+
 def self_service(settings: Settings, organizations_count: int) -> Check:
     """Owners may book their own purchases where they run the node; not where others have accounts on it."""
     if organizations_count > 1 and settings.credits.self_service:
@@ -294,12 +305,14 @@ def _people(connection: Connection) -> _People:
     )
 
 
-def _files(settings: Settings) -> list[Check]:
+def _files(settings: Settings, now_us: int) -> list[Check]:
     free_bytes = shutil.disk_usage(settings.directory).free
     return [
         key_ring(settings.keyring),
         database(settings.database),
         disk_space(settings.directory, free_bytes),
+        disk_speed(settings.directory, measured(settings.directory)),
+        certificate(settings.server, now_us),
     ]
 
 

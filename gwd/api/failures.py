@@ -1,7 +1,7 @@
 """What the framework raises, as an answer of ours: in the envelope of the path's dialect, with the headers it needs."""
 
 import logging
-from typing import Final
+from typing import Final, cast
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed as SanicMethodNotAllowed
@@ -16,7 +16,7 @@ from gwd.api import headers as response_headers
 from gwd.api.bodies import too_large
 from gwd.api.body_intake import BodiesFull
 from gwd.api.headers import JSON
-from gwd.api.http_guard import BadHead, HeadTooLarge
+from gwd.api.http_guard import BadHead, GuardedProtocol, HeadTooLarge
 from gwd.api.node import Node
 from gwd.core import errors
 from gwd.core.errors import GatewayError, InternalError
@@ -135,5 +135,5 @@ def failed(error: GatewayError, request_id: str) -> HTTPResponse:
 
 
 def address_of(request: Request) -> str:
-    """The client's address."""
-    return request.conn_info.client_ip if request.conn_info else ""
+    """The client's address, behind trusted proxies as well; empty for one that came over the Unix socket."""
+    return cast("GuardedProtocol", request.protocol).client_of(request.headers)

@@ -13,6 +13,7 @@ from gwd.core.errors import GenerationNotFound, MissingParameter
 from gwd.keys import admission
 from gwd.keys import service as keys
 from gwd.orgs import rights
+from gwd.orgs.rights import Right
 from gwd.store import Connection
 
 _PREFIXES = ("gen-", "msg_", "resp_")
@@ -48,18 +49,23 @@ def get(connection: Connection, call: Call) -> Answer:
 
     By the id of any dialect: gen-, msg_ and resp_ ids share their suffix.
     """
-    text = call.query.get("id")
-    if not text:
-        raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
-    for prefix in _PREFIXES:
-        text = text.removeprefix(prefix)
-    row = activity.get(connection, call.organization_id, f"gen-{text}")
-    if not _may_see(connection, call.caller, row):
+    row = activity.get(connection, call.organization_id, named_in(call))
+    if not may_see(connection, call.caller, row, "activity.read"):
         raise GenerationNotFound(
             "no such generation; one that is still running appears when it is settled",
             retry_after_s=1,
         )
     return one(record(row, _key_name(connection, row.key_id)))
+
+
+def named_in(call: Call) -> str:
+    """The generation that a query names, by the id of any dialect."""
+    text = call.query.get("id")
+    if not text:
+        raise MissingParameter("`id` is required: the id of a generation, gen-…", param="id")
+    for prefix in _PREFIXES:
+        text = text.removeprefix(prefix)
+    return f"gen-{text}"
 
 
 def list_(connection: Connection, call: Call) -> Answer:
@@ -77,7 +83,7 @@ def list_(connection: Connection, call: Call) -> Answer:
     own = None
     if reach == "own":
         own = keys.ids_of_user(connection, call.organization_id, call.caller.user_id or "")
-    rows, total = lists.list_(
+    found = lists.list_(
         connection,
         call.organization_id,
         filters,
@@ -88,21 +94,22 @@ def list_(connection: Connection, call: Call) -> Answer:
         key_ids=own,
         count=call.query["count"],
     )
-    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in rows}}
+    names = {key_id: _key_name(connection, key_id) for key_id in {row.key_id for row in found.rows}}
     return walked(
         asked,
-        rows,
-        total,
+        found.rows,
+        found.total,
         lambda row: record(row, names[row.key_id]),
         lambda row: row.id,
+        reached=found.reached,
     )
 
 
-def _may_see(connection: Connection, caller: Caller, row: GenerationRow) -> bool:
+def may_see(connection: Connection, caller: Caller, row: GenerationRow, right: Right) -> bool:
     """An inference key sees its workspace's records, a management key what its right reaches."""
     if caller.kind == "inference" or caller.workspace_id is not None:
         return row.workspace_id == caller.workspace_id
-    match rights.allowed(caller, "activity.read"):
+    match rights.allowed(caller, right):
         case "all":
             return True
         case "own":

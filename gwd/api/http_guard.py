@@ -17,8 +17,11 @@ from sanic.exceptions import BadRequest, PayloadTooLarge, RequestTimeout, SanicE
 from sanic.http import Http, Stage
 from sanic.server import HttpProtocol
 
+from gwd.api import proxy_protocol
 from gwd.api.body_intake import BodyIntake, IncomingBody
 from gwd.api.inference_response import InferenceResponse
+from gwd.api.proxies import Proxies, one_client
+from gwd.api.proxy_protocol import NoIntroductionError
 from gwd.api.readers import Readers, bytes_left
 from gwd.core.counters import Counters
 
@@ -52,6 +55,17 @@ _BUSY_ANSWER: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(_BUSY), _BUSY)
 )
+
+
+_NOT_INTRODUCED: Final = (
+    b'{"error":{"type":"invalid_request_error","code":"invalid_request","message":"the connection does not begin with a'
+    b' PROXY protocol header; have the proxy send one, or set [server] proxy_protocol = false"}}'
+)
+_NOT_INTRODUCED_ANSWER: Final = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_NOT_INTRODUCED), _NOT_INTRODUCED)
+)
+NO_PROXIES: Final = Proxies((), "x-forwarded-for")
 
 
 class BadHead(BadRequest):
@@ -94,13 +108,23 @@ def check_head(head: bytes) -> None:
 class Front:
     """The connections of one listener and what is known of them; used from the event loop only.
 
-    `cap` is for all connections, `cap_per_address` for those of one address. Loopback addresses are not counted by
-    address: a proxy on this machine speaks for many clients. 0 is no cap. `reserve` more may come that are refused
-    inference.
+    `cap` is for all connections, `cap_per_address` for those of one address. Loopback addresses and those of trusted
+    `proxies` are not counted by address: they speak for many clients. 0 is no cap. `reserve` more may come that are
+    refused inference. `prefix` is a path that a proxy leaves in front of ours.
     """
 
-    def __init__(self, counters: Counters, *, cap: int, cap_per_address: int) -> None:
+    def __init__(
+        self,
+        counters: Counters,
+        *,
+        cap: int,
+        cap_per_address: int,
+        proxies: Proxies = NO_PROXIES,
+        prefix: str = "",
+    ) -> None:
         self.counters = counters
+        self.proxies = proxies
+        self.prefix = prefix.encode()
         self.cap = cap
         self.reserve = RESERVE
         self.cap_per_address = cap_per_address
@@ -111,12 +135,13 @@ class Front:
         self.readers = Readers(counters)
         self._by_address: dict[str, int] = {}
 
-    def admit(self, address: str) -> bool:
+    def admit(self, address: str, *, is_trusted: bool = False) -> bool:
         """Count a new connection, or refuse it."""
+        address = one_client(address)
         if self.cap and self.open >= self.cap + self.reserve:
             self.counters.connections_cut["too_many"] += 1
             return False
-        if self.cap_per_address and not _is_loopback(address):
+        if self.cap_per_address and not is_trusted and not _is_loopback(address):
             of_address = self._by_address.get(address, 0)
             if of_address >= self.cap_per_address:
                 self.counters.connections_cut["too_many_of_address"] += 1
@@ -133,6 +158,7 @@ class Front:
 
     def leave(self, address: str) -> None:
         """A counted connection has ended."""
+        address = one_client(address)
         self.open -= 1
         self.counters.connections -= 1
         left = self._by_address.get(address, 0) - 1
@@ -162,6 +188,8 @@ class GuardedHttp(Http):
         except (BadHead, HeadTooLarge) as error:
             protocol.front.counters.heads_refused[error.reason] += 1
             raise
+        if protocol.front.prefix:
+            self._drop_prefix(head, protocol.front.prefix)
         await super().http1_request_header()  # type: ignore[no-untyped-call]
         if not head.isascii():
             self.request.headers = _as_text(self.request.headers)
@@ -190,6 +218,14 @@ class GuardedHttp(Http):
         await self._send(head + data)
         self.stage = Stage.IDLE if end_stream else Stage.RESPONSE
 
+    def _drop_prefix(self, head: bytes, prefix: bytes) -> None:
+        """What a proxy left in front of our paths is no part of them."""
+        begin = head.index(b" ") + 1
+        end = begin + len(prefix)
+        if not head.startswith(prefix, begin) or head[end : end + 1] not in (b"/", b"?", b" "):
+            return
+        self.recv_buffer[begin:end] = b"" if head[end : end + 1] == b"/" else b"/"
+
     async def _rest_of_head(self) -> int:
         """Wait for the end of the head, not longer than its deadline, nor for what can only be refused."""
         protocol, buffer = self.protocol, self.recv_buffer
@@ -210,12 +246,23 @@ class GuardedProtocol(HttpProtocol):
     """One connection. The application carries its listener's Front as `ctx.front`."""
 
     HTTP_CLASS = GuardedHttp
-    __slots__ = ("address", "front", "head_timer", "in_reserve", "incoming", "is_counted")
+    __slots__ = (
+        "address",
+        "front",
+        "head_timer",
+        "in_reserve",
+        "incoming",
+        "is_counted",
+        "is_trusted",
+        "peer",
+    )
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.front: Front = self.app.ctx.front
+        self.peer = ""
         self.address = ""
+        self.is_trusted = False
         self.is_counted = False
         self.in_reserve = False
         self.head_timer: asyncio.TimerHandle | None = None
@@ -223,8 +270,9 @@ class GuardedProtocol(HttpProtocol):
 
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
-        self.address = peer[0] if isinstance(peer, tuple) else ""
-        self.is_counted = self.front.admit(self.address)
+        self.peer = self.address = peer[0] if isinstance(peer, tuple) else ""
+        self.is_trusted = self.front.proxies.trusts(self.peer)
+        self.is_counted = self.front.admit(self.peer, is_trusted=self.is_trusted)
         if not self.is_counted:
             transport.write(_BUSY_ANSWER)
             transport.close()
@@ -246,7 +294,7 @@ class GuardedProtocol(HttpProtocol):
         if not self.is_counted:
             return
         self.is_counted = False
-        self.front.leave(self.address)
+        self.front.leave(self.peer)
         self.front.readers.end(self)
         if self.incoming is not None:
             self.front.body_intake.end(self.incoming)
@@ -268,6 +316,12 @@ class GuardedProtocol(HttpProtocol):
         if not self._can_write.is_set():
             self._time = self.loop.time()
         super().check_timeouts()  # type: ignore[no-untyped-call]
+
+    def client_of(self, headers: Header) -> str:
+        """The address of whoever sent these headers, by the word of a trusted proxy where one passed them on."""
+        if not self.is_trusted:
+            return self.address
+        return self.front.proxies.client(self.address, headers)
 
     def close_if_idle(self) -> bool:
         """Whether it was closed. One that was used just now is not idle: its client may be asking again."""
@@ -310,6 +364,44 @@ class GuardedProtocol(HttpProtocol):
             self._task.cancel()
 
 
+class IntroducedProtocol(GuardedProtocol):
+    """One connection of a listener to which trusted proxies introduce theirs with a PROXY protocol header."""
+
+    __slots__ = ("_introduction", "_waits")
+
+    def connection_made(self, transport: Any) -> None:
+        self._introduction = b""
+        super().connection_made(transport)
+        self._waits = self.is_trusted
+
+    def data_received(self, data: bytes) -> None:
+        if self._waits:
+            data = self._introduced(data)
+        if data:
+            super().data_received(data)
+
+    def _introduced(self, data: bytes) -> bytes:
+        """What follows the header; whom it names is the peer from then on."""
+        if not self.is_counted:
+            return b""
+        self._introduction += data
+        try:
+            found = proxy_protocol.read(self._introduction)
+        except NoIntroductionError:
+            self.front.counters.heads_refused["proxy_protocol"] += 1
+            if self.transport is not None:
+                self.transport.write(_NOT_INTRODUCED_ANSWER)
+            self.close()
+            return b""
+        if found is None:
+            return b""
+        data, self._introduction, self._waits = self._introduction[found.length :], b"", False
+        if found.address is not None:
+            self.address = found.address
+            self.is_trusted = self.front.proxies.trusts(found.address)
+        return data
+
+
 def _as_text(headers: Header) -> Header:
     """Values without the lone surrogates that bytes of no UTF-8 become: nothing could encode those again."""
     return Header((name, _text(value)) for name, value in headers.items())
@@ -324,7 +416,8 @@ def _text(value: str) -> str:
 
 
 def _is_loopback(address: str) -> bool:
-    return address.startswith(("127.", "::ffff:127.")) or address == "::1"
+    """Also of what comes over a Unix socket, which has no address."""
+    return address in ("::1", "") or address.startswith(("127.", "::ffff:127."))
 
 
 def _misshapen(head: bytes) -> BadHead:

@@ -13,11 +13,13 @@ from gwd.api.bodies import decoded_body
 from gwd.api.headers import JSON, Rate, rate_of
 from gwd.api.http_guard import GuardedProtocol
 from gwd.api.inference_response import InferenceResponse
+from gwd.api.load import Place
 from gwd.api.node import Node
 from gwd.api.readiness import require_serving
 from gwd.api.stream import Stream
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
+from gwd.core.structure import bytes_when_read
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text, with_model
 from gwd.dialects.responses import Responses
@@ -29,6 +31,7 @@ from gwd.pipeline.client.head import Head
 from gwd.pipeline.inference import Generation
 from gwd.pipeline.plan.plan_input import Asker
 from gwd.pipeline.settle.observer import Ended, tell
+from gwd.pricing.hold import LARGE_BYTES
 from gwd.replay.items import KeyItems
 
 T = TypeVar("T")
@@ -66,7 +69,7 @@ async def serve(
             row.caller.organization_id, len(request.body), in_reserve=in_reserve(request)
         )
         try:
-            generation = await _start(request, node, dialect, row, identity)
+            generation = await _start(request, node, dialect, row, identity, place)
         except BaseException:
             place.leave()
             raise
@@ -109,11 +112,16 @@ def _counted(
 
 
 async def _start(
-    request: Request, node: Node, dialect: Dialect, row: KeyRow, identity: GenerationIdentity
+    request: Request,
+    node: Node,
+    dialect: Dialect,
+    row: KeyRow,
+    identity: GenerationIdentity,
+    place: Place,
 ) -> Generation:
     if isinstance(dialect, Responses):
         dialect = dialect.remembering(KeyItems(node.items, row.caller.key_id))
-    parsed = await parsed_body(request, node, dialect.parse)
+    parsed = await parsed_body(request, node, dialect.parse, place.weigh)
     parsed = with_model(parsed, row.policy.text_model)
     complete = identity_of(
         row.caller,
@@ -143,18 +151,27 @@ async def _start(
 
 
 async def parsed_body(
-    request: Request, node: Node, parse: Callable[[bytes, Mapping[str, str]], T]
+    request: Request,
+    node: Node,
+    parse: Callable[[bytes, Mapping[str, str]], T],
+    weigh: Callable[[int], None] | None = None,
 ) -> T:
-    """The body, unpacked and parsed; a large one beside the event loop. Raises InvalidRequest and its kin."""
+    """The body, unpacked and parsed; a large one beside the event loop, and only after it was weighed.
+
+    `weigh` is told what it takes once it is read, in bytes. Raises InvalidRequest and its kin, and what `weigh` does.
+    """
     offload, max_bytes = node.line.offload, node.settings.limits.request_body_max_bytes
     size = max_bytes if "content-encoding" in request.headers else len(request.body)
 
-    def read() -> T:
+    def unpacked() -> tuple[bytes, int]:
         body = decoded_body(request.body, request.headers, max_bytes=max_bytes)
-        return parse(body, request.headers)
+        return body, bytes_when_read(body) if size > LARGE_BYTES else 0
 
     try:
-        return await offload.run(size, read)
+        body, weight = await offload.run(size, unpacked)
+        if weight and weigh is not None:
+            weigh(weight)
+        return await offload.run(size, parse, body, request.headers)
     except RecursionError:
         raise InvalidRequest("the body is nested too deeply") from None
 
@@ -177,7 +194,7 @@ async def _answer(
         generation_id = generation.identity.generation_id
         if head.error is not None:
             if head.served is None:  # no upstream was called
-                node.counters.refusals[head.error.code] += 1
+                node.counters.refuse(head.error.code, node.clock.monotonic_s())
             refused = error_response(
                 dialect, head.error, request_id, generation_id, rate, head, now_us=now_us
             )
@@ -223,7 +240,7 @@ def _overhead(node: Node, began_s: float, *, waited_s: float = 0.0) -> str:
 
 def count_refusal(node: Node, error: GatewayError) -> None:
     """Count a request that was refused before the line."""
-    node.counters.refusals[error.code] += 1
+    node.counters.refuse(error.code, node.clock.monotonic_s())
     count_auth_failure(node.counters, error)
 
 

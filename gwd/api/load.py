@@ -25,6 +25,13 @@ class Place:
         self._organization_id = organization_id
         self._size = size
 
+    def weigh(self, size: int) -> None:
+        """Its body will take so many bytes once it is read. Raises Overloaded where that is too much beside others."""
+        load = self._load
+        load.require_room(size, load.body_bytes - self._size)
+        load.body_bytes += size - self._size
+        self._size = size
+
     def leave(self) -> None:
         """Its end is settled, or it never came to the line."""
         self._load.leave(self._organization_id, self._size)
@@ -52,15 +59,7 @@ class Load:
             raise self._overloaded(
                 "in_flight", "the gateway has as many requests under way as it takes", 1
             )
-        if (
-            limits.bodies_max_bytes
-            and size > SMALL_BODY_BYTES
-            and self.body_bytes
-            and self.body_bytes + size > limits.bodies_max_bytes
-        ):
-            raise self._overloaded(
-                "bodies", "the gateway has as many large requests under way as it takes", 1
-            )
+        self.require_room(size, self.body_bytes)
         of_organization = self._of_organization.get(organization_id, 0)
         if limits.in_flight_per_organization and (
             of_organization >= limits.in_flight_per_organization
@@ -85,6 +84,14 @@ class Load:
             self._of_organization[organization_id] = left
         else:
             del self._of_organization[organization_id]
+
+    def require_room(self, size: int, others: int) -> None:
+        """Raises Overloaded where a body of `size` bytes is too much beside the others; alone none is too large."""
+        most = self._limits.bodies_max_bytes
+        if most and size > SMALL_BODY_BYTES and others and others + size > most:
+            raise self._overloaded(
+                "bodies", "the gateway has as many large requests under way as it takes", 1
+            )
 
     def require_ease(self, *, in_reserve: bool) -> None:
         """Raises Overloaded while the event loop is too late, memory is short, or connections are.

@@ -148,18 +148,22 @@ def walked(
     total: int | None,
     record: Callable[[R], Any],
     place: Callable[[R], str],
+    *,
+    reached: str | None = None,
 ) -> Answer:
     """A page of a list that grows at its head, with the places from which to go on.
 
     `next` (as `after`) leads to older rows and is null at the end; `previous` (as `before`) to what was added since.
+    `reached` is the place where the look ended for a page that is not full and yet not the last.
     """
     page, goes_on = walk.cut(rows)
+    older, newer = (reached, None) if walk.before is None else (None, reached)
     return Answer(
         body=Walked(
             data=[record(row) for row in page],
             total_count=total,
-            next=place(page[-1]) if page and goes_on else None,
-            previous=place(page[0]) if page else walk.before,
+            next=place(page[-1]) if page and goes_on else older,
+            previous=newer or (place(page[0]) if page else walk.before),
         )
     )
 

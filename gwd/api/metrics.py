@@ -152,6 +152,13 @@ FAMILIES: Final = (
         alert="growing",
     ),
     Family(
+        "gwd_content_log",
+        "counter",
+        "Requests of organizations that have theirs stored: stored, or served and not stored",
+        labels=("outcome",),
+        alert="`failed` or `left_out_disk` growing",
+    ),
+    Family(
         "gwd_statement_mismatches",
         "counter",
         "Statements that were not shown because they do not add up to the ledger",
@@ -417,6 +424,7 @@ def _traffic(counters: Counters) -> Iterator[Metric]:
         "gwd_overhead_seconds",
         counters.overhead,
     )
+    yield _labelled("gwd_content_log", counters.content_log)
     yield _counter(
         "gwd_hosted_tools_dropped",
         counters.hosted_tools_dropped,

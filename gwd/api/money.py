@@ -20,6 +20,8 @@ from gwd.orgs import organizations, rights
 from gwd.store import Connection
 
 MAX_NOTE = 500
+SHORT_HISTORY: Final = 5_000
+"""Entries that are recomputed before a process of its own would have begun."""
 FILTERS = (
     Query("type", Words(get_args(EntryType)), "Only entries of this type."),
     Query("generation_id", Text(), "Only entries of this request: its gen-… id."),
@@ -143,7 +145,7 @@ def balance(connection: Connection, call: Call) -> Answer:
 def list_entries(connection: Connection, call: Call) -> Answer:
     """What moved the organization's credit, newest first."""
     asked = call.walk()
-    entries, total = ledger.list_entries(
+    found = ledger.list_entries(
         connection,
         call.organization_id,
         LedgerFilter(
@@ -158,7 +160,9 @@ def list_entries(connection: Connection, call: Call) -> Answer:
         after=asked.after,
         before=asked.before,
     )
-    return walked(asked, entries, total, ledger.entry_record, ledger.place)
+    return walked(
+        asked, found.rows, found.total, ledger.entry_record, ledger.place, reached=found.reached
+    )
 
 
 def grant(connection: Connection, call: Call) -> Answer:
@@ -250,10 +254,11 @@ def adjust(connection: Connection, call: Call) -> Answer:
     return _booked(organization_id, entries, details, again=bool(first))
 
 
-def verify(connection: Connection, call: Call) -> Answer:
+async def verify(call: Call) -> Answer:
     """Recompute the books.
 
-    Those of the organization; the operator may name another, or ask for all.
+    Those of the organization; the operator may name another, or ask for all. A long history is recomputed by a process
+    of its own, one at a time, while the gateway serves.
     """
     body: VerifyInput = call.body
     organization_id = _books(call, body.organization_id, everything=body.all)
@@ -261,7 +266,9 @@ def verify(connection: Connection, call: Call) -> Answer:
         head = None if body.head is None else proof.read(body.head, call.node.vault)
     except proof.NotOurHeadError as error:
         raise InvalidValue(f"`head`: {error}", param="head") from None
-    return one(proof.verify(connection, organization_id, head=head))
+    if await call.node.store.read(ledger.count_entries, organization_id) > SHORT_HISTORY:
+        return one(await call.node.prover.verify(organization_id, head=head))
+    return one(await call.node.store.read(proof.verify, organization_id, head=head))
 
 
 def head(connection: Connection, call: Call) -> Answer:

@@ -9,7 +9,7 @@ from gwd.activity.record import GenerationRecord
 from gwd.api import analytics, generations, money, statements, topup, vendor_usage
 from gwd.api.access import ANY_KEY, any_key_with, manage
 from gwd.api.query import BETWEEN
-from gwd.api.route import Route, ask, get, patch, post, report, walk
+from gwd.api.route import LiveRoute, Route, get, patch, post, report, walk
 from gwd.api.shapes import Listed, One, Walked
 from gwd.ledger import BalanceRecord, EntryRecord, Verification
 from gwd.management.statements import StatementRecord
@@ -68,14 +68,6 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         answers=money.Booked,
         status=201,
         also=200,
-        fails=(404,),
-    ),
-    ask(
-        "/ledger/verify",
-        manage("ledger.verify"),
-        money.verify,
-        money.VerifyInput,
-        answers=One[Verification],
         fails=(404,),
     ),
     get(
@@ -158,4 +150,15 @@ MONEY_ROUTES: Final[tuple[Route, ...]] = (
         *vendor_usage.QUERY,
         answers=One[VendorUsage],
     ),
+)
+
+LEDGER_VERIFY: Final = LiveRoute(
+    method="POST",
+    path="/ledger/verify",
+    access=manage("ledger.verify"),
+    handler=money.verify,
+    shape=money.VerifyInput,
+    reads=True,
+    answers=One[Verification],
+    fails=(404,),
 )

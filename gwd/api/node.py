@@ -20,6 +20,7 @@ from gwd.outbound.guard import Rules
 from gwd.pipeline.admit.refusals import RefusalCounter
 from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
+from gwd.proof import Prover
 from gwd.replay.items import ItemMemory
 from gwd.settings import Settings
 from gwd.store import Store
@@ -56,6 +57,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     limiter: RateLimiter
     refusals: RefusalCounter
     items: ItemMemory
+    prover: Prover
     status: NodeStatus
     counters: Counters
     vitals: Vitals

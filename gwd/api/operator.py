@@ -6,15 +6,19 @@ import msgspec
 
 from gwd import __version__, ledger, spend
 from gwd.activity import service as activity
+from gwd.alerts import queue
 from gwd.api import clock
 from gwd.api.management import Answer, Call, one
+from gwd.api.node import Node
 from gwd.api.operator_record import (
     BackupsRecord,
     CredentialProblem,
     HoldsRecord,
+    PaceRecord,
     ReloadRecord,
     StatusRecord,
     TrafficRecord,
+    VitalsRecord,
 )
 from gwd.backups import Standing
 from gwd.core.clock import US_PER_S, iso
@@ -33,6 +37,8 @@ class _Glance(msgspec.Struct, frozen=True, kw_only=True):
     spent_today_nano: int
     held_nano: int
     held_requests: int
+    open_holds: int
+    deliveries_pending: int
 
 
 async def status(call: Call) -> Answer:
@@ -62,6 +68,16 @@ async def status(call: Call) -> Answer:
                 refusals=traffic.refusals,
                 p50_ttft_ms=traffic.p50_ttft_ms,
                 in_flight=len(node.line.live),
+                streams=sum(each.identity.stream for each in node.line.live.values()),
+            ),
+            last_minute=_pace(node),
+            vitals=VitalsRecord(
+                loop_lag_ms=round(max(node.vitals.last_lags_s, default=0.0) * 1_000, 1),
+                writer_queue=node.store.queued,
+                open_holds=glance.open_holds,
+                connections=node.counters.connections,
+                disk_free_bytes=node.vitals.disk_free_bytes,
+                deliveries_pending=glance.deliveries_pending,
             ),
             credits=ledger.balance_record(glance.credit),
             spent_today=usd_json(glance.spent_today_nano),
@@ -122,6 +138,18 @@ def _backups(standing: Standing | None, now_us: int) -> BackupsRecord | None:
     )
 
 
+def _pace(node: Node) -> PaceRecord:
+    pace = node.counters.last_minute.pace(node.clock.monotonic_s())
+    return PaceRecord(
+        requests=pace.requests,
+        errors=pace.errors,
+        refusals=pace.refusals,
+        tokens_prompt=pace.tokens_prompt,
+        tokens_completion=pace.tokens_completion,
+        charged=usd_json(pace.charged_nano),
+    )
+
+
 def _glance(connection: Connection, call: Call) -> _Glance:
     organization_id, now_us = call.organization_id, call.now_us
     at_us = ledger.ledger_time_us(connection, organization_id, now_us=now_us)
@@ -134,4 +162,6 @@ def _glance(connection: Connection, call: Call) -> _Glance:
         ),
         held_nano=held_nano,
         held_requests=held_requests,
+        open_holds=ledger.open_holds(connection).count,
+        deliveries_pending=queue.waiting(connection, now_us=now_us).count,
     )

@@ -26,6 +26,31 @@ class TrafficRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="The median time to the first token; null without output."),
     ]
     in_flight: Annotated[Count, Meta(description="How many are running now.")]
+    streams: Annotated[Count, Meta(description="How many of these are streamed.")]
+
+
+class PaceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended in the last sixty seconds, of all organizations. It begins anew with the process."""
+
+    requests: Annotated[Count, Meta(description="How many requests that were sent to a vendor.")]
+    errors: Annotated[Count, Meta(description="How many of these failed or broke off.")]
+    refusals: Annotated[Count, Meta(description="How many the gateway refused itself.")]
+    tokens_prompt: Annotated[Count, Meta(description="Tokens in.")]
+    tokens_completion: Annotated[Count, Meta(description="Tokens out.")]
+    charged: Annotated[Usd, Meta(description="What it was charged.")]
+
+
+class VitalsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How the process is doing."""
+
+    loop_lag_ms: Annotated[
+        float, Meta(ge=0, description="How late the event loop was at worst in the last minute.")
+    ]
+    writer_queue: Annotated[Count, Meta(description="How many writes wait.")]
+    open_holds: Annotated[Count, Meta(description="Holds of all organizations.")]
+    connections: Annotated[Count, Meta(description="Open client connections.")]
+    disk_free_bytes: Annotated[int, Meta(ge=0, description="Free space beside the database.")]
+    deliveries_pending: Annotated[Count, Meta(description="Deliveries of alerts that wait.")]
 
 
 class HoldsRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +97,8 @@ class StatusRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="The copies of the database; null where none are made by the clock."),
     ]
     requests: Annotated[TrafficRecord, Meta(description="What the node did in the last hour.")]
+    last_minute: Annotated[PaceRecord, Meta(description="What it did in the last minute.")]
+    vitals: Annotated[VitalsRecord, Meta(description="How the process is doing.")]
     credits: Annotated[BalanceRecord, Meta(description="The organization's credit.")]
     spent_today: Annotated[Usd, Meta(description="What the organization was charged today, UTC.")]
     holds: Annotated[HoldsRecord, Meta(description="What the organization's requests hold now.")]

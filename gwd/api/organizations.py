@@ -11,8 +11,8 @@ from gwd.api.shapes import Deleted, Noted, One
 from gwd.core.fields import Count, Secret, Usd
 from gwd.core.money import usd_json
 from gwd.core.patches import named
+from gwd.management import content_log, policies
 from gwd.management import organizations as use_cases
-from gwd.management import policies
 from gwd.orgs import organizations
 from gwd.orgs import settings as settings_room
 from gwd.orgs.organizations import (
@@ -99,6 +99,9 @@ def _patch_settings(connection: Connection, call: Call, organization_id: str) ->
         now_us=call.now_us,
     )
     notes = policies.require_known(connection, state.settings, before.settings)
+    content_log.require_own(
+        connection, organization_id, state.settings.content_log, before.settings.content_log
+    )
     # A threshold that was lowered may be told about again: the balance stands above it once more.
     threshold_alerts.rearm_low_balance(connection, organization_id, now_us=call.now_us)
     return Answer(

@@ -4,6 +4,7 @@ from typing import Final
 
 from gwd.api import (
     audit,
+    content_log,
     invitations,
     members,
     organizations,
@@ -66,6 +67,12 @@ PEOPLE_ROUTES: Final[tuple[Route, ...]] = (
         PatchSettings,
         "settings.patch",
         answers=Noted[SettingsRecord],
+    ),
+    get(
+        "/content-log",
+        manage("settings.read"),
+        content_log.show,
+        answers=One[content_log.ContentLogRecord],
     ),
     list_(
         "/organization/members",

@@ -43,7 +43,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     """Served on the loop: it looks at the running node or calls out.
 
-    One that `asks` is a POST that changes nothing: its body holds a request to a model, as long as those may be.
+    One that `reads` is a POST that changes nothing; so is one that `asks`, whose body holds a request to a model, as
+    long as those may be.
     """
 
     method: str
@@ -53,6 +54,7 @@ class LiveRoute(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[Query, ...] = ()
     shape: type | None = None
     action: str | None = None
+    reads: bool = False
     asks: bool = False
     answers: Any
     status: int = 200

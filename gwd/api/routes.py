@@ -7,8 +7,10 @@ from typing import Final
 
 from gwd.api import (
     clock,
+    content_log,
     doctor,
     explain,
+    generations,
     invitations,
     lifecycle,
     operator,
@@ -20,8 +22,9 @@ from gwd.api.access import any_key_with, manage
 from gwd.api.byok_routes import BYOK_ROUTES, BYOK_TEST
 from gwd.api.catalog_routes import CATALOG_ROUTES
 from gwd.api.clock import AcceptClock
+from gwd.api.doctor_record import DoctorRecord
 from gwd.api.key_routes import KEY_ROUTES
-from gwd.api.money_routes import MONEY_ROUTES
+from gwd.api.money_routes import LEDGER_VERIFY, MONEY_ROUTES
 from gwd.api.notification_routes import LIVE_NOTIFICATION_ROUTES, NOTIFICATION_ROUTES
 from gwd.api.operator_record import ReloadRecord, StatusRecord
 from gwd.api.people_routes import PEOPLE_ROUTES
@@ -42,6 +45,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
     *LIVE_NOTIFICATION_ROUTES,
+    LEDGER_VERIFY,
     LiveRoute(
         method="POST",
         path="/route/explain",
@@ -74,7 +78,7 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         path="/operator/doctor",
         access=manage("operator"),
         handler=doctor.look,
-        answers=One[doctor.DoctorRecord],
+        answers=One[DoctorRecord],
     ),
     LiveRoute(
         method="GET",
@@ -160,6 +164,35 @@ LIVE_ROUTES: Final[tuple[LiveRoute, ...]] = (
         fails=(409, 502),
     ),
     BYOK_TEST,
+    LiveRoute(
+        method="GET",
+        path="/generation/content",
+        access=manage("content_log.read"),
+        handler=content_log.read,
+        query=(generations.BY_ID,),
+        answers=One[content_log.LoggedRequest],
+        action="content_log.read",
+        fails=(404, 409),
+    ),
+    LiveRoute(
+        method="DELETE",
+        path="/generation/content",
+        access=manage("content_log.erase"),
+        handler=content_log.erase_one,
+        query=(generations.BY_ID,),
+        answers=content_log.ErasedRequests,
+        action="content_log.erase",
+    ),
+    LiveRoute(
+        method="DELETE",
+        path="/content-log",
+        access=manage("content_log.erase"),
+        handler=content_log.erase,
+        query=content_log.WHICH,
+        answers=content_log.ErasedRequests,
+        action="content_log.erase",
+        fails=(404,),
+    ),
     LiveRoute(
         method="GET",
         path="/catalog/providers/<slug>/models",

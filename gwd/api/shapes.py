@@ -48,11 +48,17 @@ class Walked(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     data: list[T]
     total_count: Annotated[
-        int | None, Meta(description="How many there are in all; null where counting is left out.")
+        int | None,
+        Meta(
+            description="How many there are in all; null in a walk, and where they are too many to be counted."
+        ),
     ]
     next: Annotated[
         str | None,
-        Meta(description="Give it as `after` for older records; null at the end of the list."),
+        Meta(
+            description="Give it as `after` for older records; null at the end of the list. A page that took a long"
+            " look may hold few records, or none, and lead on."
+        ),
     ]
     previous: Annotated[
         str | None, Meta(description="Give it as `before` for what was added since this page.")

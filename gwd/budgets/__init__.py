@@ -1,4 +1,4 @@
-"""budgets: what an organization, workspace or key may spend in a window, and what happens when it has.
+"""budgets: what an organization, workspace, key, tag or user may spend in a window, and what happens when it has.
 
 Owns: budgets, the refusal of a hard one, what a shadow one would have refused, raises, thresholds crossed, the
 forecast.
@@ -52,7 +52,7 @@ from gwd.budgets.service import (
     raise_limit,
 )
 from gwd.budgets.shadow import WouldRefuse
-from gwd.budgets.status import Budget, BudgetStatus, Kind, Scope, status_of
+from gwd.budgets.status import Budget, BudgetStatus, Kind, status_of
 
 __all__ = [
     "Budget",
@@ -67,7 +67,6 @@ __all__ = [
     "NewRaise",
     "PatchBudget",
     "PutWorkspaceBudget",
-    "Scope",
     "WorkspaceBudgetRecord",
     "WouldRefuse",
     "WouldRefuseRecord",

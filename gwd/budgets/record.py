@@ -6,11 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from gwd.budgets.shadow import WouldRefuse
-from gwd.budgets.status import BudgetStatus, Kind, Scope
+from gwd.budgets.status import BudgetStatus, Kind
 from gwd.core.clock import iso, iso_or_none
 from gwd.core.fields import Count, Id, Moment, Percent, Usd, WholePercent
 from gwd.core.money import usd_json, usd_or_none
 from gwd.core.periods import Reset, Window
+from gwd.core.spender import Scope
 
 
 class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +65,16 @@ class RaisedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What an organization, workspace or key may spend in a window, and where that stands."""
+    """What an organization, workspace, key, tag or user may spend in a window, and where that stands."""
 
     id: Annotated[Id, Meta(description="`bud_…`")]
     scope: Annotated[Scope, Meta(description="What kind of thing the budget is for.")]
-    scope_id: Annotated[Id, Meta(description="The organization, workspace or key that it is for.")]
+    scope_id: Annotated[
+        str,
+        Meta(
+            description="The id of the organization, workspace or key that it is for, or the tag or user itself."
+        ),
+    ]
     interval: Annotated[
         Window,
         Meta(description="How often it starts again, UTC; weeks from Monday, a lifetime never."),
@@ -141,7 +147,14 @@ class KeyBudgetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     budget_id: Annotated[Id, Meta(description="`bud_…`")]
     scope: Annotated[
-        Scope, Meta(description="Whether it is the key's own, its workspace's or all's.")
+        Scope,
+        Meta(
+            description="Whether it is the key's own, its workspace's, all's, a tag's or a user's."
+        ),
+    ]
+    subject: Annotated[
+        str | None,
+        Meta(description="The tag or user that it is for, such as `tag:nightly`; null for others."),
     ]
     interval: Annotated[Window, Meta(description="How often it starts again, UTC.")]
     kind: Annotated[
@@ -191,6 +204,7 @@ def key_record(status: BudgetStatus) -> KeyBudgetRecord:
     return KeyBudgetRecord(
         budget_id=budget.id,
         scope=budget.scope,
+        subject=budget.subject,
         interval=budget.interval,
         kind=budget.kind,
         shadow=budget.shadow,

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from peewee import ModelSelect
 
 from gwd.budgets import shadow
-from gwd.budgets.status import Budget, Kind, Scope
+from gwd.budgets.status import Budget, Kind
 from gwd.budgets.tables import BudgetRow
 from gwd.core.clock import US_PER_DAY, TimeError, us_from_iso
 from gwd.core.errors import AlreadyExists, BudgetOrderViolation, InvalidValue, NotFound
@@ -19,6 +19,7 @@ from gwd.core.ids import mint
 from gwd.core.inputs import MomentInput, PercentInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_text
 from gwd.core.periods import WINDOWS, Window
+from gwd.core.spender import Scope
 from gwd.spend.thresholds import DEFAULT_THRESHOLDS
 from gwd.store.connection import Connection
 
@@ -27,7 +28,7 @@ MAX_RAISE_DAYS: Final = 366
 
 
 class BudgetScope(msgspec.Struct, frozen=True, kw_only=True):
-    """What a budget is for, resolved by the caller: `spend_id` is the family of a key, else the scope's own id."""
+    """What a budget is for, resolved by the caller: `spend_id` is the counter of its spending."""
 
     scope: Scope
     scope_id: str
@@ -71,7 +72,8 @@ class NewBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     scope_id: Annotated[
         str | None,
         Meta(
-            description="The workspace, by id or slug, or the key. Null for the organization itself."
+            description="The workspace, by id or slug, the key, the tag, or the user as requests name them. Null for"
+            " the organization itself."
         ),
     ] = None
     include_byok: WithByok = False

@@ -9,19 +9,20 @@ from gwd.budgets.forecast import LOOK_BACK_DAYS, Forecast, for_lifetime, in_peri
 from gwd.budgets.shadow import WouldRefuse
 from gwd.core.clock import US_PER_DAY
 from gwd.core.periods import Window, day_of, period_end_us, period_start_us
+from gwd.core.spender import NAMED_SCOPES, Scope
 from gwd.ledger import ledger_time_us
 from gwd.spend import between_nano, total_nano
 from gwd.store.connection import Connection, Row
 
-Scope = Literal["organization", "workspace", "key"]
 Kind = Literal["hard", "soft"]
 
 _thresholds: Final = msgspec.json.Decoder(tuple[int, ...])
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """`spend_id` names the counter: the scope's own id, or the family of a key.
+    """`spend_id` names the counter: the scope's own id, the family of a key, or that of a tag or user.
 
+    `scope_id` of a tag or user is its name.
     A hard budget that is a `shadow` refuses nothing and counts what it would have refused. `limit_nano` is the limit
     as it was set; one that is raised has `raised_nano` until `raised_until_us`, set by the key `raised_by`.
     """
@@ -42,6 +43,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     raised_nano: int | None = None
     raised_until_us: int | None = None
     raised_by: str | None = None
+
+    @property
+    def subject(self) -> str | None:
+        """The tag or user that it is for, such as `tag:nightly`; None for the other scopes."""
+        return f"{self.scope}:{self.scope_id}" if self.scope in NAMED_SCOPES else None
 
     @property
     def refuses(self) -> bool:

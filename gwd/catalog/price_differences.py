@@ -1,21 +1,29 @@
 """Where the catalog's prices are not those of the price book, from which moment on, and which of them need a look.
 
-An extra that the catalog does not sell is no difference unless it is asked for, and what the book says nothing of stays
-as it is. An endpoint's own price is compared only at its vendor's own host: elsewhere the book knows no price.
+A price that somebody thinks of is compared in the same way, before it is announced. An extra that the catalog does not
+sell is no difference unless it is asked for, and what the book says nothing of stays as it is. An endpoint's own price
+is compared with the book only at its vendor's own host: elsewhere the book knows no price.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from gwd.catalog import implausible_prices, prices
-from gwd.catalog.price_body import PriceBody, rates, resolved, whole_nano
+from gwd.catalog.price_body import (
+    PriceBody,
+    Pricing,
+    PricingTier,
+    rates,
+    resolved,
+    whole_nano,
+)
 from gwd.catalog.price_book import BookModel, BookPrice, PriceBook
 from gwd.catalog.prices import PriceVersion
 from gwd.catalog.tables import EndpointTable, ModelTable, ProviderTable
-from gwd.core.errors import PriceNotAccepted
+from gwd.core.errors import NotFound, PriceNotAccepted
 from gwd.core.money import PICO_PER_NANO
 from gwd.core.web_address import read_web_address
 from gwd.store import Connection
@@ -34,7 +42,7 @@ class ClassDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriceDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A price that the book has otherwise. `endpoint_id` is None for a model's; `endpoints` are those that charge it.
+    """One price in place of another. `endpoint_id` is None for a model's; `endpoints` are those that charge it.
 
     `effective_at_us` is the moment that was asked about, or that of an announced price. `body` is the whole new price,
     and `reasons` say why it has to be accepted.
@@ -98,6 +106,50 @@ def find(
                         body=body,
                         is_embedding=is_embedding,
                     )
+
+
+def of_thought(
+    connection: Connection,
+    model: str,
+    pricing: Pricing,
+    tiers: Sequence[PricingTier] | UnsetType,
+    *,
+    at_us: int,
+) -> PriceDifference | None:
+    """What a model's price would change from a moment on; tiers that are left out stay. None for nothing.
+
+    It has to be accepted where a change of the model would have to be. Raises NotFound, and InvalidValue for what is no
+    price.
+    """
+    row = connection.first(ModelTable.select().where(ModelTable.id == model))
+    if row is None:
+        raise NotFound(f"no model `{model}`", param="model")
+    dated = prices.versions(connection, model)
+    version = prices.in_force([each for each in dated if each.endpoint_id is None], at_us)
+    before = None if version is None else version.body
+    kept = (before.tiers if before else ()) if isinstance(tiers, UnsetType) else tuple(tiers)
+    body = PriceBody(pricing=pricing, tiers=kept)
+    reasons = tuple(_slip(before, body))
+    is_embedding = row.output_modalities == ["embeddings"]
+    classes = _classes(before, body, is_embedding=is_embedding)
+    if not classes:
+        return None
+    served = connection.run(EndpointTable.select().where(EndpointTable.model == model))
+    return PriceDifference(
+        model=model,
+        endpoint_id=None,
+        endpoints=frozenset(
+            each.id
+            for each in served
+            if not _has_own([one for one in dated if one.endpoint_id == each.id], at_us)
+        ),
+        effective_at_us=at_us,
+        classes=classes,
+        reasons=reasons,
+        before=before,
+        body=body,
+        is_embedding=is_embedding,
+    )
 
 
 def rates_of(body: PriceBody, above: int, *, is_embedding: bool) -> dict[str, int]:
@@ -204,6 +256,11 @@ def _reasons(
             was, is_there = (getattr(each.pricing, name) is not UNSET for each in (before, body))
             if was != is_there:
                 yield f"{name} {'appears' if is_there else 'vanishes'}"
+    yield from _slip(before, body)
+
+
+def _slip(before: PriceBody | None, body: PriceBody) -> Iterator[str]:
+    """What looks like a typing error."""
     try:
         implausible_prices.check(before, body)
     except PriceNotAccepted as refusal:

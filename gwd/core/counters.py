@@ -8,9 +8,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from typing import Final
 
+import msgspec
+
 DURATIONS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 WAITS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0)
 SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+MINUTE_S: Final = 60
 
 
 class Histogram:
@@ -26,6 +29,46 @@ class Histogram:
     def observe(self, value: float) -> None:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
+
+
+class Pace(msgspec.Struct):
+    """What ended in a stretch of time: requests sent to vendors with their errors, refusals, tokens, charges."""
+
+    requests: int = 0
+    errors: int = 0
+    refusals: int = 0
+    tokens_prompt: int = 0
+    tokens_completion: int = 0
+    charged_nano: int = 0
+
+
+class LastMinute:
+    """The pace of each second of the monotonic clock, for a minute."""
+
+    __slots__ = ("_seconds",)
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, Pace] = {}
+
+    def at(self, now_s: float) -> Pace:
+        """Where to count what ends now."""
+        second = int(now_s)
+        if second not in self._seconds:
+            self._forget(second)
+            self._seconds[second] = Pace()
+        return self._seconds[second]
+
+    def pace(self, now_s: float) -> Pace:
+        """Of the minute that ends now, the second under way included."""
+        self._forget(int(now_s))
+        seconds = self._seconds.values()
+        return Pace(
+            *(sum(getattr(one, name) for one in seconds) for name in Pace.__struct_fields__)
+        )
+
+    def _forget(self, second: int) -> None:
+        for old in [each for each in self._seconds if each <= second - MINUTE_S]:
+            del self._seconds[old]
 
 
 class WriterCounters:
@@ -48,8 +91,10 @@ class Counters:
     attempts          (adapter, reason) → upstream calls; the reason of a good one is `ok`, of one whose answer
                       the vendor ended with an error `error_finish`
     prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
+    last_minute       how much ended in the last sixty seconds
     tokens            `input` or `output` → tokens of bills, the vendor's count or ours
     heads_refused     reason → requests that were no strict HTTP
+    content_log       outcome → requests of organizations that have theirs stored
     connections       open ones
     connections_cut   reason → connections that were refused or ended for being too many or too slow
     arriving_bytes    of bodies that are not all here
@@ -62,10 +107,12 @@ class Counters:
         "auth_failures",
         "connections",
         "connections_cut",
+        "content_log",
         "estimates_exceeded",
         "first_token",
         "heads_refused",
         "hosted_tools_dropped",
+        "last_minute",
         "overhead",
         "prompts_above_bound",
         "refusals",
@@ -89,6 +136,8 @@ class Counters:
         self.tokens: defaultdict[str, int] = defaultdict(int)
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.shed: defaultdict[str, int] = defaultdict(int)
+        self.last_minute = LastMinute()
+        self.content_log: defaultdict[str, int] = defaultdict(int)
         self.first_token = Histogram(WAITS_S)
         self.settlement = Histogram(DURATIONS_S)
         self.overhead = Histogram(DURATIONS_S)
@@ -100,3 +149,8 @@ class Counters:
         self.estimates_exceeded = 0
         self.hosted_tools_dropped = 0
         self.statement_mismatches = 0
+
+    def refuse(self, code: str, now_s: float) -> None:
+        """Count a request of inference for which no upstream was called."""
+        self.refusals[code] += 1
+        self.last_minute.at(now_s).refusals += 1

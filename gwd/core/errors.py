@@ -237,7 +237,11 @@ class KeyLimitExceeded(PaymentRequired):
 
 
 class BudgetExceeded(PaymentRequired):
-    """What was spent in the interval reached a hard budget."""
+    """What was spent in the interval reached a hard budget.
+
+    `metadata` has its scope, interval, limit, reset and id; of a tag or user the scope is the organization, and
+    `budget_subject` says which.
+    """
 
     code = "budget_exceeded"
     remedy = "Raise the budget that `metadata` names, or wait for its reset."

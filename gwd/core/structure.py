@@ -12,6 +12,8 @@ MAX_FIELDS: Final = 300_000
 """Of all objects together: a field costs several times what another element does."""
 
 MAX_DEPTH: Final = 64
+ELEMENT_BYTES: Final = 128
+"""At most what an element takes in memory once it is read, beside its text."""
 _FIELD: Final = re.compile(rb'(?<!\\)"[ \t\r\n]*+:')
 
 
@@ -22,6 +24,11 @@ def has_too_many_elements(text: bytes) -> bool:
     if text.count(b"{") + text.count(b"[") + text.count(b",") > MAX_STRUCTURAL_BYTES:
         return True
     return text.count(b":") > MAX_FIELDS and len(_FIELD.findall(text)) > MAX_FIELDS
+
+
+def bytes_when_read(text: bytes) -> int:
+    """A bound of what a JSON text takes in memory once it is read: small elements take far more than their text."""
+    return len(text) + ELEMENT_BYTES * (text.count(b"{") + text.count(b"[") + text.count(b","))
 
 
 def has_too_many_brackets(text: bytes) -> bool:

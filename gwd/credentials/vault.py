@@ -92,6 +92,29 @@ class Vault:
                 f"the {binding.purpose} of {binding.row_id} does not open with this key ring"
             ) from None
 
+    def seal_for_a_while(self, blob: bytes, binding: Binding) -> bytes:
+        """What is kept for hours or a day, and may be lost: by a key that comes from the pepper, which never changes.
+
+        So a rotation of the ring need not look for it.
+        """
+        nonce = os.urandom(_NONCE_BYTES)
+        sealer = AESGCM(self._derived(f"gwd seals {binding.purpose}"))
+        return nonce + sealer.encrypt(nonce, blob, _associated(binding))
+
+    def open_for_a_while(self, sealed: bytes, binding: Binding) -> bytes | None:
+        """What was sealed so; None for anything else."""
+        opener = AESGCM(self._derived(f"gwd seals {binding.purpose}"))
+        try:
+            return opener.decrypt(
+                sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _associated(binding)
+            )
+        except (ValueError, InvalidTag):
+            return None
+
+    def digest(self, purpose: str, text: str) -> bytes:
+        """What finds a text again and does not tell it, for one purpose; it stays the same for ever."""
+        return hmac.digest(self._derived(f"gwd digests {purpose}"), text.encode("utf-8"), sha256)
+
     def sign(self, purpose: str, data: bytes) -> bytes:
         """The node's Ed25519 signature, by a key for one purpose that comes from the pepper, which never changes."""
         return self._signer(purpose).sign(data)
@@ -109,9 +132,10 @@ class Vault:
         return True
 
     def _signer(self, purpose: str) -> Ed25519PrivateKey:
-        return Ed25519PrivateKey.from_private_bytes(
-            hmac.digest(self._ring.pepper, f"gwd signs {purpose}".encode(), sha256)
-        )
+        return Ed25519PrivateKey.from_private_bytes(self._derived(f"gwd signs {purpose}"))
+
+    def _derived(self, use: str) -> bytes:
+        return hmac.digest(self._ring.pepper, use.encode(), sha256)
 
     def check_value(self) -> bytes:
         """A value that tells this ring from any other; kept in the database to detect a wrong ring at start."""

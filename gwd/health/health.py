@@ -118,6 +118,9 @@ class Health:
         self.is_urgent = False
         """A key was refused, or serves again: worth to be kept at once."""
 
+        self.dates: dict[str, tuple[str, int]] = {}
+        """Provider: the `date` of its last answer, as it was sent, and when that came by this node's clock."""
+
     def succeeded(
         self,
         target: Target,

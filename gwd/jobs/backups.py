@@ -76,8 +76,11 @@ class BackupJob:
         if made.is_unproved:
             await self._tell(made.wrong, is_damage=True)
         for name in made.damaged:
+            log.error(
+                "a copy of the database is no longer what it was, and counts no more: %s", name
+            )
             wrong = f"the copy {name} is no longer what it was, and counts no more"
-            log.error("%s", wrong)
+            log.error("a copy of the database is damaged: %s", wrong)
             await self._tell(wrong, is_damage=True)
         await self.watch()
 

@@ -5,9 +5,9 @@ import logging
 from time import perf_counter
 from typing import Final
 
-from gwd.core.vitals import Vitals
+from gwd.core.vitals import LAGS_A_MINUTE, Vitals
 
-GAP_S: Final = 0.25
+GAP_S: Final = 60 / LAGS_A_MINUTE
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +21,7 @@ async def measure_lag(vitals: Vitals) -> None:
         now_s = perf_counter()
         late_s = max(0.0, now_s - began_s - GAP_S)
         vitals.loop_lag.observe(late_s)
+        vitals.last_lags_s.append(late_s)
         if not lag.note(late_s, now_s):
             continue
         if lag.is_high:

@@ -1,24 +1,18 @@
 """The nightly proof that the ledger adds up: the whole of it, in a process of its own."""
 
-import asyncio
 import logging
-import sys
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from gwd.core.clock import US_PER_DAY, US_PER_S, Clock
-from gwd.ledger import Verification
+from gwd.proof import Prover
 from gwd.store import Connection, Store
 
 BEGINS_US: Final = 3 * 3_600 * US_PER_S
 """A night begins at three (UTC)."""
-LONGEST_S: Final = 6 * 3_600.0
 SHOWN: Final = 5
 
 _NAME: Final = "ledger_verified_night"
-_decoder: Final = msgspec.json.Decoder(Verification)
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +20,11 @@ log = logging.getLogger(__name__)
 class NightlyCheck:
     """One for the node. It verifies once a night; a node that was down at night verifies when it is up again."""
 
-    def __init__(self, store: Store, clock: Clock, quarantine: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, prover: Prover, clock: Clock, quarantine: Callable[[str], None]
+    ) -> None:
         self._store = store
+        self._prover = prover
         self._clock = clock
         self._quarantine = quarantine
         self._last: int | None = None
@@ -45,7 +42,7 @@ class NightlyCheck:
         if night == self._last:
             return
         self._last = night
-        found = await verified_in_a_process(self._store.path)
+        found = await self._prover.verify()
         if found.ok:
             await self._store.write(_keep, night)
             log.info("the ledger adds up: %d entries", found.checked)
@@ -53,24 +50,6 @@ class NightlyCheck:
         log.error("the ledger does not add up: %s", found.differences[:SHOWN])
         first = found.differences[0]
         self._quarantine(f"the ledger does not add up: {first.invariant}, {first.message}")
-
-
-async def verified_in_a_process(path: str) -> Verification:
-    """All books recomputed by a process of its own. Raises RuntimeError when it does not get to its end."""
-    program = (sys.executable, "-m", "gwd.proof", path)
-    process = await asyncio.create_subprocess_exec(
-        *program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        async with asyncio.timeout(LONGEST_S):
-            out, complaint = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        raise RuntimeError(f"the ledger could not be verified: {complaint.decode()[-1_000:]}")
-    return _decoder.decode(out)
 
 
 def _last(connection: Connection) -> int | None:

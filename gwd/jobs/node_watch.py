@@ -4,20 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from gwd.alerts import node_alerts
-from gwd.core.clock import US_PER_S, Clock
+from gwd.core.certificate import read_certificate
+from gwd.core.clock import Clock
 from gwd.store import Store
 
 NODE_WATCH_S: Final = 3_600.0
-
-
-class Certificate(msgspec.Struct, frozen=True, kw_only=True):
-    """When a certificate ends, and for which names it is."""
-
-    ends_us: int
-    names: tuple[str, ...]
 
 
 class NodeWatch:
@@ -41,19 +33,3 @@ class NodeWatch:
             app_url=self._app_url,
             now_us=self._clock.now_us(),
         )
-
-
-def read_certificate(path: Path) -> Certificate:
-    """The first certificate of a PEM file, which is the listener's own."""
-    from cryptography import x509  # a part of the library that only this look needs
-
-    read = x509.load_pem_x509_certificate(path.read_bytes())
-    try:
-        found = read.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-        names = tuple(found.value.get_values_for_type(x509.DNSName))
-    except x509.ExtensionNotFound:
-        names = ()
-    return Certificate(
-        ends_us=int(read.not_valid_after_utc.timestamp()) * US_PER_S,
-        names=names,
-    )

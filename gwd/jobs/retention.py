@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from gwd import spend
 from gwd.activity import service as activity
 from gwd.alerts import history, marks
 from gwd.core.clock import US_PER_DAY
@@ -48,6 +49,10 @@ async def forget(store: Store, clock: NodeClock, clean_before: dict[str, int]) -
         )
         await _in_chunks(store, activity.forget_senders, old.generation_ids)
         clean_before[organization_id] = old.clean_before
+        counters = await store.read(
+            spend.old_names, organization_id, before_us=before_us, at_most=AT_MOST
+        )
+        await _in_chunks(store, spend.forget_names, counters)
 
 
 async def _in_chunks(store: Store, forget: Callable[..., None], found: Sequence[Any]) -> None:

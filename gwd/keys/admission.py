@@ -211,12 +211,25 @@ def families_of(
     connection: Connection, organization_id: str, hashes: Collection[str]
 ) -> dict[str, str]:
     """The family of each of these keys of an organization, by its hash; one that was deleted has still its own."""
-    if not hashes:
+    return _families(connection, organization_id, "hash", hashes)
+
+
+def families_of_ids(
+    connection: Connection, organization_id: str, ids: Collection[str]
+) -> dict[str, str]:
+    """The same by their ids."""
+    return _families(connection, organization_id, "id", ids)
+
+
+def _families(
+    connection: Connection, organization_id: str, column: str, names: Collection[str]
+) -> dict[str, str]:
+    if not names:
         return {}
-    marks = ", ".join("?" * len(hashes))
+    marks = ", ".join("?" * len(names))
     rows = connection.rows(
-        f"SELECT hash, family_id FROM api_key WHERE organization_id = ? AND hash IN ({marks})",  # noqa: S608
-        (organization_id, *hashes),
+        f"SELECT {column}, family_id FROM api_key WHERE organization_id = ? AND {column} IN ({marks})",  # noqa: S608
+        (organization_id, *names),
     )
     return dict(rows)
 

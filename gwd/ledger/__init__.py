@@ -8,7 +8,7 @@ taken.
 Invariants: an entry moves one positive amount between two accounts (a hold of a free request may be 0); cached balances
 equal the sums of the entries; a reservation ends exactly once; free credit never goes below zero by a reservation;
 promotional credit pays before granted before purchased; ledger time goes back only by an entry that says why.
-Queries: plain SQL with named rows; peewee for the pages of entries alone.
+Queries: plain SQL with named rows.
 Speaks to: store and core only. All functions run inside the caller's transaction on the writer.
 """
 
@@ -52,6 +52,7 @@ from gwd.ledger.reports import (
     OpenHolds,
     Totals,
     balance,
+    count_entries,
     list_entries,
     open_holds,
     place,
@@ -105,6 +106,7 @@ __all__ = [
     "booking_record",
     "books",
     "checkpoint",
+    "count_entries",
     "entry_record",
     "expire",
     "free_nano",

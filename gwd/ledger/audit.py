@@ -29,17 +29,35 @@ _CHARGES_BY_DAY: Final = """
     SELECT e.workspace_id, r.family_id, e.created_at / 86400000000, SUM(e.amount_nano)
     FROM entry AS e JOIN reservation AS r USING (generation_id)
     WHERE e.organization_id = ? AND e.type = 'charge' GROUP BY 1, 2, 3"""
-_BYOK_BY_DAY: Final = """
-    SELECT workspace_id, family_id, settled_at / 86400000000,
-        SUM(cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano
-            + cost_reasoning_nano + cost_request_fee_nano + cost_web_search_nano)
-    FROM generation WHERE organization_id = ? AND byok = 1 GROUP BY 1, 2, 3"""
+_LIST_PRICE: Final = (
+    "cost_prompt_nano + cost_cache_read_nano + cost_cache_write_nano + cost_completion_nano"
+    " + cost_reasoning_nano + cost_request_fee_nano + cost_web_search_nano"
+)
+_BYOK_BY_DAY: Final = f"""
+    SELECT workspace_id, family_id, settled_at / 86400000000, SUM({_LIST_PRICE})
+    FROM generation WHERE organization_id = ? AND byok = 1 GROUP BY 1, 2, 3"""  # noqa: S608
 _SCOPES: Final = """
     SELECT id FROM workspace WHERE organization_id = ?1
     UNION SELECT family_id FROM api_key WHERE organization_id = ?1"""
 _SPEND: Final = "SELECT day, charged_nano, byok_nano FROM spend WHERE scope_id = ?"
+_NAMED_BY_DAY: Final = f"""
+    SELECT counter, day, SUM(charged_nano), SUM(byok_nano) FROM (
+        SELECT organization_id || ':user:' || user_tag AS counter, settled_at / 86400000000 AS day,
+            cost_total_nano AS charged_nano, byok * ({_LIST_PRICE}) AS byok_nano
+        FROM generation WHERE organization_id = ?1 AND user_tag IS NOT NULL
+        UNION ALL
+        SELECT organization_id || ':tag:' || tag.value, settled_at / 86400000000, cost_total_nano,
+            byok * ({_LIST_PRICE})
+        FROM generation, json_each(generation.tags) AS tag WHERE organization_id = ?1 AND tags IS NOT NULL
+    ) GROUP BY 1, 2"""  # noqa: S608
+_NAMED_SPEND: Final = (
+    "SELECT scope_id, day, charged_nano, byok_nano FROM spend"
+    " WHERE scope_id > ?1 || ':' AND scope_id < ?1 || ';'"
+)
+_FORGOTTEN: Final = "SELECT before_day FROM senders_forgotten WHERE organization_id = ?"
 _STRAY_SPEND: Final = """
     SELECT DISTINCT scope_id FROM spend WHERE scope_id NOT IN (SELECT organization_id FROM account)
+        AND substr(scope_id, 1, instr(scope_id, ':') - 1) NOT IN (SELECT organization_id FROM account)
         AND scope_id NOT IN (SELECT id FROM workspace) AND scope_id NOT IN (SELECT family_id FROM api_key)
         AND scope_id NOT IN (SELECT family_id FROM reservation)
         AND scope_id NOT IN (SELECT workspace_id FROM reservation WHERE workspace_id IS NOT NULL)"""
@@ -164,6 +182,7 @@ class _Books:
         holds.check_records(self._connection, self.replay, self._wrong)
         self._check_references()
         self._check_spend()
+        self._check_named_spend()
 
     def _check_account(self) -> None:
         row = self._connection.row(_ACCOUNT, (self._organization_id,))
@@ -244,6 +263,36 @@ class _Books:
         for (scope_id, day), nanos in expected.items():
             if any(nanos):
                 self._wrong("I12", f"spend of {scope_id} on day {day} is missing")
+
+    def _check_named_spend(self) -> None:
+        """The counters of tags and users: exactly what the records say, as far as those have forgotten nothing.
+
+        Of days that may have been forgotten a counter is gone, or has no less than the records; a lifetime has no less
+        than the days that are known whole.
+        """
+        row = self._connection.row(_FORGOTTEN, (self._organization_id,))
+        known_from = 0 if row is None else row[0]
+        counted = {
+            (counter, day): [charged_nano, byok_nano]
+            for counter, day, charged_nano, byok_nano in self._rows(_NAMED_SPEND)
+        }
+        expected: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+        for counter, day, *nanos in self._rows(_NAMED_BY_DAY):
+            for place in (day, 0) if day >= known_from else (day,):
+                for column, nano in enumerate(nanos):
+                    expected[counter, place][column] += nano
+        for counter, day in counted.keys() | expected.keys():
+            there, wanted = counted.get((counter, day)), expected[counter, day]
+            if day >= known_from:
+                right = (there or [0, 0]) == wanted
+            elif there is None:
+                right = day > 0 or not any(wanted)
+            else:
+                right = there[0] >= wanted[0] and there[1] >= wanted[1]
+            if not right:
+                self._wrong(
+                    "I12", f"spend of {counter} on day {day} is not the sum of its requests"
+                )
 
     def _rows(self, sql: str) -> list[Row]:
         return self._connection.rows(sql, (self._organization_id,))

@@ -1,23 +1,21 @@
 """What an organization may read of its money: the balance and the lines of the ledger."""
 
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import msgspec
-import peewee
 
 from gwd.core.errors import InvalidValue
 from gwd.ledger import account
 from gwd.ledger.book import Entry, EntryType, entry_of
 from gwd.ledger.burn import LOT_KINDS, due
-from gwd.ledger.tables import EntryRow
-from gwd.store.connection import Connection
-from gwd.store.walk import unknown_place
+from gwd.ledger.chain import COLUMNS
+from gwd.store.connection import Connection, Value
+from gwd.store.walk import COUNTED, LOOKED, Page, too_far, unknown_place
 
 ENTRY_TYPES: Final[tuple[str, ...]] = get_args(EntryType)
 REQUEST_TYPES: Final = ("reservation", "settlement", "release", "charge")
 IS_OF_CREDIT: Final = " AND ".join(f"type <> '{name}'" for name in REQUEST_TYPES)
 """As the index of the entries that are no request's says it."""
-_OF_CREDIT: Final = peewee.SQL(IS_OF_CREDIT)
 _SET_BACK: Final = (
     f"SELECT 1 FROM entry WHERE organization_id = ? AND type = 'clock' AND {IS_OF_CREDIT} LIMIT 1"  # noqa: S608
 )
@@ -121,47 +119,136 @@ def list_entries(
     offset: int,
     after: str | None = None,
     before: str | None = None,
-) -> tuple[list[Entry], int | None]:
-    """Entries, newest first, and how many there are in all; on from an entry that is named without a count.
+) -> Page[Entry]:
+    """Entries, newest first; on from an entry that is named without a count.
 
-    Raises InvalidValue for an unknown type.
+    Raises InvalidValue for an unknown type, a place of another list, and an offset that is out of reach.
     """
     if wanted.type is not None and wanted.type not in ENTRY_TYPES:
         raise InvalidValue(f"type must be one of {', '.join(ENTRY_TYPES)}", param="type")
     last_seq = account.stored(connection, organization_id).last_seq
-    # Numbers have no gaps and ledger time does not go back: a stretch of time is a stretch of numbers.
-    in_order = not was_set_back(connection, organization_id)
-    first, end = 1, last_seq + 1
-    if in_order and wanted.from_us is not None:
-        first = seq_at(connection, organization_id, wanted.from_us, 1, end)
-    if in_order and wanted.to_us is not None:
-        end = seq_at(connection, organization_id, wanted.to_us, 1, end)
-    query = EntryRow.select(*(getattr(EntryRow, name) for name in Entry.__struct_fields__)).where(
-        (EntryRow.organization_id == organization_id) & (EntryRow.seq >= first)
-    )
-    query = query.where(EntryRow.seq < end)
-    if not in_order and wanted.from_us is not None:
-        query = query.where(EntryRow.created_at >= wanted.from_us)
-    if not in_order and wanted.to_us is not None:
-        query = query.where(EntryRow.created_at < wanted.to_us)
-    if wanted.type is not None:
-        query = query.where(EntryRow.type == wanted.type)
-        if wanted.type not in REQUEST_TYPES:
-            query = query.where(_OF_CREDIT)
-    if wanted.generation_id is not None:
-        opened, ended, last = _seqs(connection, organization_id, wanted.generation_id)
-        query = query.where((EntryRow.seq == opened) | EntryRow.seq.between(ended, last))
-    if wanted.workspace_id is not None:
-        query = query.where(EntryRow.workspace_id == wanted.workspace_id)
+    found = _Search(connection, organization_id, wanted, last_seq)
     if before is not None:
-        newer = query.where(EntryRow.seq > _place(before, last_seq, "before"))
-        return _entries(connection, newer.order_by(EntryRow.seq).limit(limit))[::-1], None
+        return found.newer(_place(before, last_seq, "before"), limit)
     if after is not None:
-        older = query.where(EntryRow.seq < _place(after, last_seq, "after"))
-        return _entries(connection, older.order_by(EntryRow.seq.desc()).limit(limit)), None
-    entries = _entries(connection, query.order_by(EntryRow.seq.desc()).limit(limit).offset(offset))
-    is_whole = in_order and wanted.type is wanted.generation_id is wanted.workspace_id is None
-    return entries, max(0, end - first) if is_whole else connection.count(query)
+        return found.older(_place(after, last_seq, "after"), limit)
+    page = found.older(last_seq + 1, limit, offset)
+    return msgspec.structs.replace(page, total=found.count())
+
+
+class _Search:
+    """One question: the stretch of numbers that its times allow, and what else holds of its entries.
+
+    Numbers have no gaps and ledger time does not go back: a stretch of time is a stretch of numbers, except where time
+    was set back. Types of which there are few have an index; in all else a page looks at so many entries at most.
+    """
+
+    def __init__(
+        self, connection: Connection, organization_id: str, wanted: LedgerFilter, last_seq: int
+    ) -> None:
+        self._connection = connection
+        self._first, self._end = 1, last_seq + 1
+        self._conditions = ["organization_id = ?"]
+        self._values: list[Value] = [organization_id]
+        self._index = ""
+        self._is_exact = True
+        """Whether no entry is looked at that is not wanted."""
+        self._in_time(organization_id, wanted)
+        if wanted.type is not None:
+            self._of_type(wanted.type)
+        if wanted.generation_id is not None:
+            opened, ended, last = _seqs(connection, organization_id, wanted.generation_id)
+            named = [opened, *range(ended, last + 1)]
+            self._hold(f"seq IN ({', '.join('?' * len(named))})", *named)
+            self._is_exact = True
+        if wanted.workspace_id is not None:
+            self._hold("workspace_id = ?", wanted.workspace_id)
+            self._is_exact = wanted.generation_id is not None
+
+    def older(self, than: int, limit: int, offset: int = 0) -> Page[Entry]:
+        """Back from a number. Raises InvalidValue where an offset is out of reach."""
+        end = min(self._end, than)
+        first = self._first if self._is_exact else max(self._first, end - LOOKED)
+        entries = self._entries(first, end, "seq DESC", limit, offset)
+        if first == self._first or len(entries) == limit:
+            return Page(rows=entries)
+        if offset:
+            raise too_far()
+        return Page(rows=entries, reached=f"{_PLACE}{first}")
+
+    def newer(self, than: int, limit: int) -> Page[Entry]:
+        """On from a number."""
+        first = max(self._first, than + 1)
+        end = self._end if self._is_exact else min(self._end, first + LOOKED)
+        entries = self._entries(first, end, "seq", limit, 0)[::-1]
+        if end == self._end or len(entries) == limit:
+            return Page(rows=entries)
+        return Page(rows=entries, reached=f"{_PLACE}{end - 1}")
+
+    def count(self) -> int | None:
+        """How many there are, if it takes no long look."""
+        stretch = max(0, self._end - self._first)
+        if len(self._conditions) == 1:
+            return stretch
+        if not self._is_exact and stretch > LOOKED:
+            return None
+        row = self._connection.row(
+            f"SELECT COUNT(*) FROM (SELECT 1 FROM entry {self._index}"  # noqa: S608
+            f" WHERE {' AND '.join(self._conditions)} AND seq >= ? AND seq < ? LIMIT {COUNTED + 1})",
+            (*self._values, self._first, self._end),
+        )
+        assert row is not None
+        return int(row[0]) if row[0] <= COUNTED else None
+
+    def _in_time(self, organization_id: str, wanted: LedgerFilter) -> None:
+        if was_set_back(self._connection, organization_id):
+            for condition, at_us in (
+                ("created_at >= ?", wanted.from_us),
+                ("created_at < ?", wanted.to_us),
+            ):
+                if at_us is not None:
+                    self._hold(condition, at_us)
+            return
+        first, end = self._first, self._end
+        if wanted.from_us is not None:
+            self._first = seq_at(self._connection, organization_id, wanted.from_us, first, end)
+        if wanted.to_us is not None:
+            self._end = seq_at(self._connection, organization_id, wanted.to_us, first, end)
+
+    def _of_type(self, name: str) -> None:
+        is_exact = self._is_exact
+        self._hold("type = ?", name)
+        if name == "release":
+            self._conditions.append("type = 'release'")  # as the index says it
+            self._index = "INDEXED BY entry_of_release"
+        elif name not in REQUEST_TYPES:
+            self._conditions.append(IS_OF_CREDIT)
+            self._index = "INDEXED BY entry_of_credit"
+        self._is_exact = is_exact and bool(self._index)
+
+    def _hold(self, condition: str, *values: Value) -> None:
+        self._conditions.append(condition)
+        self._values += values
+        self._is_exact = False
+
+    def _entries(self, first: int, end: int, order: str, limit: int, offset: int) -> list[Entry]:
+        rows = self._connection.rows(
+            f"SELECT {', '.join(COLUMNS)} FROM entry {self._index}"  # noqa: S608
+            f" WHERE {' AND '.join(self._conditions)} AND seq >= ? AND seq < ?"
+            f" ORDER BY {order} LIMIT ? OFFSET ?",
+            (*self._values, first, end, limit, offset),
+        )
+        return [entry_of(row) for row in rows]
+
+
+def count_entries(connection: Connection, organization_id: str | None = None) -> int:
+    """How many entries there are in one organization's books, or in all."""
+    row = connection.row(
+        "SELECT COALESCE(SUM(last_seq), 0) FROM account WHERE ?1 IS NULL OR organization_id = ?1",
+        (organization_id,),
+    )
+    assert row is not None
+    return int(row[0])
 
 
 def was_set_back(connection: Connection, organization_id: str) -> bool:
@@ -193,10 +280,6 @@ def _place(text: str, last_seq: int, param: str) -> int:
     if not 1 <= int(number) <= last_seq:
         raise unknown_place(param)
     return int(number)
-
-
-def _entries(connection: Connection, query: Any) -> list[Entry]:
-    return [entry_of(row) for row in connection.run(query.tuples())]
 
 
 def _seqs(connection: Connection, organization_id: str, generation_id: str) -> tuple[int, int, int]:

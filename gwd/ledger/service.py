@@ -66,32 +66,32 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 _HOLD: Final = (
     "INSERT INTO reservation (generation_id, organization_id, workspace_id, key_id, family_id, amount_nano,"
-    " state, boot_id, context, created_at, opened_seq) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?)"
+    " state, boot_id, created_at, opened_seq) VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)"
 )
+_KEEP_CONTEXT: Final = "INSERT INTO reservation_context (generation_id, context) VALUES (?, ?)"
+_DROP_CONTEXT: Final = "DELETE FROM reservation_context WHERE generation_id = ?"
 _HELD: Final = (
     "SELECT organization_id, workspace_id, key_id, amount_nano, state FROM reservation"
     " WHERE generation_id = ?"
 )
 _CLOSE: Final = (
-    "UPDATE reservation SET state = 'closed', closed_at = ?, context = NULL, progress = NULL, ended_seq = ?,"
-    " last_seq = ? WHERE generation_id = ? AND state = 'open'"
+    "UPDATE reservation SET state = 'closed', boot_id = '', closed_at = ?, ended_seq = ?, last_seq = ?"
+    " WHERE generation_id = ? AND state = 'open'"
 )
 _ENDED: Final = (
     "SELECT COALESCE(SUM(e.amount_nano) FILTER (WHERE e.type = 'charge'), 0), MAX(e.created_at), MAX(e.seq)"
     " FROM reservation AS r JOIN entry AS e USING (organization_id)"
     " WHERE r.generation_id = ? AND e.seq BETWEEN r.ended_seq AND r.last_seq"
 )
-_CHECKPOINT: Final = (
-    "UPDATE reservation SET progress = ? WHERE generation_id = ? AND state = 'open'"
+_CHECKPOINT: Final = "UPDATE reservation_context SET progress = ? WHERE generation_id = ?"
+_RUNNING: Final = (
+    "SELECT generation_id, organization_id, workspace_id, key_id, family_id, amount_nano, boot_id, c.context,"
+    " c.progress, created_at FROM reservation LEFT JOIN reservation_context AS c USING (generation_id)"
+    " WHERE state = 'open'"
 )
-_OPEN: Final = (
-    "SELECT generation_id, organization_id, workspace_id, key_id, family_id, amount_nano, boot_id, context,"
-    " progress, created_at FROM reservation WHERE state = 'open' AND generation_id = ?"
-)
+_OPEN: Final = f"{_RUNNING} AND generation_id = ?"
 _ALL_OPEN: Final = (
-    "SELECT generation_id, organization_id, workspace_id, key_id, family_id, amount_nano, boot_id, context,"
-    " progress, created_at FROM reservation WHERE state = 'open' AND boot_id IS NOT ?"
-    " AND (? IS NULL OR created_at < ?) ORDER BY created_at"
+    f"{_RUNNING} AND boot_id IS NOT ? AND (? IS NULL OR created_at < ?) ORDER BY created_at"
 )
 
 
@@ -140,11 +140,11 @@ def reserve(
             hold.family_id,
             hold.amount_nano,
             hold.boot_id,
-            hold.context,
             book.at_us,
             book.last_seq,
         ),
     )
+    connection.execute(_KEEP_CONTEXT, (hold.generation_id, hold.context))
     return book.free_nano
 
 
@@ -339,6 +339,7 @@ def _close(connection: Connection, book: Book, generation_id: str) -> None:
     seqs = (book.first_seq, book.last_seq)
     if connection.execute(_CLOSE, (book.at_us, *seqs, generation_id)) != 1:
         raise LedgerBroken(f"the hold of {generation_id} ended under its own transaction")
+    connection.execute(_DROP_CONTEXT, (generation_id,))
     _held.invalidate(connection, generation_id)
 
 

@@ -13,9 +13,10 @@ from gwd.budgets import Budget, BudgetScope, WouldRefuseRecord
 from gwd.budgets.service import Limit, WithByok
 from gwd.core.clock import iso, iso_or_none
 from gwd.core.errors import InvalidValue
-from gwd.core.fields import Count, Id, Moment, Usd
+from gwd.core.fields import Count, Moment, Usd
 from gwd.core.money import usd_json
 from gwd.core.periods import Window, period_end_us, period_start_us
+from gwd.core.spender import Scope
 from gwd.ledger import ledger_time_us
 from gwd.store import Connection
 
@@ -25,7 +26,7 @@ MAX_PERIODS: Final = 100
 class SimulateBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A hard budget that is not made, tried on the requests of its last periods."""
 
-    scope: Annotated[budgets.Scope, Meta(description="Whose spending it would limit.")]
+    scope: Annotated[Scope, Meta(description="Whose spending it would limit.")]
     interval: Annotated[
         Window, Meta(description="How often it would start anew, in UTC; `lifetime` never does.")
     ]
@@ -33,7 +34,8 @@ class SimulateBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     scope_id: Annotated[
         str | None,
         Meta(
-            description="The workspace, by id or slug, or the key. Null for the organization itself."
+            description="The workspace, by id or slug, the key, the tag, or the user as requests name them. Null for"
+            " the organization itself."
         ),
     ] = None
     include_byok: WithByok = False
@@ -68,8 +70,10 @@ class SimulatedPeriod(msgspec.Struct, frozen=True, kw_only=True):
 class SimulationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a hard budget would have refused, had it been there. Nothing was made or changed."""
 
-    scope: Annotated[budgets.Scope, Meta(description="Whose spending it would limit.")]
-    scope_id: Annotated[Id, Meta(description="The organization, workspace or key.")]
+    scope: Annotated[Scope, Meta(description="Whose spending it would limit.")]
+    scope_id: Annotated[
+        str, Meta(description="The id of the organization, workspace or key, or the tag or user.")
+    ]
     interval: Annotated[Window, Meta(description="How often it would start anew, UTC.")]
     limit: Annotated[Usd, Meta(description="What could be spent in a period, USD.")]
     include_byok: Annotated[
@@ -103,7 +107,7 @@ def simulate(
             connection,
             organization_id,
             where.scope,
-            where.spend_id,
+            where.spend_id if where.scope == "key" else where.scope_id,
             limit_nano=limit_nano,
             include_byok=body.include_byok,
             from_us=start_us,

@@ -1,6 +1,7 @@
 """The price book against the catalog: what differs, what that does to last month's traffic, and taking it over.
 
-Taking over is whole or nothing, through the same changes of models and endpoints as by hand.
+The same is told of a price that somebody thinks of. Taking over is whole or nothing, through the same changes of models
+and endpoints as by hand.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,8 +13,9 @@ from msgspec import UNSET, Meta, UnsetType
 from gwd.activity import day_sums
 from gwd.activity.day_sums import EndpointSums
 from gwd.catalog import endpoints, models, price_book, price_differences
+from gwd.catalog.fields import Tiers
 from gwd.catalog.inputs import EndpointPatch, ModelPatch, effective_at
-from gwd.catalog.price_body import PriceBody
+from gwd.catalog.price_body import PriceBody, Pricing
 from gwd.catalog.price_differences import ClassDifference, PriceDifference
 from gwd.catalog.record import ModelSlug
 from gwd.core.clock import US_PER_DAY, iso
@@ -45,6 +47,19 @@ class ApplyPrices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = False
 
 
+class ThoughtPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A price that a model might get, as a change of the model would say it."""
+
+    model: Annotated[str, Meta(description="The model, by id.")]
+    pricing: Annotated[Pricing, Meta(description="The whole new price.")]
+    pricing_tiers: Annotated[
+        Tiers | UnsetType, Meta(description="Its tiers; absent keeps those there are.")
+    ] = UNSET
+    effective_at: Annotated[
+        MomentInput | UnsetType, Meta(description="From when on it would hold; absent is now.")
+    ] = UNSET
+
+
 class ClassRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One price that differs."""
 
@@ -57,7 +72,7 @@ class ClassRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="What it costs so far, with fallbacks; null where it has no price."),
     ]
     new: Annotated[
-        UsdPerToken, Meta(description="What the book says; of `web_search` USD a search.")
+        UsdPerToken, Meta(description="What it would cost; of `web_search` USD a search.")
     ]
     change_percent: Annotated[
         Percent | None, Meta(description="By how much it changes; null from nothing.")
@@ -78,7 +93,7 @@ class EffectRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferenceRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A price of the catalog that the book has otherwise."""
+    """One price of the catalog in place of another: the book's, or one that is thought of."""
 
     model: ModelSlug
     endpoint_id: Annotated[
@@ -88,7 +103,7 @@ class DifferenceRecord(msgspec.Struct, frozen=True, kw_only=True):
     announced: Annotated[bool, Meta(description="Whether the new price holds only from a day on.")]
     classes: Annotated[list[ClassRecord], Meta(description="The prices that differ.")]
     needs_acceptance: Annotated[
-        bool, Meta(description="Whether `accept` has to name the model before it is taken over.")
+        bool, Meta(description="Whether it is taken only where `accept` says that it is meant.")
     ]
     reasons: Annotated[list[str], Meta(description="Why it has to be accepted.")]
     last_30d: Annotated[EffectRecord, Meta(description="The effect on the last 30 days.")]
@@ -179,6 +194,15 @@ def apply(
             )
             endpoints.patch(connection, each.endpoint_id, own, allow_http=allow_http, now_us=now_us)
     return records
+
+
+def effect(connection: Connection, thought: ThoughtPrice, *, now_us: int) -> list[DifferenceRecord]:
+    """What a price would do, in one record; none where it changes nothing. Raises what the change itself would."""
+    at_us = max(effective_at(thought.effective_at) or now_us, now_us)
+    found = price_differences.of_thought(
+        connection, thought.model, thought.pricing, thought.pricing_tiers, at_us=at_us
+    )
+    return _records(connection, [] if found is None else [found], at_us=now_us, now_us=now_us)
 
 
 def _check_accepted(wanted: Sequence[PriceDifference], accepted: Collection[str]) -> None:

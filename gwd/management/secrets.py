@@ -13,6 +13,7 @@ import msgspec
 from gwd.alerts.sealed import ADDRESSES, OLD_SECRETS, SECRETS
 from gwd.audit import service as audit
 from gwd.audit.service import Origin
+from gwd.content_log.sealing import DATA_KEYS
 from gwd.core.caller import Caller
 from gwd.core.clock import iso
 from gwd.core.errors import Conflict
@@ -45,7 +46,7 @@ TOPUP_HOOKS: Final = SealedPlace(
     bindings=_topup_hook,
     remedy="set its hook_url again: gwctl credit topup",
 )
-PLACES: Final = (VENDOR_KEYS, ADDRESSES, SECRETS, OLD_SECRETS, TOPUP_HOOKS)
+PLACES: Final = (VENDOR_KEYS, ADDRESSES, SECRETS, OLD_SECRETS, TOPUP_HOOKS, DATA_KEYS)
 """Every column that holds sealed values."""
 
 

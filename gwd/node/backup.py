@@ -11,23 +11,27 @@ import apsw
 import msgspec
 
 from gwd.backups.copying import Backup, BackupError, private_copy, prove, with_logs
-from gwd.backups.directory import NOTE, PARTIAL
+from gwd.backups.directory import NOTE, PARTIAL, copies
 from gwd.backups.making import name_copy, node_of
 from gwd.core.clock import US_PER_S, Clock, SystemClock, iso
 from gwd.management import time_repair
 from gwd.node.files import give_to_owner_of, sync
 from gwd.settings import Settings
 from gwd.store import migrations
-from gwd.store.connection import open_connection, transaction
+from gwd.store.connection import open_connection, require, transaction
 from gwd.store.lock import InstanceLock
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was put back. `lost_entries`: ledger lines only the replaced file has; None: it cannot be read."""
+    """What was put back. `lost_entries`: ledger lines only the replaced file has; None: it cannot be read.
+
+    `has_log`: what was revoked since is on record beside the database, and the next start revokes it again.
+    """
 
     backup: Backup
     replaced: Path | None
     lost_entries: int | None
+    has_log: bool
 
 
 class Drill(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +92,23 @@ def restore(settings: Settings, source: Path, clock: Clock) -> Restored:
     return Restored(
         backup=msgspec.structs.replace(proved, path=source),
         replaced=replaced,
+        has_log=settings.revocations.is_file(),
         lost_entries=None if entries is None else max(0, entries - proved.entries),
     )
+
+
+def newest(settings: Settings) -> Path:
+    """The newest proved copy in the directory of [backup]. Raises BackupError if there is none."""
+    place = settings.backup.directory
+    if not place:
+        raise BackupError("[backup] directory is not set; name a file that `gwd backup` made")
+    require(settings.database)
+    found = copies(Path(place), node_of(settings.database))
+    if not found:
+        raise BackupError(
+            f"there is no proved copy of this node in {place}; `gwd backup` makes one"
+        )
+    return found[-1].path
 
 
 def drill(settings: Settings, source: Path, clock: Clock) -> Drill:

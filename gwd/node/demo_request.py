@@ -107,10 +107,10 @@ def _books(
     connection: Connection, organization_id: str
 ) -> tuple[list[ledger.Entry], ledger.Verification]:
     """Oldest first, as they came about."""
-    newest_first, _ = ledger.list_entries(
+    found = ledger.list_entries(
         connection, organization_id, ledger.LedgerFilter(), limit=50, offset=0
     )
-    return newest_first[::-1], proof.verify(connection)
+    return found.rows[::-1], proof.verify(connection)
 
 
 def _usd(amount: Decimal | int) -> str:

@@ -16,6 +16,7 @@ from gwd.settings import SettingsError
 from gwd.store.connection import NoDatabaseError, OldSqliteError, ReadOnlyDatabaseError
 from gwd.store.lock import AlreadyRunningError
 from gwd.store.migrations import DamagedFileError, NewerSchemaError
+from gwd.store.revocation_log import RevocationLogError
 
 _EXPLAINED = (
     AlreadyRunningError,
@@ -29,6 +30,7 @@ _EXPLAINED = (
     NoPriceBookError,
     OldSqliteError,
     ReadOnlyDatabaseError,
+    RevocationLogError,
     SettingsError,
     UnresolvedReferenceError,
     WrongKeyRingError,

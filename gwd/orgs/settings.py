@@ -11,7 +11,8 @@ from gwd.core.errors import Forbidden, InvalidValue, NotFound
 from gwd.core.fields import Count, Usd
 from gwd.core.inputs import NumberInput, UsdInput
 from gwd.core.money import MoneyError, nano_from_usd, usd_or_none
-from gwd.orgs import checks
+from gwd.orgs import checks, content_log
+from gwd.orgs.content_log import ContentLog
 from gwd.orgs.policy import DataPolicy, NameList, Policy, Sort, checked_models, policy_of
 from gwd.orgs.rights import require
 from gwd.store import Connection, cached
@@ -37,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     routing_strategy: Literal["expiry_first"] = "expiry_first"
     default_rate_limit_per_minute: int | None = None
     byok_fee_bps: int = DEFAULT_FEE_BPS
-    store_prompts: bool = False
+    content_log: ContentLog | None = None
     retention_days: int | None = None
     low_balance_threshold_nano: int | None = DEFAULT_LOW_BALANCE_NANO
     alert_email_min_percent: int = 80
@@ -91,7 +92,14 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Prepaid credit at providers that expires first is used first."),
     ]
     store_prompts: Annotated[
-        bool, Meta(description="Always false: prompts and answers are never stored.")
+        bool,
+        Meta(description="Whether prompts and answers are stored: whether `content_log` is set."),
+    ]
+    content_log: Annotated[
+        ContentLog | None,
+        Meta(
+            description="What is stored of requests and answers, sealed; null: nothing of either is stored."
+        ),
     ]
     retention_days: Annotated[
         int | None,
@@ -190,8 +198,14 @@ class PatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     store_prompts: Annotated[
         bool | UnsetType,
         Meta(
-            description="Must stay false: prompts and answers are never stored.",
-            extra_json_schema={"const": False},
+            description="Says what `content_log` decides; a value that does not fit it is refused."
+        ),
+    ] = UNSET
+    content_log: Annotated[
+        ContentLog | UnsetType | None,
+        Meta(
+            description="What is stored of requests and answers from now on, whole: what is left out of it has its"
+            " default. Null stores nothing more; what there is stays until its time is over or it is erased."
         ),
     ] = UNSET
     retention_days: Annotated[
@@ -263,6 +277,15 @@ def retentions(connection: Connection) -> list[tuple[str, int]]:
     return [(organization_id, days) for organization_id, days in kept if days is not None]
 
 
+def content_logs(connection: Connection) -> list[tuple[str, int]]:
+    """(organization, days) of those that have their requests stored."""
+    rows = connection.rows(
+        "SELECT id, settings FROM organization WHERE settings LIKE '%content_log%' AND deleted_at IS NULL"
+    )
+    kept = [(row[0], _decoder.decode(row[1]).content_log) for row in rows]
+    return [(organization_id, log.days) for organization_id, log in kept if log is not None]
+
+
 def bump_revision(connection: Connection, organization_id: str, *, now_us: int) -> None:
     """Tell every snapshot that something it holds of this organization has changed."""
     connection.execute(
@@ -288,7 +311,18 @@ def patch_settings(
     before = settings(connection, organization_id)
     if changes.byok_fee_percent is not UNSET and actor.role != "operator":
         raise Forbidden("byok_fee_percent is set by the operator.", param="byok_fee_percent")
+    if changes.content_log and organization_id != actor.organization_id:
+        raise Forbidden(
+            "content_log is switched on by the organization itself; an operator may only switch it off.",
+            param="content_log",
+        )
     after = msgspec.structs.replace(before.settings, **_changed(changes, rate_limit_ceiling))
+    if changes.store_prompts not in (UNSET, after.content_log is not None):
+        raise InvalidValue(
+            'store_prompts follows content_log: send content_log as {"days": 7} to store prompts and answers,'
+            " as null to store none.",
+            param="store_prompts",
+        )
     if after == before.settings:
         return before
     connection.execute(
@@ -327,6 +361,7 @@ def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsReco
     shown: dict[str, Any] = {name: getattr(held, name) for name in _PLAIN}
     return SettingsRecord(
         **shown,
+        store_prompts=held.content_log is not None,
         default_rate_limit_per_minute=default_rate_limit(held, rate_limit_ceiling),
         byok_fee_percent=fee_percent(held),
         low_balance_threshold=usd_or_none(held.low_balance_threshold_nano),
@@ -334,7 +369,7 @@ def record(state: OrganizationState, *, rate_limit_ceiling: int) -> SettingsReco
 
 
 _CONVERTED: Final = frozenset(
-    ("default_rate_limit_per_minute", "byok_fee_percent", "low_balance_threshold")
+    ("default_rate_limit_per_minute", "byok_fee_percent", "low_balance_threshold", "store_prompts")
 )
 _PLAIN: Final = frozenset(PatchSettings.__struct_fields__) - _CONVERTED
 
@@ -354,11 +389,8 @@ def _changed(changes: PatchSettings, rate_limit_ceiling: int) -> dict[str, Any]:
         fields["ignored_providers"] = checks.names(
             fields["ignored_providers"], param="ignored_providers"
         )
-    if fields.get("store_prompts"):
-        raise InvalidValue(
-            "store_prompts must stay false: this gateway never stores prompts or answers.",
-            param="store_prompts",
-        )
+    if "content_log" in fields:
+        fields["content_log"] = content_log.checked(fields["content_log"])
     if changes.default_rate_limit_per_minute is not UNSET:
         limit = changes.default_rate_limit_per_minute
         _in_range(limit, 1, rate_limit_ceiling, param="default_rate_limit_per_minute")

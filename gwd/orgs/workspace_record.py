@@ -55,7 +55,10 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Tags that every request of its keys bears beside its own and the key's."),
     ]
     io_logging_api_key_ids: Annotated[
-        None, Meta(description="Always null: prompts and answers are never stored.")
+        None,
+        Meta(
+            description="Always null: `content_log` of the organization's settings says what is stored."
+        ),
     ] = None
     io_logging_sampling_rate: Annotated[
         Literal[1], Meta(description="Always 1; nothing is sampled.")
@@ -67,7 +70,8 @@ class WorkspaceRecord(msgspec.Struct, frozen=True, kw_only=True):
         Literal[False], Meta(description="Always false.")
     ] = False
     is_observability_io_logging_enabled: Annotated[
-        Literal[False], Meta(description="Always false: prompts and answers are never stored.")
+        Literal[False],
+        Meta(description="Always false: prompts and answers are sent to no observer."),
     ] = False
     created_at: Annotated[Moment, Meta(description="When it was made.")]
     updated_at: Annotated[Moment, Meta(description="When it was last changed.")]

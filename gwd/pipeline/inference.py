@@ -14,10 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from gwd.activity.row import GenerationRow
+from gwd.content_log.logging import Logging
 from gwd.core.counters import Counters
 from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
+from gwd.credentials.vault import Vault
 from gwd.dialects.base import Dialect
 from gwd.keys.policy import KeyPolicy
 from gwd.ledger.quarantine import internal_error, refusal
@@ -34,6 +36,7 @@ from gwd.pipeline.plan.routing import Plan, Planned, Refusal, plan
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.plan.stickiness import Conversation, conversation_of
 from gwd.pipeline.settle.bill import Bill
+from gwd.pipeline.settle.content_log import ContentLogger
 from gwd.pipeline.settle.counting import count_bill, count_end
 from gwd.pipeline.settle.final_record import FinalRecord, explain, final_record_of, given_up_row
 from gwd.pipeline.settle.observer import Ended, Observer, tell
@@ -59,6 +62,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     state: PlanningState
     dispatcher: Dispatcher
+    vault: Vault
     clock: NodeClock
     boot_id: str
     in_flight_cap: int
@@ -67,6 +71,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters
     offload: Offload
     live: dict[str, "Generation"]
+    content_logger: ContentLogger
     in_quarantine: Callable[[], bool]
     observer: Observer | None
 
@@ -105,7 +110,8 @@ class Generation:
             "request_id": identity.request_id,
         }
         self._line = line
-        self._request = request
+        self._request = self._received = request
+        self._logging: Logging | None = None
         self._key_policy = key_policy
         self._asker = asker
         self._client = ClientSide(
@@ -162,6 +168,8 @@ class Generation:
             assert isinstance(planned, Plan)
             self._targets = admitted.targets
             self._hold_nano = admitted.hold_nano
+            if self._logging is not None:
+                self._client.keep_events()
             if not isinstance(request.body, Embed) and request.body.tools:
                 await self._add_kept_signatures()
             await self._make_attempts(planned)
@@ -179,7 +187,14 @@ class Generation:
             if line.observer is not None:
                 row = self._row or refused_row(self.identity, error, line.clock.now_us())
                 tell(line.observer, Ended(row=row, outcome=self._outcome))
-            del line.live[self.identity.generation_id]
+            try:
+                if self._logging is not None and self._targets:
+                    events = self._client.events
+                    await line.content_logger.keep(
+                        self._logging, self.identity, self._received, events
+                    )
+            finally:
+                del line.live[self.identity.generation_id]
 
     def when_ended(self, call: Callable[[], None]) -> None:
         """`call` once, when nothing of it is under way any more."""
@@ -224,6 +239,7 @@ class Generation:
                 self._asker,
                 self._find_conversation,
             )
+            self._logging = self._wanted_log()
             planned = plan(self._request, plan_input, demand)
             answer = await line.store.write(
                 admit,
@@ -240,6 +256,16 @@ class Generation:
             line.state.forget(identity.organization_id)
         raise Unavailable("the catalog is changing right now; try again", retry_after_s=1)
 
+    def _wanted_log(self) -> Logging | None:
+        """Whether this request is to be stored; None for nearly all."""
+        identity = self.identity
+        wanted = self._line.state.logging(identity.organization_id)
+        if wanted is None or not wanted.wants(
+            family_id=identity.family_id, workspace_id=identity.workspace_id
+        ):
+            return None
+        return wanted
+
     async def _add_kept_signatures(self) -> None:
         """Put back what this client dropped of earlier turns and their vendor wants to see again."""
         line, request = self._line, self._request
@@ -247,15 +273,26 @@ class Generation:
         if self._signatures:
             self._client.keep_events()
         self._request = await with_kept_signatures(
-            line.store, self._signatures, request, self.identity.organization_id, line.clock
+            line.store,
+            self._signatures,
+            request,
+            self.identity.organization_id,
+            line.vault,
+            line.clock,
         )
 
     def _remember(self) -> None:
         """Keep for the next turn what its vendor will want to see again."""
         line, finished = self._line, self._outcome.finished
         if self._signatures and finished is not None and finished.reason == "tool_calls":
-            organization_id = self.identity.organization_id
-            remember(line.store, self._signatures, self._client.events, organization_id, line.clock)
+            remember(
+                line.store,
+                self._signatures,
+                self._client.events,
+                self.identity.organization_id,
+                line.vault,
+                line.clock,
+            )
 
     def _find_conversation(self) -> Conversation | None:
         """The one that the request goes on with; looked for only where there is a choice that depends on it."""
@@ -339,7 +376,12 @@ class Generation:
         self._on_record, self._row = True, final_record.row
         in_time = await self._settle(settle_wait)
         count_bill(
-            self._line.counters, self._outcome, final_record.bill, planned.demand, self._hold_nano
+            self._line.counters,
+            self._outcome,
+            final_record.bill,
+            planned.demand,
+            hold_nano=self._hold_nano,
+            now_s=self._line.clock.monotonic_s(),
         )
         self._stick(final_record.bill)
         await self._client.close(self._outcome, final_record, body, primary=self._targets[0])

@@ -8,7 +8,8 @@ Queries: plain SQL, in chunks.
 Speaks to: ledger, audit, activity, catalog, pricing, credentials (the key ring) and the store.
 """
 
+from gwd.proof.apart import Prover
 from gwd.proof.books import look_over, verify
 from gwd.proof.head import Head, NotOurHeadError, read, take
 
-__all__ = ["Head", "NotOurHeadError", "look_over", "read", "take", "verify"]
+__all__ = ["Head", "NotOurHeadError", "Prover", "look_over", "read", "take", "verify"]

@@ -1,6 +1,7 @@
-"""`python -m gwd.proof FILE`: all books recomputed in a process of its own, so that nobody waits for it.
+"""`python -m gwd.proof`: books recomputed in a process of its own, so that nobody waits for it.
 
-One organization after the other, each in its own snapshot; the outcome is one JSON object on standard output.
+Which ones stands in JSON on standard input (`apart.Books`). Of all books each organization's are read in a snapshot of
+their own; the outcome is one JSON object on standard output.
 """
 
 import os
@@ -10,16 +11,20 @@ from typing import Final
 import msgspec
 
 from gwd.ledger.audit import Verification, organizations
-from gwd.proof.books import joined, of_node, of_organization
+from gwd.proof.apart import Books
+from gwd.proof.books import joined, of_node, of_organization, verify
 from gwd.store.connection import open_connection, transaction
 
 NICENESS: Final = 10
 
 
-def verify_file(path: str) -> Verification:
+def verify_books(books: Books) -> Verification:
     """What `proof.verify` finds in the database of this path."""
-    connection = open_connection(path, "reader")
+    connection = open_connection(books.path, "reader")
     try:
+        if books.organization_id is not None:
+            with transaction(connection, "DEFERRED"):
+                return verify(connection, books.organization_id, head=books.head)
         with transaction(connection, "DEFERRED"):
             names = organizations(connection)
         parts = []
@@ -27,7 +32,7 @@ def verify_file(path: str) -> Verification:
             with transaction(connection, "DEFERRED"):
                 parts.append(of_organization(connection, name))
         with transaction(connection, "DEFERRED"):
-            parts.append(of_node(connection))
+            parts.append(of_node(connection, books.head))
     finally:
         connection.raw.close()
     return joined(parts)
@@ -35,4 +40,5 @@ def verify_file(path: str) -> Verification:
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    sys.stdout.buffer.write(msgspec.json.encode(verify_file(sys.argv[1])))
+    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Books)
+    sys.stdout.buffer.write(msgspec.json.encode(verify_books(asked)))

@@ -1,6 +1,6 @@
 """Signed reasoning of tool calls, kept for a day so that clients which drop it can go on.
 
-Blobs belong to one organization and mean something only to the format that made them.
+Blobs belong to one organization and mean something only to the format that made them; they come sealed.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,6 +2,7 @@
 
 import codecs
 import ipaddress
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -26,8 +27,11 @@ from gwd.settings.sections import (
 from gwd.settings.source import RawValue, SettingsError, from_environment, from_file, section_of
 
 API_PATH: Final = "/api/v1"
+UNIX: Final = "unix"
 PAGE_PATH: Final = "/app"
 LOCK_NAME: Final = "gwd.lock"
+
+_PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 
 S = TypeVar("S", bound=Struct)
 
@@ -70,6 +74,7 @@ def load(
         directory=config.parent,
         database=config.parent / files.database,
         lock=config.parent / LOCK_NAME,
+        revocations=(config.parent / files.database).with_suffix(".revocations"),
         keyring=_handed_over(environ) or config.parent / files.keyring,
         keyring_is_handed_over=_handed_over(environ) is not None,
         **made,
@@ -90,6 +95,7 @@ def smtp_password(settings: Settings, environ: Mapping[str, str]) -> str | None:
 
 def _complete_server(server: Server, places: _Places) -> Server:
     server = _absolute(_absolute(server, places.config, "tls_cert"), places.config, "tls_key")
+    server = _absolute(server, places.config, "unix_socket")
     if bool(server.tls_cert) != bool(server.tls_key):
         missing = "tls_key" if server.tls_cert else "tls_cert"
         raise places.wrong("server", missing, "TLS needs both tls_cert and tls_key; set it too")
@@ -108,7 +114,8 @@ def _complete_server(server: Server, places: _Places) -> Server:
             "metrics_port",
             f"{server.port} is the port of the API too; choose another, or 0 for no separate listener",
         )
-    base_url = server.base_url or _derived_url(server) + API_PATH
+    _check_proxies_in_front(server, places)
+    base_url = server.base_url or _derived_url(server) + server.path_prefix + API_PATH
     _check_url(places, "server", "base_url", base_url)
     parts = urlsplit(base_url)
     beside = f"{parts.scheme}://{parts.netloc}{_beside(parts.path)}"
@@ -128,6 +135,44 @@ def _derived_url(server: Server) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)  # noqa: S104
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if server.tls_cert else 'http'}://{shown}:{server.port}"
+
+
+def _check_proxies_in_front(server: Server, places: _Places) -> None:
+    for proxy in server.trusted_proxies:
+        _check_trusted(proxy, places)
+    if server.proxy_protocol and not server.trusted_proxies:
+        raise places.wrong(
+            "server",
+            "proxy_protocol",
+            "nobody's header would count; name the proxies in trusted_proxies",
+        )
+    if server.proxy_protocol and server.tls_cert:
+        raise places.wrong(
+            "server",
+            "proxy_protocol",
+            "its header would come before TLS; let the proxy end TLS, and remove tls_cert and tls_key",
+        )
+    if server.path_prefix and not _PREFIX.fullmatch(server.path_prefix):
+        raise places.wrong(
+            "server",
+            "path_prefix",
+            f"{server.path_prefix!r} is no path; write one as /gw, without a slash at its end",
+        )
+
+
+def _check_trusted(proxy: str, places: _Places) -> None:
+    if proxy == UNIX:
+        return
+    try:
+        network = ipaddress.ip_network(proxy)
+    except ValueError as error:
+        raise places.wrong(
+            "server", "trusted_proxies", f"{error}; write 10.0.0.5, 10.0.0.0/8 or {UNIX}"
+        ) from None
+    if network.prefixlen == 0:
+        raise places.wrong(
+            "server", "trusted_proxies", f"{proxy} is everybody; name the proxies' own addresses"
+        )
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -11,6 +11,7 @@ KEYRING_CREDENTIAL: Final = "gwd-keyring"
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Bytes = Annotated[int, Meta(ge=0, le=1 << 50)]
+Large = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Strings = tuple[str, ...]
@@ -45,6 +46,33 @@ class Server(Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Listen without TLS on an address that is not loopback (behind a proxy)."),
     ] = False
+    trusted_proxies: Annotated[
+        Strings,
+        Meta(
+            description='Proxies whose word about the client\'s address counts: addresses, networks, "unix" for the'
+            ' socket below; for example ["127.0.0.1", "10.0.0.0/8"].'
+        ),
+    ] = ()
+    client_address_header: Annotated[
+        Literal["x-forwarded-for", "forwarded"],
+        Meta(
+            description="The header in which they pass it on: x-forwarded-for or forwarded; the other is not read."
+        ),
+    ] = "x-forwarded-for"
+    proxy_protocol: Annotated[
+        bool,
+        Meta(
+            description="Connections of trusted proxies begin with a PROXY protocol header, version 1 or 2."
+        ),
+    ] = False
+    path_prefix: Annotated[
+        str,
+        Meta(description="Path that a proxy leaves in front of /api/v1, such as /gw; empty: none."),
+    ] = ""
+    unix_socket: Annotated[
+        str,
+        Meta(description="Unix socket to listen on as well, relative to this file; empty: none."),
+    ] = ""
     metrics_host: Annotated[
         str, Meta(min_length=1, description="Address of the separate listener below.")
     ] = "127.0.0.1"
@@ -81,7 +109,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     bodies_max_bytes: Annotated[
         Bytes,
         Meta(
-            description="Bodies of requests under way, together; further ones above 64 KiB are refused; 0: no cap."
+            description="Bodies of requests under way, together, as large as they are once read; further ones above"
+            " 64 KiB are refused; 0: no cap."
         ),
     ] = 536_870_912
     loop_lag_s: Annotated[
@@ -106,9 +135,15 @@ class Limits(Struct, frozen=True, kw_only=True):
     connections_per_address: Annotated[
         Count,
         Meta(
-            description="Those of one address, loopback excepted; raise it for a proxy on another machine; 0: no cap."
+            description="Those of one address, loopback and trusted proxies excepted; of IPv6, of a /64; 0: no cap."
         ),
     ] = 256
+    content_log_max_bytes: Annotated[
+        Large,
+        Meta(
+            description="What an organization may have stored of its requests; above it the oldest are erased."
+        ),
+    ] = 1_073_741_824
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
@@ -261,6 +296,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keyring: Path
     keyring_is_handed_over: bool
     lock: Path
+    revocations: Path
     server: Server
     limits: Limits
     timeouts: Timeouts

@@ -47,7 +47,7 @@ def add(
     byok_nano: int,
     at_us: int,
 ) -> None:
-    """Count one settled request for each scope (organization, workspace, key family).
+    """Count one settled request for each scope: its organization, workspace, key family, tags and user.
 
     `at_us` is the ledger time of the settlement; `byok_nano` the list price of a request on the owner's own key.
     """
@@ -58,7 +58,7 @@ def add(
     firsts = {window: first_day(window, at_us) for window in WINDOWS}
     connection.execute(_adding(len(spend_ids)), (day, charged_nano, byok_nano, *spend_ids))
     for spend_id in spend_ids:
-        sums = _sums(connection, spend_id)
+        sums = _sums.peek(connection, spend_id) or {}
         for (window, first), (charged_before, byok_before) in sums.items():
             if first == firsts[window]:
                 sums[window, first] = (charged_before + charged_nano, byok_before + byok_nano)

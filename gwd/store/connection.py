@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -59,7 +59,7 @@ class Connection:
         self.tolerated = 0
         self._orm = _Orm(raw)
 
-    def execute(self, sql: str, parameters: tuple[Value, ...] = ()) -> int:
+    def execute(self, sql: str, parameters: tuple[Value, ...] | Mapping[str, Value] = ()) -> int:
         """Run one statement that returns no rows; gives back how many rows it changed."""
         self.raw.execute(sql, parameters)
         return self.raw.changes()

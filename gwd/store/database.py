@@ -29,7 +29,7 @@ from gwd.core.errors import StorageUnavailable
 from gwd.store.ballast import Ballast
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.reports import Reports
-from gwd.store.writer import Job, Outcome, TransactionLost, Writer
+from gwd.store.writer import Job, Journal, Outcome, TransactionLost, Writer
 
 MAX_BATCH: Final = 64
 READERS: Final = 3
@@ -43,7 +43,8 @@ T = TypeVar("T")
 class Store:
     """Open it inside the running loop; close it when everything that writes has stopped.
 
-    `on_failure` is called when the disk failed, `on_broken` when a function found an invariant broken.
+    `on_failure` is called when the disk failed, `on_broken` when a function found an invariant broken; `journal` is
+    asked before each COMMIT.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Store:
         on_failure: Callable[[BaseException], None] | None = None,
         on_broken: Callable[[AssertionError], None] | None = None,
         ballast: Ballast | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.path = path
         self.counters = WriterCounters()
@@ -64,10 +66,11 @@ class Store:
         self._is_busy = False  # a batch is with the writer's thread
         self._is_due = False  # the next batch begins in this turn of the loop
         self._drained = asyncio.Event()
+        self._emptying: deque[asyncio.Future[bool]] = deque()
         self._slow: queue.SimpleQueue[Callable[[], list[Outcome]] | None] = queue.SimpleQueue()
         self._failed: BaseException | None = None
         self._closed = False
-        self._writer = Writer(open_connection(path, "writer"), self.counters, self._broken)
+        self._writer = Writer(open_connection(path, "writer"), self.counters, self._broken, journal)
         self._thread = threading.Thread(target=self._slow_loop, name="store-writer", daemon=True)
         self._thread.start()
         self._local = threading.local()
@@ -122,6 +125,21 @@ class Store:
         self._is_busy = True
         self._slow.put(self._reserve_log)
         await self._idle()
+
+    async def empty_log(self) -> bool:
+        """Move the whole log into the file, so that nothing is left in it of what was erased.
+
+        False where a reader still needs what is in it; then it has to be asked for again.
+        """
+        emptied: asyncio.Future[bool] = self._loop.create_future()
+        self._emptying.append(emptied)
+        try:
+            await self.write(
+                _nothing
+            )  # after this batch the writer's thread looks what is asked for
+        except StorageUnavailable:
+            return False
+        return await emptied
 
     async def close(self) -> None:
         """Run what is queued, then close all connections."""
@@ -201,13 +219,17 @@ class Store:
         """The writer's thread: what may block, one thing after the other."""
         while (slowly := self._slow.get()) is not None:
             outcomes = slowly()
-            if not self._writer.is_log_long:
+            if not self._emptying and not self._writer.is_log_long:
                 self._loop.call_soon_threadsafe(self._ended, outcomes)
                 continue
-            # No caller waits for the log to be shortened.
+            # No caller waits for the log to be shortened, but one who asked for it to be emptied.
             self._loop.call_soon_threadsafe(_wake, outcomes)
-            self._writer.shorten_log()
-            self._loop.call_soon_threadsafe(self._ended, [])
+            if self._emptying:
+                outcomes = [(self._emptying.popleft(), self._writer.empty_log(), None)]
+            else:
+                self._writer.shorten_log()
+                outcomes = []
+            self._loop.call_soon_threadsafe(self._ended, outcomes)
 
     def _ended(self, outcomes: list[Outcome]) -> None:
         self._is_busy = False
@@ -265,6 +287,10 @@ class Store:
         if self._on_failure is not None:
             self._loop.call_soon_threadsafe(self._on_failure, cause)
         return [(job[3], None, _unavailable(cause)) for job in jobs]
+
+
+def _nothing(_connection: Connection) -> None:
+    return None
 
 
 def _wake(outcomes: list[Outcome]) -> None:

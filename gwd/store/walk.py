@@ -3,15 +3,35 @@
 Rows are only ever added, so a walk that goes on `after` the last row it has seen meets each row once, whatever is
 written meanwhile; `before` gives what was written since. The place in a list is the id of a row, which says nothing of
 other organizations.
+
+No question costs more for a longer history: more than `COUNTED` are not counted, and a page of a question that no index
+answers ends after `LOOKED` rows, with the place where to go on.
 """
 
-from typing import Any
+from typing import Any, Final, Generic, TypeVar
 
+import msgspec
 import peewee
 
 from gwd.core.errors import InvalidValue
 from gwd.store.connection import Connection
 from gwd.store.fields import Table
+
+COUNTED: Final = 10_000
+LOOKED: Final = 20_000
+
+R = TypeVar("R")
+
+
+class Page(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
+    """Rows of a list, newest first. `total` is None where it was not counted.
+
+    `reached` is the place where the look ended, if that was before the page was full and before the list's end.
+    """
+
+    rows: list[R]
+    total: int | None = None
+    reached: str | None = None
 
 
 def page(
@@ -25,7 +45,7 @@ def page(
     after: str | None,
     before: str | None,
 ) -> tuple[list[Any], int | None]:
-    """Rows of a peewee select of `table`, newest first, and how many there are where the list is not walked."""
+    """Rows of a peewee select of `table`, newest first, and how many there are; None in a walk and for a long list."""
     number = peewee.SQL('"t1"."rowid"')
     name: str = table._meta.table_name  # noqa: SLF001 - peewee documents it
     if before is not None:
@@ -35,7 +55,8 @@ def page(
         older = query.where(number < place(connection, name, organization_id, after, "after"))
         return list(connection.run(older.order_by(number.desc()).limit(limit))), None
     rows = connection.run(query.order_by(number.desc()).limit(limit).offset(offset))
-    return list(rows), connection.count(query)
+    total = connection.count(query.limit(COUNTED + 1))
+    return list(rows), total if total <= COUNTED else None
 
 
 def place(connection: Connection, table: str, organization_id: str, row_id: str, param: str) -> int:
@@ -47,6 +68,15 @@ def place(connection: Connection, table: str, organization_id: str, row_id: str,
     if row is None:
         raise unknown_place(param)
     return int(row[0])
+
+
+def too_far() -> InvalidValue:
+    """The 400 for an offset that would have to be looked for in all of the history."""
+    return InvalidValue(
+        "`offset` leads further back than one answer looks with these filters; go on with `after`: the `next` of the"
+        " answer before",
+        param="offset",
+    )
 
 
 def unknown_place(param: str) -> InvalidValue:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import apsw
 
@@ -22,6 +22,18 @@ log = logging.getLogger(__name__)
 
 Job = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "asyncio.Future[Any]"]
 Outcome = tuple["asyncio.Future[Any]", Any, BaseException | None]
+
+
+class Journal(Protocol):
+    """What has to be on the disk before a transaction is committed, beside the database."""
+
+    def watch(self, connection: Connection) -> None:
+        """Called once, with the writer's connection."""
+        ...
+
+    def keep(self, connection: Connection) -> None:
+        """Called before each COMMIT, on the writer's thread. Raises OSError: then nothing is committed."""
+        ...
 
 
 class TransactionLost(Exception):
@@ -44,8 +56,12 @@ class Writer:
         connection: Connection,
         counters: WriterCounters,
         on_broken: Callable[[AssertionError], None],
+        journal: Journal | None = None,
     ) -> None:
         self._on_broken = on_broken
+        self._journal = journal
+        if journal is not None:
+            journal.watch(connection)
         self._connection = connection
         self._cached_rows: CachedRows = defaultdict(dict)
         self._data_version: Row | None = None
@@ -82,8 +98,10 @@ class Writer:
     def commit(self) -> None:
         """Make the batch durable. Raises TransactionLost."""
         try:
+            if self._journal is not None:
+                self._journal.keep(self._connection)
             self._raw.execute("COMMIT")
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             self._roll_back()
             raise TransactionLost(error) from error
 
@@ -113,6 +131,19 @@ class Writer:
         with suppress(apsw.Error):
             self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         self._log_pages = 0
+
+    def empty_log(self) -> bool:
+        """Move the log into the file and cut it off, then give it its length again; False while a reader needs it."""
+        log_file = Path(self._raw.filename_wal)
+        try:
+            size = log_file.stat().st_size
+            self._raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.Error, OSError):
+            return False
+        self._log_pages = 0
+        if size >= LONG_LOG_PAGES * PAGE_BYTES:
+            self.reserve_log()
+        return True
 
     def close(self) -> None:
         try:

@@ -308,6 +308,39 @@ async def generation(office: Office, person: Person | str) -> str:
     return reply.headers["x-gw-generation-id"]
 
 
+async def everything(office: Office, person: Person) -> Sent:
+    return Sent(query={"all": "true"})
+
+
+async def stored_record(office: Office, person: Person) -> Sent:
+    """A request of the owner's key of which something is stored."""
+    return Sent(query={"id": await stored(office, "owner")})
+
+
+async def stored_within(office: Office, person: Person) -> Sent:
+    return Sent(query={"id": await stored(office, person)})
+
+
+async def stored(office: Office, person: Person | str) -> str:
+    wanted = {"content_log": {"days": 1}}
+    await office.ok("owner", "PATCH", "/organization/settings", wanted)
+    gateway = office.gateway
+    there = await office.call("operator", "GET", "/catalog/models/demo/chat")
+    if there.status_code == HTTPStatus.NOT_FOUND:
+        await gateway.add_provider("stored", "openai_chat", gateway.vendor.openai_url)
+        await gateway.add_model("demo/chat")
+        await gateway.add_endpoint("demo/chat", "stored", "gpt-demo")
+    made = await office.ok(person, "POST", "/keys", {"name": office.unique()})
+    reply = await office.client.post(
+        "/chat/completions",
+        json={"model": "demo/chat", "messages": [{"role": "user", "content": "hello"}]},
+        headers={"authorization": f"Bearer {made['key']}"},
+    )
+    assert reply.status_code == 200, reply.text
+    await office.gateway.at_rest()
+    return reply.headers["x-gw-generation-id"]
+
+
 async def this_month(office: Office, person: Person) -> Sent:
     return Sent(ids={"month": datetime.now(UTC).strftime("%Y-%m")})
 
@@ -372,6 +405,11 @@ async def another_price(office: Office, person: Person) -> Sent:
         change = {"pricing": pricing, "accept": True}
         await office.ok("operator", "PATCH", f"/catalog/models/{OF_THE_BOOK}", change)
     return Sent(body={"models": [OF_THE_BOOK], "accept": [OF_THE_BOOK]})
+
+
+async def thought_price(office: Office, person: Person) -> Sent:
+    pricing = {"prompt": "0.000003", "completion": "0.000009"}
+    return Sent(body={"model": await model(office, person), "pricing": pricing})
 
 
 async def with_new_models(office: Office, person: Person) -> Sent:
@@ -644,6 +682,12 @@ CASES: dict[str, Case] = {
     "GET /credits/auto-topup": ANY,
     "PATCH /credits/auto-topup": Case(build=body(threshold=20, amount=100)),
     "GET /generation": Case(build=own_record, within=record_within, outside=404, scoped=True),
+    "GET /generation/content": Case(
+        build=stored_record, within=stored_within, outside=404, scoped=True
+    ),
+    "DELETE /generation/content": Case(build=stored_record),
+    "GET /content-log": ANY,
+    "DELETE /content-log": Case(build=everything),
     "GET /generations": ANY,
     "POST /analytics/query": Case(build=body(metrics=["requests", "cost"], dimensions=["model"])),
     "GET /analytics/meta": ANY,
@@ -652,6 +696,7 @@ CASES: dict[str, Case] = {
     "GET /vendor-usage": Case(build=november),
     "GET /catalog/prices/diff": Case(build=with_new_models),
     "POST /catalog/prices/apply": Case(build=another_price),
+    "POST /catalog/prices/effect": Case(build=thought_price),
     "GET /catalog/providers": ANY,
     "POST /catalog/providers": Case(build=new_provider),
     "GET /catalog/providers/<slug>": Case(build=keyed(provider, "slug")),

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from gwd.api.openapi import document
 from gwd.api.openapi.inference import SHAPES, Shape
+from gwd.api.openapi.statuses import GeminiErrorEnvelope
 from gwd.demo.behaviour import Behaviour, PlannedCall
 from tests.support.node import Gateway
 
@@ -17,7 +18,10 @@ MODELS = {
     "/messages": "demo/claude",
     "/messages/count_tokens": "demo/claude",
     "/embeddings": "demo/embed",
+    "/models/{model}:embedContent": "demo/embed",
+    "/models/{model}:batchEmbedContents": "demo/embed",
 }
+ARRAY = "/models/{model}:streamGenerateContent"
 WRITTEN = document()["components"]
 TOOL = {
     "type": "function",
@@ -28,6 +32,12 @@ TOOL = {
 def body(shape: Shape, **more: Any) -> dict[str, Any]:
     model = MODELS.get(shape.path, "demo/chat")
     return {**copy.deepcopy(shape.example), "model": model, **more}
+
+
+def address(shape: Shape, sent: dict[str, Any], *, stream: bool = False) -> str:
+    """Where a body goes; one dialect names the model and the stream there."""
+    query = "?alt=sse" if stream and shape.path == ARRAY else ""
+    return shape.path.format(model=sent.get("model", "demo/chat")) + query
 
 
 def strictly(value: str | bytes, kind: type, *, closed: bool = True) -> None:
@@ -46,7 +56,16 @@ def events(text: str) -> list[str]:
 
 async def post(gateway: Gateway, shape: Shape, **more: Any) -> httpx.Response:
     headers = {"x-gw-metadata": "enabled"}
-    return await gateway.client.post(shape.path, json=body(shape, **more), headers=headers)
+    sent = body(shape, **more)
+    path = address(shape, sent, stream=sent.get("stream", False))
+    return await gateway.client.post(path, json=sent, headers=headers)
+
+
+def elements(shape: Shape, content: bytes) -> list[bytes]:
+    """The objects of an answer or error: one dialect has arrays of them."""
+    if shape.path != ARRAY:
+        return [content]
+    return [msgspec.json.encode(each) for each in msgspec.json.decode(content)]
 
 
 async def test_examples_are_taken_and_answers_are_as_written(gateway: Gateway) -> None:
@@ -54,7 +73,8 @@ async def test_examples_are_taken_and_answers_are_as_written(gateway: Gateway) -
         for more in ({}, {"usage": {"include": True}}):
             reply = await post(gateway, shape, **more)
             assert reply.status_code == 200, (shape.path, reply.text)
-            strictly(reply.content, shape.answer)
+            for each in elements(shape, reply.content):
+                strictly(each, shape.event if shape.path == ARRAY else shape.answer)
             if shape.event is None:
                 continue
             streamed = await post(gateway, shape, stream=True, **more)
@@ -91,8 +111,10 @@ async def test_errors_have_the_envelope_and_the_header_that_are_written(
         (body(shape, model="no/such"), gateway.key, 404),
     ):
         reply = await gateway.client.post(
-            shape.path, json=sent, headers={"authorization": f"Bearer {key}"}
+            address(shape, sent), json=sent, headers={"authorization": f"Bearer {key}"}
         )
         assert reply.status_code == status, reply.text
-        strictly(reply.content, shape.envelope)
+        for each in elements(shape, reply.content):
+            kind = GeminiErrorEnvelope if shape.path == ARRAY else shape.envelope
+            strictly(each, kind)
         assert reply.headers["x-request-id"].startswith("req_")

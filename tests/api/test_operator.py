@@ -1,5 +1,6 @@
 """/operator and the test of a provider: what the node says of itself."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,30 @@ async def test_status_counts_what_was_served_failed_and_refused(gateway: Gateway
     assert spent > 0
     assert after["spent_today"] == spent
     assert after["holds"] == {"amount": 0, "requests": 0}
+    minute = after["last_minute"]
+    assert (minute["requests"], minute["errors"], minute["refusals"]) == (4, 1, 1)
+    assert minute["charged"] == spent
+    assert minute["tokens_prompt"] > 0
+    assert minute["tokens_completion"] > 0
+    vitals = after["vitals"]
+    assert (vitals["writer_queue"], vitals["open_holds"], traffic["streams"]) == (0, 0, 0)
+    assert vitals["disk_free_bytes"] > 0
+    assert vitals["connections"] >= 1
+
+
+async def test_status_tells_streams_from_other_requests(gateway: Gateway) -> None:
+    gateway.vendor.script.next(Behaviour(stall_after=2), Behaviour(delay_s=30))
+    body = {"model": "demo/chat", "messages": [{"role": "user", "content": "a"}], "stream": True}
+    async with gateway.client.stream("POST", "/chat/completions", json=body) as reply:
+        await anext(reply.aiter_bytes())
+        whole = asyncio.ensure_future(gateway.chat())
+        async with asyncio.timeout(20):
+            while (found := (await status(gateway))["requests"])["in_flight"] < 2:
+                await asyncio.sleep(0.02)
+        assert (found["in_flight"], found["streams"]) == (2, 1)
+        assert (await status(gateway))["vitals"]["open_holds"] >= 1
+        whole.cancel()
+    await gateway.at_rest()
 
 
 async def test_status_names_each_endpoint_and_why_it_is_not_used(gateway: Gateway) -> None:
@@ -149,7 +174,10 @@ async def test_doctor_finds_a_fresh_node_well(gateway: Gateway) -> None:
         "mail",
         "disk space",
         "backups",  # none without a directory
+        "disk speed",
     }
+    assert found["certificate"]["message"] == "none: the node speaks plain HTTP"
+    assert found["time"]["message"] == "no vendor has said its time since the start"
 
 
 async def test_doctor_names_what_keeps_requests_from_being_served(gateway: Gateway) -> None:

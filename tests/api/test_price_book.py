@@ -172,3 +172,58 @@ async def test_prices_from_a_day_on_are_compared_from_that_day_on(gateway: Gatew
     assert record["pricing"]["prompt"] == "0.0000019"
     assert (await diff(gateway, f"?effective_at={day}"))["differences"] == []
     assert len((await diff(gateway))["differences"]) == 1
+
+
+async def effect(gateway: Gateway, *, status: int | None = None, **thought: Any) -> Any:
+    return await gateway.manage("POST", "/catalog/prices/effect", thought, status=status)
+
+
+async def test_a_price_that_is_thought_of_is_told_as_one_of_the_book_is(gateway: Gateway) -> None:
+    """What it would change and come to, in which moment, and whether a change would have to accept it."""
+    spent = Decimal(0)
+    for _ in range(2):
+        record = await gateway.generation(await gateway.chat())
+        spent += Decimal(str(record["total_cost"]))
+    model = (await gateway.manage("GET", "/catalog/models/demo/chat"))["data"]
+    now = model["pricing"]
+    assert (await effect(gateway, model="demo/chat", pricing=now))["data"] == []
+    doubled = {**now, **{name: str(2 * Decimal(now[name])) for name in ("prompt", "completion")}}
+    [told] = (await effect(gateway, model="demo/chat", pricing=doubled))["data"]
+    assert {each["name"] for each in told["classes"]} >= {"prompt", "completion"}
+    assert (told["needs_acceptance"], told["announced"], told["endpoint_id"]) == (
+        False,
+        False,
+        None,
+    )
+    last = told["last_30d"]
+    assert (last["requests"], Decimal(str(last["at_old"]))) == (2, spent)
+    assert Decimal(str(last["at_new"])) == 2 * spent
+    dear = {**now, "prompt": str(20 * Decimal(now["prompt"]))}
+    day = "2031-01-01T00:00:00Z"
+    [told] = (await effect(gateway, model="demo/chat", pricing=dear, effective_at=day))["data"]
+    assert (told["needs_acceptance"], told["announced"], told["effective_at"]) == (True, True, day)
+    assert "tenfold" in told["reasons"][0]
+    # Nothing was changed, and what tells is what refuses.
+    assert (await gateway.manage("GET", "/catalog/models/demo/chat"))["data"] == model
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": dear}, status=409)
+    await gateway.manage("PATCH", "/catalog/models/demo/chat", {"pricing": doubled})
+    assert (await effect(gateway, model="demo/chat", pricing=doubled))["data"] == []
+
+
+async def test_an_effect_is_of_endpoints_without_a_price_of_their_own(gateway: Gateway) -> None:
+    await gateway.chat()
+    await gateway.at_rest()
+    [endpoint] = (await gateway.manage("GET", "/catalog/endpoints?model=demo/chat"))["data"]
+    now = (await gateway.manage("GET", "/catalog/models/demo/chat"))["data"]["pricing"]
+    await gateway.manage("PATCH", f"/catalog/endpoints/{endpoint['id']}", {"pricing": now})
+    dearer = {**now, "completion": str(3 * Decimal(now["completion"]))}
+    [told] = (await effect(gateway, model="demo/chat", pricing=dearer))["data"]
+    assert told["last_30d"]["requests"] == 0
+
+
+async def test_an_effect_of_no_model_and_of_no_price_is_refused(gateway: Gateway) -> None:
+    pricing = {"prompt": "0.000001", "completion": "0.000001"}
+    await effect(gateway, model="demo/none", pricing=pricing, status=404)
+    for wrong in ({"prompt": "dear"}, {"prompt": "-1"}, {"colour": "1"}):
+        error = (await effect(gateway, model="demo/chat", pricing=wrong, status=400))["error"]
+        assert error["param"].startswith("pricing")

@@ -12,7 +12,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LIMIT = 10_000
 RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
-PATHS = ("/chat/completions", "/messages", "/responses", "/completions", "/embeddings")
+PATHS = (
+    *("/chat/completions", "/messages", "/responses", "/completions", "/embeddings"),
+    "/models/demo/chat:generateContent",
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

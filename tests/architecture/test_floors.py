@@ -24,7 +24,7 @@ PLACES_OF_LIBRARIES = {
     "apsw": ("gwd/store/", "gwd/backups/", "gwd/node/", "gwd/api/doctor.py"),
     "typer": ("gwd/__main__.py", "gwctl/"),
     "tomllib": ("gwd/settings/", "gwd/node/price_book.py", "gwd/vendors/fault_words.py", "gwctl/"),
-    "cryptography": ("gwd/credentials/", "gwd/jobs/node_watch.py"),
+    "cryptography": ("gwd/credentials/", "gwd/core/certificate.py"),
 }
 
 

@@ -10,7 +10,7 @@ ROOMS = ("pipeline", "upstream", "store", "ledger", "health")
 FIELD_WORDS = """
     account admission admitted after ahead already audit balance base broken cached connection counter counting credit
     database decompression dispatcher eligibility error failed failures field fields filter health held http inference
-    instance json lock lost low model new no old only open prompt proxy read redaction references refused rejected
+    instance json lock lost low model new no old only open page prompt proxy read redaction references refused rejected
     repair reply reports resolution resources retry routing row running service settlement sqlite store stored table
     tables timeouts timing tokens transaction unsupported upstream verification writer
 """

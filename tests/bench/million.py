@@ -22,7 +22,6 @@ import msgspec
 
 from gwd.core.clock import US_PER_DAY, US_PER_S, iso
 from gwd.jobs import retention
-from gwd.jobs.nightly import verified_in_a_process
 from gwd.store import Connection
 from tests.bench.million_node import (
     BEGINS,
@@ -118,6 +117,7 @@ async def opened(folder: Path, count: int) -> AsyncIterator[Measured]:
     starts = [await _start_ms(folder) for _ in range(TIMES)]
     async with Nodes(folder).running(clock_after(folder)) as running:
         node = Gateway(running, StrictVendor(), facts.management_key)
+        await node.store.write(_proved_tonight)
         try:
             yield Measured(
                 node,
@@ -135,6 +135,11 @@ async def _start_ms(folder: Path) -> float:
     began_s = _cpu_s()
     async with node:
         return (_cpu_s() - began_s) * 1_000
+
+
+def _proved_tonight(connection: Connection) -> None:
+    """The nightly proof begins a minute after the start of a node that missed it: not beside what is measured."""
+    connection.execute("DELETE FROM node_fact WHERE name = 'ledger_verified_night'")
 
 
 def _places(connection: Connection, facts: Facts) -> dict[str, str]:
@@ -207,7 +212,7 @@ async def _forgotten_first(node: Measured) -> float:
 
 async def _verified(node: Measured) -> float:
     async def verify() -> None:
-        found = await verified_in_a_process(node.node.store.path)
+        found = await node.node.running.node.prover.verify()
         assert found.ok, found.differences
 
     return await node.cpu_ms(verify, 1)
@@ -358,8 +363,12 @@ def rows() -> list[Row]:
 
 async def measured(folder: Path, count: int, wanted: list[Row]) -> list[float]:
     """What each row comes to at a node of so many requests."""
+    figures = []
     async with opened(folder, count) as node:
-        return [await row.ask(node) for row in wanted]
+        for row in wanted:
+            figures.append(await row.ask(node))
+            print(f"{count:>12,}  {figures[-1]:12.2f}  {row.name}", file=sys.stderr, flush=True)
+    return figures
 
 
 def is_over(row: Row, few: float, many: float) -> bool:

@@ -19,7 +19,11 @@ from tests.cli.written import KEY, SECRET, Untrue
 __all__ = ["KEY", "SECRET", "Answer", "FakeGateway", "Received", "error"]
 
 # Beside the API, at the root of the host, in plain words.
-VITALS = {"/healthz": {200: b"ok"}, "/readyz": {200: b"ready", 503: b"not ready"}}
+VITALS = {
+    "/healthz": {200: b"ok"},
+    "/healthz/stream": {200: b"data: 0\n\ndata: 1\n\n"},
+    "/readyz": {200: b"ready", 503: b"not ready"},
+}
 
 
 @dataclass

@@ -536,6 +536,30 @@ def test_a_budget_may_name_an_id(run: Run, node: FakeGateway) -> None:
     assert node.sent("POST", "/budgets").body["scope_id"] == "key_old"
 
 
+def test_a_tag_s_and_a_user_s_budget_are_declared_by_name(
+    run: Run, node: FakeGateway, file: Path
+) -> None:
+    text = "".join(
+        f'[[budgets]]\nscope = "{scope}"\ninterval = "daily"\nlimit = 5\n'
+        for scope in ("tag:team: web", "user:ann@example.com")
+    )
+    file.write_text(text)
+    assert run("apply", "-f", str(file)).code == 0
+    sent = [one.body for one in node.requests if (one.method, one.path) == ("POST", "/budgets")]
+    assert [(one["scope"], one["scope_id"]) for one in sent] == [
+        ("tag", "team: web"),
+        ("user", "ann@example.com"),
+    ]
+    exported = run("export", "--only", "budgets").out
+    assert [one["scope"] for one in tomllib.loads(exported)["budgets"]] == [
+        "tag:team: web",
+        "user:ann@example.com",
+    ]
+    before = len(node.writes())
+    assert run("apply", "-f", str(file), "--prune", "--yes").code == 0
+    assert len(node.writes()) == before
+
+
 def test_apply_reads_standard_input(run: Run, node: FakeGateway) -> None:
     assert run("apply", "-f", "-", stdin='[[keys]]\nname = "ci"\n').code == 0
     assert node.writes() == [("POST", "/keys")]

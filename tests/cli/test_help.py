@@ -30,7 +30,7 @@ def commands(group: Any = GROUP, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 COMMANDS = dict(commands())
 TREE = """
-status statement login chat apply doctor logout whoami version completion embed launch diff export help
+status top statement login chat apply doctor logout whoami version completion embed launch diff export help
 route explain estimate
 key list show create update rotate disable enable delete
 org list show create update suspend resume settings
@@ -45,7 +45,7 @@ provider list add show update test models secret disable delete
 endpoint list show add weights update enable disable drain health
 activity list show tail export
 alert list
-server check reload
+server check reload logs
 config list get set use path
 audit list
 """

@@ -179,6 +179,26 @@ def test_launch_replaces_foreign_credentials_and_passes_arguments_on(
     assert done.returncode == 9
 
 
+def test_launch_gives_gemini_its_address_and_the_kind_of_its_credential(
+    shell: Any, home: Path, gateway: FakeGateway
+) -> None:
+    agent = home / "bin" / "gemini"
+    agent.write_text(
+        "#!/bin/sh\n"
+        'echo "$GOOGLE_GEMINI_BASE_URL|$GEMINI_API_KEY|$GEMINI_MODEL|$GOOGLE_API_KEY|$*"\n'
+        'cat "$GEMINI_CLI_SYSTEM_SETTINGS_PATH"\n'
+    )
+    agent.chmod(0o755)
+    done = shell(
+        "gwctl", "launch", "gemini", "--model", "acme/fast", "--", "-p", "hi",
+        GWCTL_INFERENCE_KEY=SECRET, GOOGLE_API_KEY="AIza-other",
+    )  # fmt: skip
+    said, settings = done.stdout.splitlines()
+    address = gateway.url.removesuffix("/v1")
+    assert said == f"{address}|{SECRET}|acme/fast||-p hi"
+    assert settings == '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
+
+
 @pytest.mark.usefixtures("key")
 def test_launch_print_masks_the_key(run: Run) -> None:
     code, out, _ = run("launch", "claude", "--print")

@@ -11,12 +11,12 @@ import pytest
 
 import gwctl
 import gwctl.commands
-from gwctl import text
+from gwctl import jsontext, text
 from gwctl.layout import cells, drawn, fitted
 from gwctl.records import Resource
 from gwctl.tables import Column, cell
 from tests.cli.conftest import Run
-from tests.cli.gateway import FakeGateway
+from tests.cli.gateway import Answer, FakeGateway, error
 from tests.cli.test_terminal import Terminal, terminal
 
 __all__ = ["terminal"]
@@ -165,3 +165,55 @@ def test_the_models_of_a_provider_are_shown_beside_the_catalogs(
     assert "30 of 40 shown" in err
     assert "lists more than 40 models" in err
     assert len(json.loads(run("provider", "models", "acme", "--all", "--json").out)) == 40
+
+
+ENTRIES: list[dict[str, Any]] = [
+    {"id": f"led_{number}", "type": "purchase", "amount": 1, "balance_after": number}
+    for number in range(250, 0, -1)
+]
+
+
+def walked(rows: list[dict[str, Any]], onwards: str | None) -> Answer:
+    return Answer({"data": rows, "total_count": None, "next": onwards, "previous": None})
+
+
+def test_a_whole_list_is_printed_while_it_is_read(run: Run, gateway: FakeGateway) -> None:
+    """A page may be empty and lead on; what was printed before the gateway broke is there."""
+    is_broken = False
+
+    def answer(request: Any) -> Answer:
+        match request.query.get("after"):
+            case None:
+                return walked(ENTRIES[:100], "first")
+            case "first":
+                return walked([], "second")
+            case "second":
+                return walked(ENTRIES[100:200], "third")
+            case _ if is_broken:
+                return error(500, "internal_error", "it broke")
+            case _:
+                return walked(ENTRIES[200:], None)
+
+    gateway.on("GET", "/credits/ledger", answer)
+    ids = [entry["id"] for entry in ENTRIES]
+    list_all = ("ledger", "list", "--all")
+    assert run(*list_all, "-q").out.split() == ids
+    assert [line.split("\t")[-1] for line in run(*list_all).out.splitlines()] == ids
+    lines = run(*list_all, "--jsonl").out.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids
+    whole = run(*list_all, "--json").out
+    assert [entry["id"] for entry in json.loads(whole)] == ids
+    assert whole == jsontext.dumps(jsontext.loads(whole), indent=2) + "\n"
+    assert run(*list_all, "--json", "--jq", ".[249].id").out == "led_1\n"
+    is_broken = True
+    code, out, err = run(*list_all, "-q")
+    assert (code, out.split()) == (1, ids[:200])
+    assert "it broke" in err
+    assert run(*list_all, "--json", "--jq", "length").out == ""
+
+
+def test_without_a_count_a_full_page_is_not_taken_for_all(run: Run, gateway: FakeGateway) -> None:
+    gateway.on("GET", "/credits/ledger", lambda _: walked(ENTRIES[:30], "more"))
+    assert "30 shown, there may be many more; --all shows every one" in run("ledger", "list").err
+    gateway.on("GET", "/credits/ledger", lambda _: walked(ENTRIES[:29], None))
+    assert run("ledger", "list").err == ""

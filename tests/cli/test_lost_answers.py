@@ -58,7 +58,7 @@ def test_what_only_reads_or_was_never_sent_is_unreachable(
     run: Run, gateway: FakeGateway, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway.on("GET", "/credits", script)
-    gateway.on("GET", "/generations", script)
+    gateway.on("POST", "/analytics/query", script)
     gateway.on("POST", "/ledger/verify", script)
     assert run("credit", "balance", "--timeout", "0.3").code == UNREACHABLE
     assert run("usage", "summary", "--timeout", "0.3").code == UNREACHABLE

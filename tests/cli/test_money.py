@@ -13,9 +13,9 @@ import pytest
 from gwctl.jsontext import loads
 from gwctl.output import Output
 from gwctl.text import bar, sparkline
-from gwctl.usage_fold import fold
+from tests.cli.analytics import META, PATH, used
 from tests.cli.conftest import Run
-from tests.cli.gateway import Answer, FakeGateway
+from tests.cli.gateway import Answer, FakeGateway, Received
 from tests.cli.written import route
 
 CREDITS = {
@@ -152,6 +152,22 @@ def test_budget_set_creates_then_changes_then_leaves_alone(run: Run, gateway: Fa
     assert len(gateway.writes()) == before
 
 
+def test_a_budget_of_a_tag_or_a_user_is_named_as_requests_name_it(
+    run: Run, gateway: FakeGateway
+) -> None:
+    _budgets(gateway)
+    for scope, name in (("tag", "team: web"), ("user", "ann")):
+        assert run("budget", "set", f"{scope}:{name}", "--daily", "5").code == 0
+        body = gateway.sent("POST", "/budgets").body
+        assert (body["scope"], body["scope_id"]) == (scope, name)
+    assert run("budget", "set", "tag:", "--daily", "5").code == 2
+    _budgets(
+        gateway,
+        {"id": "bud_1", "scope": "tag", "scope_id": "nightly", "interval": "daily", "kind": "hard"},
+    )
+    assert run("budget", "list").out.startswith("tag:nightly\tdaily")
+
+
 def test_a_soft_budget_is_another_budget(run: Run, gateway: FakeGateway) -> None:
     _budgets(gateway)
     run("budget", "set", "organization", "--daily", "20")
@@ -212,8 +228,8 @@ USED: dict[str, Any] = {
 
 
 def test_usage_adds_up_the_activity_without_refusals(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection(
-        "/generations",
+    used(
+        gateway,
         {"id": "gen-1", "created_at": "2026-11-01T01:00:00Z", "total_cost": 0.1, **USED},
         {"id": "gen-2", "created_at": "2026-11-02T01:00:00Z", "total_cost": 0.2, **USED},
         {"id": "gen-3", "created_at": "2026-11-02T01:00:00Z", **USED, "status": "refused"},
@@ -236,7 +252,7 @@ def test_usage_adds_up_the_activity_without_refusals(run: Run, gateway: FakeGate
 def test_usage_by_session_says_what_came_from_the_cache(
     run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def used(session_id: str | None, prompt: int, cached: int, saved: object) -> dict[str, Any]:
+    def one(session_id: str | None, prompt: int, cached: int, saved: object) -> dict[str, Any]:
         return {
             **USED,
             "id": f"gen-{prompt}",
@@ -248,12 +264,12 @@ def test_usage_by_session_says_what_came_from_the_cache(
             "cache_discount": saved,
         }
 
-    gateway.collection(
-        "/generations",
-        used("s-1", 10_000, 0, -0.0025),
-        used("s-1", 20_000, 9_999, 0.0275),
-        used("s-2", 3, 3, None),
-        used(None, 0, 0, None),
+    used(
+        gateway,
+        one("s-1", 10_000, 0, -0.0025),
+        one("s-1", 20_000, 9_999, 0.0275),
+        one("s-2", 3, 3, None),
+        one(None, 0, 0, None),
     )
     rows = loads(run("usage", "summary", "--by", "session", "--json").out)
     assert {row["session_id"]: row["cache_hit_rate"] for row in rows} == {
@@ -271,8 +287,8 @@ def test_usage_by_session_says_what_came_from_the_cache(
 
 
 def test_plot_adds_cost_per_day(run: Run, gateway: FakeGateway) -> None:
-    gateway.collection(
-        "/generations",
+    used(
+        gateway,
         {**USED, "id": "gen-1", "created_at": "2026-11-01T00:00:00Z", "total_cost": 1},
         {**USED, "id": "gen-2", "created_at": "2026-11-03T00:00:00Z", "total_cost": 4},
     )
@@ -300,7 +316,8 @@ def test_a_request_counts_for_each_of_its_tags(
 
 def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) -> None:
     one = {**USED, "id": "gen-1", "created_at": "2026-11-01T00:00:00Z", "total_cost": 0.1}
-    gateway.collection("/generations", {**one, "key_name": "=1+1"})
+    used(gateway, {**one, "key_id": "key_1"}, {**one, "key_id": "key_2"})
+    gateway.collection("/keys", {"id": "key_1", "name": "=1+1"})
     table = list(csv.reader(io.StringIO(run("usage", "export", "--csv").out)))
     assert table == [
         [
@@ -308,14 +325,33 @@ def test_export_is_csv_per_day_without_formulas(run: Run, gateway: FakeGateway) 
             *("cached_tokens", "cache_hit_rate", "cache_discount"),
         ],
         ["2026-11-01", "a/b", "'=1+1", "1", "10", "2", "0.1", "0", "0", "0"],
+        ["2026-11-01", "a/b", "key_2", "1", "10", "2", "0.1", "0", "0", "0"],  # it is gone
     ]
 
 
-def test_folding_adds_exactly() -> None:
-    records = [
-        {"created_at": "2026-11-01T00:00:00Z", "model": "a", "total_cost": Decimal("0.1")}
-        for _ in range(10)
+def test_a_long_time_is_asked_for_in_stretches_and_too_many_rows_in_halves(
+    run: Run, gateway: FakeGateway
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def answer(request: Received) -> Answer:
+        between = request.body["range"]
+        asked.append((between["from"][:13], between["to"][:13]))
+        rows = [
+            {"date__day": f"{between['from'][:10]}T00:00:00Z", "model": "a", "requests": 1}
+            | {"tokens_prompt": 1, "tokens_completion": 1, "cached_tokens": 0}
+            | {"cost": 0.1, "cache_discount": 0}
+        ]
+        is_first = asked[-1] == ("2026-08-01T00", "2026-09-01T00")
+        return Answer({"data": {"data": rows, "metadata": {**META, "truncated": is_first}}})
+
+    gateway.on("POST", PATH, answer)
+    words = ("usage", "summary", "--from", "2026-08-01", "--to", "2026-09-10", "--json")
+    (row,) = loads(run(*words).out)
+    assert asked == [
+        ("2026-08-01T00", "2026-09-01T00"),
+        ("2026-08-01T00", "2026-08-16T12"),
+        ("2026-08-16T12", "2026-09-01T00"),
+        ("2026-09-01T00", "2026-09-11T00"),
     ]
-    (row,) = fold(records, ["model"], daily=True)
-    assert row["cost"] == Decimal("1.0")
-    assert row["date__day"] == "2026-11-01"
+    assert (row["requests"], row["cost"]) == (3, Decimal("0.3"))

@@ -260,12 +260,15 @@ def test_doctor_fails_when_a_check_fails(run: Run, gateway: FakeGateway) -> None
         {"name": "sqlite", "state": "ok", "message": "3.53"},
         {"name": "disk", "state": "failed", "do": "make room"},
     ]
-    gateway.on("GET", "/operator/doctor", {"data": {"ok": False, "checks": checks}})
+    gateway.on("GET", "/healthz/stream", Answer(raw=b"data: 0\n\ndata: 1\n\n"))
+    found = {"ok": False, "base_url": gateway.url, "checks": checks}
+    gateway.on("GET", "/operator/doctor", {"data": found})
     gateway.on("GET", "/operator/status", {"data": {"version": "0.1.0"}})
     code, out, err = run("doctor")
     assert root
     assert code == 1
     assert "sqlite\tok\t3.53" in out
+    assert "streams\twarning\tthe pieces of a stream arrive together" in out
     assert "disk" in err
     assert run("doctor", "--local").code == 0
 

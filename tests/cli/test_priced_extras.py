@@ -123,3 +123,27 @@ def test_a_receipt_tells_factors_and_searches() -> None:
     assert "web search $0.03" in text
     assert "service_tier priority: tokens at 2 times the list price" in text
     assert "3 by the vendor, $0.01 each" in text
+
+
+def test_a_dry_run_tells_what_a_price_does_to_the_last_30_days(run: Run, node: FakeGateway) -> None:
+    effect = {"requests": 1_204, "charged": 6.5, "at_old": 6.5, "at_new": 9.75}
+    difference = {
+        "model": "acme/fast",
+        "endpoint_id": None,
+        "effective_at": "2026-12-01T00:00:00Z",
+        "announced": False,
+        "classes": [],
+        "needs_acceptance": True,
+        "reasons": ["pricing.prompt changes by more than tenfold"],
+        "last_30d": effect,
+    }
+    node.on("POST", "/catalog/prices/effect", {"data": [difference], "total_count": 1})
+    words = ("model", "price", "set", "acme/fast", "--prompt", "40")
+    code, out, _ = run(*words, "--dry-run")
+    assert code == 8
+    assert "the tokens of 1,204 requests in 30 days: $6.50 -> $9.75" in out
+    assert "wants --accept: pricing.prompt changes by more than tenfold" in out
+    sent = node.sent("POST", "/catalog/prices/effect").body
+    assert (sent["model"], sent["pricing"]["prompt"]) == ("acme/fast", "0.000040")
+    assert "wants --accept" not in run(*words, "--accept", "--dry-run").out
+    assert node.writes() == [("POST", "/catalog/prices/effect")] * 2

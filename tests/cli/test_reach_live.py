@@ -7,6 +7,7 @@ from contextlib import closing
 from importlib.metadata import distributions
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from gwctl.commands.server import _owned
@@ -157,6 +158,34 @@ async def test_a_proxy_with_a_path_of_its_own_is_a_gateway_like_any_other(
     none = await front(lambda p: b"" if p.startswith("/gw/api/") else lost, prefix="/gw")
     _, err = await cli("server", "check", code=7, GWCTL_URL=f"http://127.0.0.1:{none}/gw/api/v1")
     assert "a web page answered in place of the gateway" in err
+
+
+async def test_the_doctor_sees_what_holds_streams_back_and_when_a_certificate_ends(
+    cli: Cli, node: Gateway, front: Front, tmp_path: Path
+) -> None:
+    out, _ = await cli("doctor")
+    assert "streams\tok\teach piece of a stream arrives when it is sent" in out
+    assert "base_url\tok" in out
+    port = await front(lambda _: b"")  # it collects whole answers
+    out, _ = await cli("doctor", GWCTL_URL=f"http://127.0.0.1:{port}/api/v1")
+    assert "streams\twarning\tthe pieces of a stream arrive together" in out
+    assert "proxy_buffering off" in out
+    assert "streams of base_url\tok" in out
+    signer = authority(tmp_path)
+    port = await front(lambda _: b"", tls=server_tls(tmp_path, by=signer, days=2))
+    url = f"https://localhost:{port}/api/v1"
+    out, _ = await cli("doctor", GWCTL_URL=url, GWCTL_CA_FILE=str(signer.file))
+    assert "certificate from here\twarning\tgood for this address until 20" in out
+    assert "certificate of base_url" not in out
+
+
+async def test_a_base_url_that_leads_nowhere_is_told_of(
+    cli: Cli, node: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = property(lambda _: "http://127.0.0.1:9/api/v1")
+    monkeypatch.setattr(type(node.running.node), "base_url", nowhere)
+    out, _ = await cli("doctor")
+    assert "streams of base_url\twarning\thttp://127.0.0.1:9/api/v1 does not answer" in out
 
 
 async def test_a_node_that_takes_no_requests_says_so_itself(cli: Cli, node: Gateway) -> None:

@@ -190,7 +190,7 @@ def test_many_pages_show_a_bar_of_known_length(terminal: Terminal, gateway: Fake
         return keys.answer(request, "")
 
     gateway.on("GET", "/keys", slow)
-    _, seen = terminal("key", "list", "--all", "--jsonl", NO_COLOR="1")
+    _, seen = terminal("key", "list", "--all", NO_COLOR="1")
     assert "reading /keys █████████████░░░░░░░ 100 of 150" in seen
     assert "GET /keys" not in seen
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gwctl import time_input
+from tests.cli.analytics import used
 from tests.cli.conftest import Run
 from tests.cli.gateway import Answer, FakeGateway
 
@@ -117,8 +118,10 @@ def test_a_day_is_meant_whole_and_its_zone_is_told(run: Run, gateway: FakeGatewa
         _, _, err = run(noun, "list", "--to", "2026-11-28T12:00:00+01:00")
         assert gateway.sent("GET", path).query["to"] == "2026-11-28T11:00:00Z"
         assert "UTC" not in err
+    used(gateway)
     run("usage", "summary", "--from", "2026-11-01", "--to", "2026-11-28")
-    assert gateway.sent("GET", "/generations").query["to"] == "2026-11-29T00:00:00Z"
+    between = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-29T00:00:00Z"}
+    assert gateway.sent("POST", "/analytics/query").body["range"] == between
     assert time_input.end_of("yesterday") == time_input.past("today")
 
 

@@ -14,6 +14,7 @@ from gwctl import chart, comma_separated
 from gwctl.jsontext import loads
 from gwctl.output import Output
 from gwctl.record_export import field_order
+from tests.cli.analytics import used
 from tests.cli.conftest import Run
 from tests.cli.gateway import Answer, Collection, FakeGateway, Received, error
 
@@ -201,7 +202,7 @@ BY = {
     "provider": {"provider_name": "openai"},
     "endpoint": {"endpoint_id": "ep_1"},
     "dialect": {"dialect": "messages"},
-    "key": {"key_name": "ci"},
+    "key": {"key_id": "key_1"},
     "workspace": {"workspace_id": "wks_1"},
     "model": {"model": "c/d"},
 }
@@ -210,12 +211,14 @@ BY = {
 @pytest.mark.parametrize("by", BY)
 def test_usage_by_everything(run: Run, gateway: FakeGateway, by: str) -> None:
     (value,) = BY[by].values()
-    gateway.collection("/generations", record(1_000, **BY[by]), record(500, **BY[by]))
-    assert run("usage", "summary", "--by", by).out.startswith(f"{value}\t2\t")
+    used(gateway, record(1_000, **BY[by]), record(500, **BY[by]))
+    gateway.collection("/keys", {"id": "key_1", "name": "ci"})
+    shown = "ci" if by == "key" else value
+    assert run("usage", "summary", "--by", by).out.startswith(f"{shown}\t2\t")
 
 
 def test_usage_by_day_is_in_the_order_of_the_days(run: Run, gateway: FakeGateway) -> None:
-    listed(gateway, 60)
+    used(gateway, *(record(number) for number in range(60)))
     rows = loads(run("usage", "summary", "--by", "day", "--json").out)
     days = [row["date__day"] for row in rows]
     assert days == sorted(days)
@@ -225,7 +228,7 @@ def test_usage_by_day_is_in_the_order_of_the_days(run: Run, gateway: FakeGateway
 
 
 def test_a_summary_can_be_written_to_a_file(run: Run, gateway: FakeGateway, tmp_path: Path) -> None:
-    listed(gateway, 60)
+    used(gateway, *(record(number) for number in range(60)))
     target = tmp_path / "days.csv"
     words = ["usage", "export", "--by", "model", *SPAN]
     printed = run(*words).out
@@ -237,8 +240,8 @@ def test_a_summary_can_be_written_to_a_file(run: Run, gateway: FakeGateway, tmp_
 def test_a_chart_is_as_wide_as_the_terminal_and_of_ascii_where_it_must(
     run: Run, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gateway.collection(
-        "/generations",
+    used(
+        gateway,
         record(1, created_at="2026-11-01T00:00:00Z", total_cost=1),
         record(2, created_at="2026-11-03T00:00:00Z", total_cost=4),
     )

@@ -110,7 +110,7 @@ async def test_a_tool_loop_with_thinking_keeps_everything_and_costs_what_it_cost
     used = last.usage_metadata
     assert (used.prompt_token_count, used.cached_content_token_count) == (100, 40)
     assert (used.candidates_token_count or 0) + (used.thoughts_token_count or 0) == 50
-    results = [
+    results: list[Any] = [
         types.Part.from_function_response(name=call.name, response={"result": degrees})
         for call, degrees in zip(calls, ("3", "20"), strict=True)
     ]

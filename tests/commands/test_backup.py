@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 import apsw
 import httpx
@@ -17,7 +18,10 @@ from gwd.node import backup
 from gwd.store.lock import InstanceLock
 from tests.cases.caserunner.ports import free_port
 from tests.commands.conftest import ROOT
+from tests.faults.test_kill_follow import wait_until_followed
 from tests.flows.disk import Disk
+from tests.support.quick import TRUST
+from tests.support.warm import WarmProcess
 
 
 @pytest.fixture
@@ -266,6 +270,71 @@ def test_a_drill_says_that_a_backup_can_be_restored_and_leaves_nothing(gwd, made
         name: content for name, content in before.items() if name != "gwd.lock"
     }
     assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "node", "scratch"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "name the file of one copy, or --follow DIR"),
+        (("copy.db", "--follow", "copies"), 2, "name the file of one copy, or --follow DIR"),
+        (("--follow", "nowhere"), 1, "nowhere is no directory"),
+        (("--follow", "node"), 1, "is the node's own directory"),
+        (("--follow", "foreign"), 1, "that is no continuous copy"),
+        (("--follow", "others"), 1, "follows another node"),
+    ],
+)
+def test_what_cannot_be_followed_is_said(gwd, made, tmp_path, words, code, said):
+    for name, file in (("copies", None), ("foreign", "gwd.db"), ("others", "gwd.follow")):
+        (tmp_path / name).mkdir()
+        if file is not None:
+            (tmp_path / name / file).write_text("mine\n")
+    done = gwd("backup", *words, "--config", "node")
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert (tmp_path / "foreign" / "gwd.db").read_text() == "mine\n"
+
+
+def test_a_continuous_copy_ends_when_it_is_asked_to_and_goes_on_later(gwd, serve, made, tmp_path):
+    copies, log = tmp_path / "copies", tmp_path / "follow.log"
+    copies.mkdir()
+    words = ["backup", "--follow", str(copies), "--config", made["config"]]
+    with serve(free_port()):
+        for _ in range(2):
+            given = {"PATH": os.environ["PATH"], **TRUST}
+            process = WarmProcess("gwd", words, given, out=log, err=log)
+            wait_until_followed(copies, process, time.time())
+            second = gwd(*words)
+            assert (second.code, "another copy is being made" in second.err) == (1, True)
+            process.terminate()
+            assert process.wait(20) == 0
+    assert [line.rpartition(", ")[2] for line in log.read_text().splitlines()] == [
+        "with a new copy",
+        "where it ended",
+    ]
+    names = {file.name for file in copies.iterdir()}
+    assert names == {"gwd.db", "gwd.db-wal", "gwd.follow", "gwd.revocations"}
+    content = (tmp_path / "node" / "gwd.revocations").read_bytes()
+    assert (copies / "gwd.revocations").read_bytes() == content
+    assert gwd("restore", "copies/gwd.db", "--config", "node", "--drill").code == 0
+
+
+def test_a_drill_without_a_file_takes_the_newest_copy_of_the_directory(gwd, made, tmp_path):
+    (tmp_path / "copies").mkdir()
+    environ = {"GWD_BACKUP_DIRECTORY": str(tmp_path / "copies")}
+    line = ("restore", "--drill", "--config", "node")
+    done = gwd(*line)
+    assert (done.code, "[backup] directory is not set" in done.err) == (1, True)
+    done = gwd(*line, environ=environ)
+    assert (done.code, "there is no proved copy" in done.err) == (1, True)
+    for name in ("copies/one.db", "two.db"):
+        assert gwd("backup", name, "--config", "node", environ=environ).code == 0
+    assert (tmp_path / "copies" / "one.db.json").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "two.db.json").exists()
+    done = gwd(*line, environ=environ)
+    assert (done.code, done.err) == (0, "")
+    assert f"can be restored: {tmp_path}/copies/one.db" in done.out
+    assert "0 h 0 min ago" in done.out
+    done = gwd("restore", "--yes", "--config", "node", environ=environ)
+    assert (done.code, "name the backup to put back" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("spoil", [damage, unbalance, another_ring, no_node, newer])

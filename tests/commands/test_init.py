@@ -89,10 +89,11 @@ def test_the_key_leaves_an_audit_line(made, opened):
 
 
 def test_credit_is_a_purchase_in_a_ledger_that_adds_up(made, opened):
-    entries, count = ledger.list_entries(
+    found = ledger.list_entries(
         opened, made["organization_id"], ledger.LedgerFilter(), limit=10, offset=0
     )
-    assert (count, entries[0].type, entries[0].amount_nano) == (1, "purchase", 12 * USD + USD // 2)
+    (entry,) = found.rows
+    assert (found.total, entry.type, entry.amount_nano) == (1, "purchase", 12 * USD + USD // 2)
     assert ledger.verify(opened).ok
 
 

@@ -1,4 +1,5 @@
-"""One client a dialect, each on the adapter of its own format: how it asks, and what it sees of an answer."""
+"""One client a dialect, each on the adapter of its own format, but Google's on that of chat: how it asks, and what it
+sees of an answer."""
 
 import json
 from decimal import Decimal
@@ -7,7 +8,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from gwd.dialects import chat_completions, messages, responses
+from gwd.dialects import chat_completions, gemini, messages, responses
 from gwd.dialects.base import Dialect
 from gwd.pricing.estimate import estimate_prompt
 from gwd.pricing.tokens import estimate_text
@@ -28,6 +29,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self, *, stream: bool, content: str = CONTENT, **fields: Any) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.model, "stream": stream}
+        if self.name == "gemini":
+            cap = fields.pop("max_tokens", None)
+            config = {} if cap is None else {"maxOutputTokens": cap}
+            return {
+                "contents": [{"parts": [{"text": content}]}],
+                "generationConfig": config,
+            } | fields
         if self.name == "responses":
             body["input"] = content
         else:
@@ -38,8 +46,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     async def ask(self, node: Gateway, *, stream: bool, **fields: Any) -> "Seen":
         headers = fields.pop("headers", {})
+        model = fields.get("model", self.model)
+        path = self.path.format(model=model, stream=":streamGenerateContent?alt=sse")
+        if not stream:
+            path = path.replace(":streamGenerateContent?alt=sse", ":generateContent")
         reply = await node.client.post(
-            self.path, json=self.body(stream=stream, **fields), headers=headers
+            path, json=self.body(stream=stream, **fields), headers=headers
         )
         return Seen(self, reply)
 
@@ -48,6 +60,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
             "chat": chat_completions.DIALECT,
             "messages": messages.DIALECT,
             "responses": responses.DIALECT,
+            "gemini": gemini.DIALECT,
         }
         body = json.dumps(self.body(stream=True)).encode()
         return estimate_prompt(dialects[self.name].parse(body, {}))
@@ -84,7 +97,14 @@ RESPONSES = Client(
     upstream="o-demo",
     prices=PRICES,
 )
-CLIENTS = [CHAT, MESSAGES, RESPONSES]
+GEMINI = Client(
+    name="gemini",
+    path="/models/{model}{stream}",
+    model="demo/chat",
+    upstream="gpt-demo",
+    prices=PRICES,
+)
+CLIENTS = [CHAT, MESSAGES, RESPONSES, GEMINI]
 
 
 class Seen:
@@ -110,6 +130,13 @@ class Seen:
                 )
             case "chat", False:
                 return str(self.body["choices"][0]["message"]["content"] or "")
+            case "gemini", _:
+                return "".join(
+                    part["text"]
+                    for event in (self.events if self.streamed else [self.body])
+                    for candidate in event.get("candidates", ())
+                    for part in candidate["content"]["parts"]
+                )
             case "messages", True:
                 return "".join(
                     event["delta"].get("text", "")
@@ -147,6 +174,9 @@ class Seen:
         match self.client.name:
             case "chat":
                 return self.reply.text.endswith("data: [DONE]\n\n") and self.error is None
+            case "gemini":
+                last = self.events[-1].get("candidates", [{}])[0]
+                return "finishReason" in last and self.error is None
             case "messages":
                 return self.events[-1]["type"] == "message_stop" and self.error is None
             case _:

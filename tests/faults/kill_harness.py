@@ -22,6 +22,7 @@ from tests.support.warm import NOTHING, WarmProcess
 
 STREAMS = 32
 NANO = 1_000_000_000
+SENDER = {"x-gw-tags": "eu,nightly", "x-gw-user-id": "ann"}
 _NO_RATE_LIMIT = {"GWD_LIMITS_DEFAULT_RATE_LIMIT_PER_MINUTE": "1000000"}
 _FIND = (
     "SELECT g.cost_total_nano, COUNT(e.seq) FILTER (WHERE e.type = 'settlement'),"
@@ -141,7 +142,7 @@ class Harness:
     def _client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             base_url=self._url,
-            headers={"authorization": f"Bearer {self._key}"},
+            headers={"authorization": f"Bearer {self._key}", **SENDER},
             limits=httpx.Limits(max_connections=None),
             timeout=10,
         )

@@ -30,6 +30,7 @@ from tests.vendor import StrictVendor
 MODELS = tuple(f"stormy-{number}" for number in range(1, 7))
 """One endpoint each; the key of the last is refused from its third call on."""
 REFUSED = MODELS[-1]
+SENDER = {"x-gw-tags": "eu,nightly", "x-gw-user-id": "ann"}
 SHARE = 0.05
 TELLS_S = 0.12
 """How long an answer takes to begin: two calls that overlap do so by more than NEARLY_S."""
@@ -249,7 +250,7 @@ class Storm:
     async def _client(self) -> None:
         async with httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{self._port}/api/v1",
-            headers={"authorization": f"Bearer {self._key}"},
+            headers={"authorization": f"Bearer {self._key}", **SENDER},
             timeout=60,
         ) as client:
             while self._begun < self._streams:

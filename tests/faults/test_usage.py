@@ -57,7 +57,7 @@ def counts(client: Client, prompt: int, completion: int, **inside: int) -> dict[
             "output_tokens": completion,
             "cache_read_input_tokens": cached,
         }
-    names = ("prompt", "completion") if client.name == "chat" else ("input", "output")
+    names = ("prompt", "completion") if client.model == "demo/chat" else ("input", "output")
     return {
         f"{names[0]}_tokens": prompt,
         f"{names[1]}_tokens": completion,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import apsw
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -38,6 +39,7 @@ from gwd.core.errors import (
 )
 from gwd.core.money import MAX_NANO
 from gwd.core.periods import WINDOWS, Window, first_day, period_end_us
+from gwd.core.spender import Scope, Spender, named_counter
 from gwd.ledger.book import Book
 from gwd.store.connection import Connection, open_connection
 from gwd.store.migrations import migrate
@@ -76,7 +78,15 @@ CLOCK_STEPS = st.sampled_from(
     ]
 )
 LIMITS = st.sampled_from(["0.02", "0.05", "0.1", "0.2"])
-SCOPES = st.sampled_from(["organization", "workspace", "key"])
+SCOPES = st.sampled_from(["organization", "workspace", "key", "tag", "user"])
+SENDERS = st.sampled_from(
+    [(None, ()), ("ann", ()), (None, ("nightly",)), ("ann", ("eu", "nightly"))]
+)
+Sender = tuple[str | None, tuple[str, ...]]
+NAMED = {
+    "tag": named_counter(ORGANIZATION, "tag", "nightly"),
+    "user": named_counter(ORGANIZATION, "user", "ann"),
+}
 PICKS = st.integers(0, 10**6)
 LIVES_OF_USAGE = 60
 WORK = st.fixed_dictionaries(
@@ -102,6 +112,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.families = ["key_a", "key_b"]
         self.rotations = {"key_a": 0, "key_b": 0}
         self.limits: dict[tuple[str, Window], int] = {}
+        self.senders: dict[str, Sender] = {}
         open_organization(self.connection, now_us=self.now)
         self.model = LedgerModel(last_at=self.now)
 
@@ -166,24 +177,27 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # --- requests -------------------------------------------------------------------------------
 
-    @rule(amounts=st.lists(AMOUNTS, min_size=1, max_size=3), pick=PICKS)
-    def reserve(self, amounts: list[int], pick: int) -> None:
-        """Requests of one key that arrive together."""
+    @rule(amounts=st.lists(AMOUNTS, min_size=1, max_size=3), pick=PICKS, sender=SENDERS)
+    def reserve(self, amounts: list[int], pick: int, sender: Sender) -> None:
+        """Requests of one key and one sender that arrive together."""
         family = self.families[pick % len(self.families)]
-        assert self._refused(family) == self._reached(family)
-        if self._reached(family) is not None:
+        spender = Spender(ORGANIZATION, WORKSPACE, family, *sender)
+        assert self._refused(spender) == self._reached(spender)
+        if self._reached(spender) is not None:
             return
         names = [self._next_name() for _ in amounts]
         answers = self.hold_together(list(zip(names, amounts, strict=True)), family)
         for name, amount, answer in zip(names, amounts, answers, strict=True):
-            wanted = ModelHold(amount, family, f"boot_{self.boot}")
+            named = tuple(spender.named_counters)
+            wanted = ModelHold(amount, family, f"boot_{self.boot}", named)
+            self.senders[name] = sender
             assert self.model.reserve(name, wanted, self.now) == answer
 
     @precondition(lambda self: self.model.holds)
     @rule(pick=PICKS, cost=AMOUNTS)
     def settle(self, pick: int, cost: int) -> None:
         name = self._pick_open(pick)
-        settlement = charge(self.connection, name, cost, now_us=self.now)
+        settlement = charge(self.connection, name, cost, now_us=self.now, **self._names(name))
         assert settlement.first
         self.model.end(name, cost, (ORGANIZATION, WORKSPACE), self.now)
         assert settlement.at_us == self.model.last_at
@@ -266,13 +280,13 @@ class LedgerMachine(RuleBasedStateMachine):
                 give_back(self.connection, name, now_us=self.now)
                 self.model.end(name, 0, (), self.now)
             else:
-                charge(self.connection, name, progress, now_us=self.now)
+                charge(self.connection, name, progress, now_us=self.now, **self._names(name))
                 self.model.end(name, progress, (ORGANIZATION, WORKSPACE), self.now)
 
     @rule(scope=SCOPES, interval=st.sampled_from(WINDOWS), limit=LIMITS)
-    def make_budget(self, scope: budgets.Scope, interval: Window, limit: str) -> None:
-        scope_id = {"organization": ORGANIZATION, "workspace": WORKSPACE, "key": "key_a"}[scope]
-        where = budgets.BudgetScope(scope=scope, scope_id=scope_id, spend_id=scope_id)
+    def make_budget(self, scope: Scope, interval: Window, limit: str) -> None:
+        counter = self._counters()[scope]
+        where = budgets.BudgetScope(scope=scope, scope_id=counter, spend_id=counter)
         new = budgets.NewBudget(scope=scope, interval=interval, limit=Decimal(limit))
         try:
             budget = budgets.create(self.connection, ORGANIZATION, new, where, now_us=self.now)
@@ -292,7 +306,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return [self._hold(name, amount, family) is not None for name, amount in wanted]
 
     def settle_cancelled(self, name: str, cost: int) -> None:
-        charge(self.connection, name, cost, now_us=self.now)
+        charge(self.connection, name, cost, now_us=self.now, **self._names(name))
 
     # --- always ---------------------------------------------------------------------------------
 
@@ -332,7 +346,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def spend_and_holds_are_those_of_the_family(self) -> None:
         at = self.model.at(self.now)
-        for scope in (ORGANIZATION, WORKSPACE, *self.families):
+        for scope in (ORGANIZATION, WORKSPACE, *self.families, *NAMED.values()):
             totals = spend.totals(self.connection, scope, WINDOWS, at_us=at)
             for window, (charged, _) in totals.items():
                 assert charged == self.model.total(scope, first_day(window, at))
@@ -343,25 +357,35 @@ class LedgerMachine(RuleBasedStateMachine):
             )
             assert ledger.open_count(self.connection, family) == len(holds)
 
-    def _refused(self, family: str) -> tuple[str, str] | None:
-        """The budget that refuses a request of the family now."""
+    def _names(self, name: str) -> dict[str, Any]:
+        """What the record of a request says of its sender."""
+        user, tags = self.senders[name]
+        return {"user_tag": user, "tags": msgspec.json.encode(tags).decode() if tags else None}
+
+    def _counters(self) -> dict[Scope, str]:
+        """The counters that budgets are made for, the widest first."""
+        known: dict[Scope, str] = {"organization": ORGANIZATION, "workspace": WORKSPACE}
+        return {**known, "key": "key_a", "tag": NAMED["tag"], "user": NAMED["user"]}
+
+    def _refused(self, spender: Spender) -> tuple[str, str] | None:
+        """The budget that refuses a request of the spender now."""
         try:
-            budgets.check_hard(self.connection, ORGANIZATION, WORKSPACE, family, now_us=self.now)
+            budgets.check_hard(self.connection, spender, now_us=self.now)
         except BudgetExceeded as refusal:
             metadata = refusal.metadata or {}
-            return metadata["budget_scope"], metadata["budget_interval"]
+            scope = str(metadata.get("budget_subject", metadata["budget_scope"]))
+            return scope.partition(":")[0], metadata["budget_interval"]
         return None
 
-    def _reached(self, family: str) -> tuple[str, Window] | None:
+    def _reached(self, spender: Spender) -> tuple[str, Window] | None:
         """The budget that the model says must refuse: broad scopes and intervals first."""
         at = self.model.at(self.now)
-        scope_ids = {"organization": ORGANIZATION, "workspace": WORKSPACE, "key": "key_a"}
-        for scope, scope_id in scope_ids.items():
-            if scope == "key" and family != scope_id:
+        for scope, counter in self._counters().items():
+            if counter not in spender.counters:
                 continue
             for window in reversed(WINDOWS):
                 limit = self.limits.get((scope, window))
-                if limit is not None and self.model.total(scope_id, first_day(window, at)) >= limit:
+                if limit is not None and self.model.total(counter, first_day(window, at)) >= limit:
                     return scope, window
         return None
 
@@ -426,6 +450,7 @@ class UsageMachine(LedgerMachine):
         if listed is not None:
             own = {"byok": True, "cost_completion_nano": listed, "cost_platform_fee_nano": cost}
             work = work | own
+        work = work | self._names(name)
         assert charge(self.connection, name, cost, now_us=self.now, **work).first
         self.model.end(name, cost, (ORGANIZATION, WORKSPACE), self.now)
 

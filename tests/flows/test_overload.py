@@ -151,6 +151,19 @@ async def test_bodies_under_way_have_a_sum_that_small_ones_and_the_first_may_pas
         assert (await gateway.chat(large)).status_code == 200
 
 
+async def test_a_body_of_many_elements_counts_as_it_is_once_it_is_read(opened: Opened) -> None:
+    """300 KB of empty objects become megabytes; alone they are taken all the same."""
+    many: dict[str, Any] = {"metadata": {"x": [{}] * 100_000}}
+    async with opened(GWD_LIMITS_BODIES_MAX_BYTES="5000000") as gateway:
+        assert (await gateway.chat(**many)).status_code == 200
+        async with hanging(gateway, content="word " * 30_000):
+            refused = await gateway.chat(**many)
+            assert refused.status_code == 503
+            assert error_of(refused)["metadata"] == {"cause": "bodies"}
+        await gateway.at_rest()
+        assert gateway.running.node.load.body_bytes == 0
+
+
 async def test_short_of_memory_new_inference_waits_until_what_is_under_way_has_ended(
     opened: Opened,
 ) -> None:

@@ -8,9 +8,11 @@ import httpx
 import pytest
 
 from gwd import ledger
+from gwd.api import money
 from gwd.demo import Behaviour
-from gwd.jobs.nightly import NightlyCheck, verified_in_a_process
+from gwd.jobs.nightly import NightlyCheck
 from gwd.ledger import LedgerBroken, quarantine
+from gwd.proof import Prover
 from gwd.wiring import RunningNode
 from tests.flows.clock import MovableClock
 from tests.flows.frames import error_of
@@ -108,7 +110,7 @@ async def test_a_hold_that_cannot_be_resolved_keeps_no_other_and_no_start_back(
     bad = holds[1].generation_id
     kept = holds[1].context
     assert kept is not None
-    spoil = f"UPDATE reservation SET context = x'7b' WHERE generation_id = '{bad}'"
+    spoil = f"UPDATE reservation_context SET context = x'7b' WHERE generation_id = '{bad}'"
     change(started, spoil)
 
     running, gateway = await started.start()
@@ -157,7 +159,7 @@ async def test_every_night_all_books_are_recomputed_and_a_difference_stops_the_n
     assert (await gateway.chat()).status_code == 200
     await gateway.verify()
     clock = MovableClock()
-    job = NightlyCheck(running.store, clock, running._quarantine)
+    job = NightlyCheck(running.store, running.node.prover, clock, running._quarantine)
     await job.run()
     change(started, "UPDATE spend SET charged_nano = charged_nano + 1 WHERE day = 0")
     await job.run()
@@ -180,20 +182,48 @@ async def test_every_night_all_books_are_recomputed_and_a_difference_stops_the_n
 
 async def test_a_night_without_a_difference_is_remembered_over_a_restart(started: Started) -> None:
     running, gateway = await started.start()
-    clock, reasons = MovableClock(), list[str]()
-    await NightlyCheck(running.store, clock, reasons.append).run()
+    clock, reasons, prover = MovableClock(), list[str](), running.node.prover
+    await NightlyCheck(running.store, prover, clock, reasons.append).run()
     clock.jump(86_400)
-    await NightlyCheck(running.store, clock, reasons.append).run()
+    await NightlyCheck(running.store, prover, clock, reasons.append).run()
     change(started, "UPDATE spend SET charged_nano = charged_nano + 1 WHERE day = 0")
-    await NightlyCheck(running.store, clock, reasons.append).run()
+    await NightlyCheck(running.store, prover, clock, reasons.append).run()
     assert reasons == []
+    await stop(running, gateway)
+
+
+async def test_a_long_history_is_proved_by_a_process_of_its_own(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same outcome, a kept head included; and while it runs the writer is free."""
+    running, gateway = await started.start()
+    head = (await gateway.manage("GET", "/ledger/head"))["data"]
+    assert (await gateway.chat()).status_code == 200
+    await gateway.at_rest()
+    asked: list[dict[str, Any]] = [{}, {"all": True}, {"head": head}]
+    here = [await gateway.manage("POST", "/ledger/verify", body, status=200) for body in asked]
+    monkeypatch.setattr(money, "SHORT_HISTORY", 0)
+    proofs = asyncio.gather(
+        *(gateway.manage("POST", "/ledger/verify", body, status=200) for body in asked)
+    )
+    assert (await gateway.chat()).status_code == 200
+    assert not proofs.done()
+    apart = await proofs
+    assert [found["data"]["ok"] for found in (*here, *apart)] == [True] * 6
+    await gateway.at_rest()
+    change(started, "UPDATE spend SET charged_nano = charged_nano + 1 WHERE day = 0")
+    found = (await gateway.manage("POST", "/ledger/verify", {}, status=200))["data"]
+    assert not found["ok"]
+    assert {each["invariant"] for each in found["differences"]} == {"I12"}
+    change(started, "UPDATE spend SET charged_nano = charged_nano - 1 WHERE day = 0")
+    await gateway.verify()
     await stop(running, gateway)
 
 
 async def test_a_check_that_breaks_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_bytes(b"not a database")
     with pytest.raises(RuntimeError, match="could not be verified"):
-        await verified_in_a_process(str(tmp_path / "no.db"))
+        await Prover(str(tmp_path / "no.db")).verify()
 
 
 def _breaks(_: Any) -> None:

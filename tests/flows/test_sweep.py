@@ -38,7 +38,7 @@ async def test_the_sweep_leaves_out_a_hold_that_cannot_be_resolved(
         generation.task.cancel()
     change(
         started,
-        f"UPDATE reservation SET context = x'7b' WHERE generation_id = '{first.generation_id}'",
+        f"UPDATE reservation_context SET context = x'7b' WHERE generation_id = '{first.generation_id}'",
     )
     async with asyncio.timeout(5):
         while len(held := await running.store.read(ledger.open_reservations)) > 1:
@@ -93,7 +93,7 @@ def _pool(connection: Any, organization_id: str) -> int:
 
 def _put_back(connection: Any, hold: ledger.OpenReservation) -> None:
     connection.execute(
-        "UPDATE reservation SET context = ? WHERE generation_id = ?",
+        "UPDATE reservation_context SET context = ? WHERE generation_id = ?",
         (hold.context, hold.generation_id),
     )
 

@@ -44,7 +44,9 @@ SCENARIOS: Final = frozenset(
         "full",
     )
 )
-DIALECTS: Final = ("chat_completions", "messages", "responses", "completions", "embeddings")
+DIALECTS: Final = (
+    *("chat_completions", "messages", "responses", "gemini", "completions", "embeddings"),
+)
 ADAPTERS: Final = (
     "openai_chat",
     "openai_responses",

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 
@@ -35,7 +35,13 @@ class Storm(msgspec.Struct, kw_only=True):
 
 
 async def storm(
-    gateway: Gateway, *, workers: int, requests: int, key: str, stream: bool = False
+    gateway: Gateway,
+    *,
+    workers: int,
+    requests: int,
+    key: str,
+    stream: bool = False,
+    sender: Mapping[str, str] | None = None,
 ) -> Storm:
     """`workers` clients that send `requests` in all, as fast as they are answered; the balance is watched."""
     found = Storm()
@@ -49,7 +55,11 @@ async def storm(
     began = time.monotonic()
     call = UpstreamCall(
         url=f"{gateway.base_url}/chat/completions",
-        headers={"authorization": f"Bearer {key}", "content-type": "application/json"},
+        headers={
+            "authorization": f"Bearer {key}",
+            "content-type": "application/json",
+            **(sender or {}),
+        },
         body=msgspec.json.encode(body),
         stream=stream,
     )

@@ -5,8 +5,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.limits import price
 from tests.limits.conftest import Opened
-from tests.limits.price import bearer, long_context, served_by_own_key, spend
+from tests.limits.price import bearer, long_context, served_by_own_key
 from tests.limits.watch import Watch
 from tests.support.node import Gateway
 
@@ -17,13 +18,15 @@ PERIODS: dict[str, tuple[str | None, str | None]] = {
     "monthly": ("2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"),
     "lifetime": (None, None),
 }
-SCOPES = ("organization", "workspace", "key")
+SCOPES = ("organization", "workspace", "key", "tag", "user")
+NAMED = {"tag": "nightly", "user": "ann"}
+SENDER = {"x-gw-tags": "eu, nightly", "x-gw-user-id": "ann"}
 
 
 async def make(
     gateway: Gateway, scope: str, interval: str, limit: float, **fields: Any
 ) -> dict[str, Any]:
-    """A budget for the gateway's organization, its workspace, or its key."""
+    """A budget for the gateway's organization, its workspace, its key, or what `spend` names in its requests."""
     scope_id = await scope_id_of(gateway, scope)
     body = {"scope": scope, "scope_id": scope_id, "interval": interval, "limit": limit, **fields}
     made: dict[str, Any] = (await gateway.manage("POST", "/budgets", body))["data"]
@@ -36,7 +39,19 @@ async def scope_id_of(gateway: Gateway, scope: str) -> str:
         "organization": key["organization_id"],
         "workspace": key["workspace_id"],
         "key": key["id"],
+        **NAMED,
     }[scope]
+    return found
+
+
+async def spend(gateway: Gateway, number: int, **headers: str) -> httpx.Response:
+    """A request with tags and a user that costs so many cents."""
+    return await price.spend(gateway, number, **SENDER, **headers)
+
+
+def subject(metadata: dict[str, Any]) -> str:
+    """The scope of the budget that a refusal names."""
+    found: str = metadata.get("budget_subject", metadata["budget_scope"]).partition(":")[0]
     return found
 
 
@@ -68,11 +83,12 @@ async def test_a_hard_budget_refuses_what_follows_the_request_that_reached_it(
                 "param": None,
                 "status": 402,
                 "metadata": {
-                    "budget_scope": scope,
+                    "budget_scope": "organization" if scope in NAMED else scope,
                     "budget_interval": interval,
                     "budget_limit": budget["limit"],
                     "budget_resets_at": end,
                     "budget_id": budget["id"],
+                    **({"budget_subject": f"{scope}:{NAMED[scope]}"} if scope in NAMED else {}),
                 },
             }
             message = refusal(reply)["message"]
@@ -109,12 +125,12 @@ async def test_a_soft_budget_refuses_nothing_and_tells(gateway: Gateway) -> None
     for _ in range(2):
         assert (await spend(gateway, 1)).status_code == 200
     events = await gateway.manage("GET", "/budgets?kind=soft")
-    assert [one["percent_used"] for one in events["data"]] == [200, 200, 200]
-    assert [one["remaining"] for one in events["data"]] == [0, 0, 0]
+    assert [one["percent_used"] for one in events["data"]] == [200] * 5
+    assert [one["remaining"] for one in events["data"]] == [0] * 5
 
 
 async def test_of_several_reached_budgets_the_widest_is_named(gateway: Gateway) -> None:
-    """Organization before workspace before key, and the broadest interval first."""
+    """Organization before workspace, key, tag and user, and the broadest interval first."""
     made = []
     for scope in reversed(SCOPES):
         for number, interval in enumerate(("daily", "weekly", "monthly", "lifetime")):
@@ -123,7 +139,7 @@ async def test_of_several_reached_budgets_the_widest_is_named(gateway: Gateway) 
     named: list[tuple[str, str]] = []
     while len(named) < len(made):
         found = refusal(await spend(gateway, 1))["metadata"]
-        named.append((found["budget_scope"], found["budget_interval"]))
+        named.append((subject(found), found["budget_interval"]))
         await gateway.manage("DELETE", f"/budgets/{found['budget_id']}")
     intervals = ("lifetime", "monthly", "weekly", "daily")
     assert named == [(scope, interval) for scope in SCOPES for interval in intervals]
@@ -217,6 +233,44 @@ async def test_another_workspace_and_another_key_are_not_bound_by_it(gateway: Ga
     beside, _ = await gateway.new_key()
     found = refusal(await spend(gateway, 1, **bearer(beside)))
     assert found["metadata"]["budget_scope"] == "workspace"
+
+
+async def test_a_tag_s_and_a_user_s_budget_bind_what_bears_the_name_and_nothing_else(
+    gateway: Gateway,
+) -> None:
+    for scope in NAMED:
+        await make(gateway, scope, "daily", 0.01)
+    assert (await spend(gateway, 1)).status_code == 200
+    assert subject(refusal(await spend(gateway, 1))["metadata"]) == "tag"
+    for headers in ({}, {"x-gw-tags": "eu,Nightly", "x-gw-user-id": "ben"}):
+        assert (await price.spend(gateway, 1, **headers)).status_code == 200
+    found = refusal(await price.spend(gateway, 1, **{"x-gw-user-id": "ann"}))
+    assert (found["code"], found["metadata"]["budget_subject"]) == ("budget_exceeded", "user:ann")
+    assert "the user ann" in found["message"]
+    record = await gateway.operator.get("/generations", params={"status": "refused", "user": "ann"})
+    assert record.json()["data"][0]["error"]["code"] == "budget_exceeded"
+    # A tag of the key binds all its requests, and its own report says so.
+    key, _ = await gateway.new_key(tags=["nightly"])
+    found = refusal(await price.spend(gateway, 1, **bearer(key)))
+    assert found["metadata"]["budget_subject"] == "tag:nightly"
+    report = (await gateway.client.get("/auth/key", headers=bearer(key))).json()["data"]
+    assert [one["subject"] for one in report["budgets"]] == ["tag:nightly"]
+    question = {"model": "demo/chat"}
+    told = (await gateway.client.post("/route/explain", json=question, headers=bearer(key))).json()
+    assert [one["code"] for one in told["data"]["refusals"]] == ["budget_exceeded"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "name"), [("tag", "a,b"), ("tag", "a" * 65), ("user", "u" * 257), ("user", "")]
+)
+async def test_a_name_that_no_request_can_bear_is_refused(
+    gateway: Gateway, scope: str, name: str
+) -> None:
+    body = {"scope": scope, "scope_id": name, "interval": "daily", "limit": 1}
+    refused = await gateway.manage("POST", "/budgets", body, status=400)
+    assert refused["error"]["param"] == "scope_id"
+    missing = await gateway.manage("POST", "/budgets", {**body, "scope_id": None}, status=400)
+    assert missing["error"]["code"] == "missing_parameter"
 
 
 async def test_own_provider_keys_count_only_where_a_budget_includes_them(gateway: Gateway) -> None:

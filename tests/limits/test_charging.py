@@ -1,6 +1,7 @@
 """What an answer costs, to the nano, and that every side says the same."""
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.support.node import CLAUDE_PRICES, PRICES, Gateway
 
 __all__ = ["listener"]
 
-DIALECTS = ("chat", "messages", "responses", "completions")
+DIALECTS = ("chat", "messages", "responses", "gemini", "completions")
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
     "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -278,11 +279,7 @@ async def test_the_same_usage_gives_the_same_bill_on_every_adapter_and_dialect(
         for dialect in DIALECTS:
             sale = await till.buy(dialect, stream=stream, model=model)
             usage = sale.usage
-            counted = (
-                (usage["prompt_tokens"], usage["completion_tokens"])
-                if "prompt_tokens" in usage
-                else (usage["input_tokens"], usage["output_tokens"])
-            )
+            counted = _counted(usage)
             # Messages counts cached tokens apart, the others inside.
             assert counted == ((1_300, 900) if dialect == "messages" else (5_000, 900))
             seen[model, dialect] = (sale.total, tuple(sorted(sale.receipt["cost"].items())))
@@ -363,3 +360,13 @@ async def test_a_fallback_model_is_paid_at_its_own_price(till: Till) -> None:
     sale = await till.buy(models=["demo/claude"], model="demo/chat")
     assert (sale.receipt["routing"]["fallback_model"], sale.row.model) == (True, "demo/claude")
     assert sale.total == bill(sale.row, CLAUDE_PRICES)
+
+
+def _counted(usage: Mapping[str, Any]) -> tuple[int, int]:
+    """Tokens in and out, by whichever names."""
+    if "promptTokenCount" in usage:
+        thoughts = usage.get("thoughtsTokenCount", 0)
+        return usage["promptTokenCount"], usage["candidatesTokenCount"] + thoughts
+    if "prompt_tokens" in usage:
+        return usage["prompt_tokens"], usage["completion_tokens"]
+    return usage["input_tokens"], usage["output_tokens"]

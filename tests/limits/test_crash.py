@@ -86,5 +86,5 @@ async def test_after_a_crash_the_last_checkpoint_is_billed_exactly_and_the_rest_
 
 
 def _has_progress(connection: Any) -> bool:
-    row = connection.row("SELECT COUNT(*) FROM reservation WHERE progress IS NOT NULL")
+    row = connection.row("SELECT COUNT(*) FROM reservation_context WHERE progress IS NOT NULL")
     return bool(row[0])

@@ -11,6 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gwd.demo import Behaviour
 from tests.limits.conftest import Opened
 from tests.limits.storm import Storm, storm
@@ -84,30 +86,39 @@ async def test_a_key_s_limit_is_overshot_by_no_more_than_what_ran_when_it_was_re
     await _check_says_ok(tmp_path)
 
 
+@pytest.mark.parametrize("scopes", [("organization", "workspace", "key"), ("tag", "user")])
 async def test_streams_and_budgets_under_load_leave_exact_counters(
-    opened: Opened, tmp_path: Path
+    opened: Opened, tmp_path: Path, scopes: tuple[str, ...]
 ) -> None:
-    """Hard budgets of all three scopes, streamed answers: spend of each is the sum of the charges (I12)."""
+    """Hard budgets of all scopes, streamed answers: spend of each is the sum of the charges (I12)."""
     async with opened(**FAST) as gateway:
         gateway.vendor.script.always(ANSWER)
         limit = COST * 120
         key = (await gateway.manage("GET", f"/keys/{gateway.key_id}"))["data"]
-        for scope, scope_id in (
-            ("organization", key["organization_id"]),
-            ("workspace", key["workspace_id"]),
-            ("key", key["id"]),
-        ):
-            body = {"scope": scope, "scope_id": scope_id, "interval": "daily"}
+        names = {
+            "organization": key["organization_id"],
+            "workspace": key["workspace_id"],
+            "key": key["id"],
+            "tag": "storm",
+            "user": "ann",
+        }
+        for scope in scopes:
+            body = {"scope": scope, "scope_id": names[scope], "interval": "daily"}
             await gateway.manage("POST", "/budgets", {**body, "limit": float(limit)})
         found = await storm(
-            gateway, workers=50, requests=max(300, REQUESTS // 4), key=gateway.key, stream=True
+            gateway,
+            workers=50,
+            requests=max(300, REQUESTS // 4),
+            key=gateway.key,
+            stream=True,
+            sender={"x-gw-tags": "storm,load", "x-gw-user-id": "ann"},
         )
         _tell("streams", found)
         assert set(found.outcomes) == {"200", "402 budget_exceeded"}
         spent = COST * found.served
         assert limit <= spent <= limit + 49 * COST
         budgets = (await gateway.manage("GET", "/budgets"))["data"]
-        assert [Decimal(str(one["spend"])) for one in budgets] == [spent] * 3
+        assert [Decimal(str(one["spend"])) for one in budgets] == [spent] * len(scopes)
     await _check_says_ok(tmp_path)
 
 

@@ -11,7 +11,7 @@ from gwd.pricing.tokens import estimate_text
 from tests.limits.till import Till, bill, frames, request
 from tests.support.node import CLAUDE_PRICES, PRICES, Gateway
 
-DIALECTS = ("chat", "messages", "responses", "completions")
+DIALECTS = ("chat", "messages", "responses", "gemini", "completions")
 ADAPTERS = {"demo/chat": PRICES, "demo/claude": CLAUDE_PRICES, "demo/responses": PRICES}
 FREE = Decimal(0)
 EMPTY = Behaviour(empty=True, finish="none", prompt_tokens=4_000)

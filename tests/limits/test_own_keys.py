@@ -23,7 +23,7 @@ from tests.support.node import PRICES, Gateway, Nodes
 from tests.support.own_keys import OWN, attach, change, secrets_sent, set_fee
 from tests.vendor import StrictVendor
 
-DIALECTS = ("chat", "messages", "responses", "completions", "embeddings")
+DIALECTS = ("chat", "messages", "responses", "gemini", "completions", "embeddings")
 PLATFORM = "sk-demo-0000"
 REFUSED = Behaviour(status=401, message="Incorrect API key provided")
 
@@ -212,7 +212,7 @@ async def test_after_a_crash_the_fee_of_the_last_checkpoint_is_charged(
 
 
 def _has_progress(connection: Connection) -> bool:
-    row = connection.row("SELECT COUNT(*) FROM reservation WHERE progress IS NOT NULL")
+    row = connection.row("SELECT COUNT(*) FROM reservation_context WHERE progress IS NOT NULL")
     return bool(row and row[0])
 
 

@@ -1,6 +1,7 @@
 """Alerts about money: thresholds of keys and budgets, the low balance."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -148,16 +149,28 @@ async def test_own_provider_keys_cross_thresholds_only_where_they_count(
     assert (one.data["key_id"], one.data["threshold_percent"]) == (counting, 80)
 
 
-@pytest.mark.parametrize(("kind", "full"), [("hard", "critical"), ("soft", "warning")])
-async def test_a_budget_tells_at_its_thresholds(gateway: Gateway, kind: str, full: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "full", "scope", "name"),
+    [
+        ("hard", "critical", "organization", "Acme"),
+        ("soft", "warning", "organization", "Acme"),
+        ("hard", "critical", "tag", "nightly"),
+        ("soft", "warning", "user", "ann"),
+    ],
+)
+async def test_a_budget_tells_at_its_thresholds(
+    gateway: Gateway, kind: str, full: str, scope: str, name: str
+) -> None:
     """50 info, 80 and 90 warning, 100 critical for a hard budget, warning for a soft one."""
     await quiet(gateway)
-    body = {"scope": "organization", "interval": "monthly", "limit": 0.1, "kind": kind}
+    sender = {"x-gw-tags": "eu,nightly", "x-gw-user-id": "ann"}
+    body: dict[str, Any] = {"scope": scope, "interval": "monthly", "limit": 0.1, "kind": kind}
+    body |= {} if scope == "organization" else {"scope_id": name}
     budget = (await gateway.manage("POST", "/budgets", body))["data"]
     for number in (5, 3, 1, 1):
-        assert (await spend(gateway, number)).status_code == 200
+        assert (await spend(gateway, number, **sender)).status_code == 200
     status = 402 if kind == "hard" else 200
-    assert (await spend(gateway, 1)).status_code == status
+    assert (await spend(gateway, 1, **sender)).status_code == status
     alerts = await raised_alerts(gateway, "budget_threshold")
     assert [(one.data["threshold_percent"], one.severity, one.recipients) for one in alerts] == [
         (50, "info", ()),
@@ -178,8 +191,8 @@ async def test_a_budget_tells_at_its_thresholds(gateway: Gateway, kind: str, ful
         Decimal("0.02"),
     )
     assert data["resets_at"] == budget["resets_at"]
-    assert data["scope_name"] == "Acme"
-    assert alerts[1].title == "The monthly budget of organization Acme is at 80 %"
+    assert (data["scope"], data["scope_name"]) == (scope, name)
+    assert alerts[1].title == f"The monthly budget of {scope} {name} is at 80 %"
 
 
 async def test_a_budget_made_over_a_threshold_tells_at_once(gateway: Gateway) -> None:

@@ -63,14 +63,15 @@ class Till:
         before = await gateway.balance()
         body = {**request(dialect, content, stream=stream), **fields}
         reply = await gateway.client.post(
-            PATHS[dialect], json=body, headers={"x-gw-metadata": "enabled", **self.headers}
+            path_of(dialect, body), json=body, headers={"x-gw-metadata": "enabled", **self.headers}
         )
         assert reply.status_code == 200, reply.text
         await gateway.at_rest()
         spent = before - await gateway.balance()
         row = await self.row(reply.headers["x-gw-generation-id"])
         last = last_of(dialect, reply, stream=stream)
-        usage, receipt = last["usage"], last["gateway_metadata"]
+        usage = last["usageMetadata" if dialect == "gemini" else "usage"]
+        receipt = last["gateway_metadata"]
         record = await self.record(row.id)
         seen = {
             "record": record["total_cost"],
@@ -144,11 +145,21 @@ def request(dialect: str, content: str, *, stream: bool) -> dict[str, Any]:
             }
         case "responses":
             return {"model": "demo/chat", "input": content, **asked}
+        case "gemini":
+            return {"model": "demo/chat", "contents": [{"parts": [{"text": content}]}], **asked}
         case "completions":
             return {"model": "demo/chat", "prompt": content, **asked}
         case _:
             assert dialect == "embeddings"
             return {"model": "demo/embed", "input": content, **asked}
+
+
+def path_of(dialect: str, body: Mapping[str, Any]) -> str:
+    """Where a request goes; one dialect names the model and the stream in its address."""
+    if dialect != "gemini":
+        return PATHS[dialect]
+    method = "streamGenerateContent?alt=sse" if body.get("stream") else "generateContent"
+    return f"/models/{body['model']}:{method}"
 
 
 def bill(row: GenerationRow, prices: Mapping[str, str]) -> Decimal:
@@ -211,7 +222,7 @@ def _carries(dialect: str, frame: Any) -> bool:
         return frame["type"] in ("response.completed", "response.incomplete", "response.failed")
     if dialect == "messages":
         return bool(frame["type"] == "message_delta")
-    return frame.get("usage") is not None
+    return frame.get("usageMetadata" if dialect == "gemini" else "usage") is not None
 
 
 def _user(content: str) -> dict[str, str]:

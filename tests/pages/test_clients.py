@@ -73,7 +73,7 @@ def test_curl(environment: dict[str, str]) -> None:
     assert said.rstrip().endswith("data: [DONE]")
 
 
-@pytest.mark.parametrize("title", ["openai SDK", "anthropic SDK"])
+@pytest.mark.parametrize("title", ["openai SDK", "anthropic SDK", "google-genai SDK"])
 def test_a_block_of_python(title: str, environment: dict[str, str]) -> None:
     assert len(run([sys.executable, "-c", block(title)], environment)) > 20
 
@@ -103,6 +103,18 @@ def test_the_environment_of_claude_code_is_what_the_page_says(environment: dict[
     names = dict(line.split("=", 1) for line in printed.splitlines()[:-1])
     for name, value in (word.split("=", 1) for word in by_hand):
         assert name in names
+        assert value == "$KEY" or names[name] == value
+
+
+def test_the_environment_of_gemini_is_what_the_page_says(environment: dict[str, str]) -> None:
+    printed = run(
+        ["gwctl", "launch", "gemini", "--print", "--model", "google/gemini-3.6-flash"], environment
+    )
+    by_hand = block("Gemini CLI", 1).replace("$GATEWAY", environment["GATEWAY"]).split()[:-1]
+    names = dict(line.split("=", 1) for line in printed.splitlines()[:-1])
+    assert names.pop("GEMINI_CLI_SYSTEM_SETTINGS_PATH").endswith("gemini-cli.json")
+    assert names.keys() == {word.partition("=")[0] for word in by_hand}
+    for name, value in (word.split("=", 1) for word in by_hand):
         assert value == "$KEY" or names[name] == value
 
 

@@ -19,7 +19,7 @@ from gwd.demo import Behaviour
 from gwd.health.record import State
 from tests.architecture.test_pages import anchors
 from tests.support import promql
-from tests.support.node import Gateway
+from tests.support.node import Gateway, open_gateway
 from tools.pages.errors import codes
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +72,7 @@ async def served(gateway: Gateway) -> dict[str, set[str]]:
     await gateway.at_rest()
     gateway.running.node.counters.connections_cut["slow"] += 1
     gateway.running.node.counters.heads_refused["framing"] += 1
+    gateway.running.node.counters.shed["memory"] += 1
     async with httpx.AsyncClient() as client:
         page = (await client.get(f"http://127.0.0.1:{gateway.running.port}/metrics")).text
     found: dict[str, set[str]] = {"up": set()}
@@ -81,8 +82,12 @@ async def served(gateway: Gateway) -> dict[str, set[str]]:
     return found
 
 
-async def test_rules_and_dashboard_ask_for_what_there_is(gateway: Gateway) -> None:
-    there = await served(gateway)
+async def test_rules_and_dashboard_ask_for_what_there_is(tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    environment = {"GWD_BACKUP_DIRECTORY": str(copies)}
+    async with open_gateway(tmp_path, environment=environment) as gateway:
+        there = await served(gateway)
     wrong = []
     for where, expression in expressions():
         asked = promql.read(expression)

@@ -20,6 +20,8 @@ class ModelHold:
     amount: int
     family: str
     boot: str
+    named: tuple[str, ...] = ()
+    """The counters of its tags and its user."""
     progress: int | None = None
 
 
@@ -96,7 +98,7 @@ class LedgerModel:
             lot.remaining -= part
             left -= part
         self.debt += left
-        for scope in (*scopes, hold.family):
+        for scope in (*scopes, hold.family, *hold.named):
             self.spend[scope, self.last_at // DAY_US] += cost
 
     def refundable(self) -> int:

@@ -10,6 +10,7 @@ from gwd import ledger, spend
 from gwd.activity import analytics, day_sums
 from gwd.activity.row import GenerationRow, Status
 from gwd.core.clock import US_PER_DAY, iso
+from gwd.core.spender import Spender
 from gwd.store.connection import Connection
 
 USD = 1_000_000_000
@@ -87,9 +88,12 @@ def charge(
     settlement = ledger.settle(connection, generation_id, cost_nano, now_us=now_us)
     if settlement.first:
         assert opened is not None
+        tags = msgspec.json.decode(fields.get("tags") or "[]", type=tuple[str, ...])
+        user = fields.get("user_tag")
+        spender = Spender(opened.organization_id, WORKSPACE, opened.family_id, user, tags)
         spend.add(
             connection,
-            (opened.organization_id, WORKSPACE, opened.family_id),
+            spender.counters,
             charged_nano=cost_nano,
             byok_nano=fields["cost_completion_nano"] if fields.get("byok") else 0,
             at_us=settlement.at_us,

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,24 @@ def connection(tmp_path: Path) -> Iterator[Connection]:
             yield opened
     finally:
         opened.raw.close()
+
+
+class Seen:
+    """A connection that remembers what was asked of it, with the plan that SQLite made for it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.cached_rows = None
+        self.plans: list[str] = []
+
+    def row(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
+        self._explain(sql, values)
+        return self.connection.row(sql, values)
+
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
+        self._explain(sql, values)
+        return self.connection.rows(sql, values)
+
+    def _explain(self, sql: str, values: tuple[Any, ...]) -> None:
+        steps = self.connection.rows(f"EXPLAIN QUERY PLAN {sql}", values)
+        self.plans += [step[3] for step in steps]

@@ -205,6 +205,17 @@ def test_setting_that_ends_in_file_is_itself(read, tmp_path):
         ('[server]\nbase_url = "gw.example.com"\n', {}, "write https://host[:port][/path]"),
         ('[webhooks]\nallow_networks = ["127.0.0.1/8"]\n', {}, "has host bits set"),
         ('[server]\ntls_cert = "cert.pem"\n', {}, "tls_key: TLS needs both"),
+        ('[server]\ntrusted_proxies = ["proxy"]\n', {}, "[server] trusted_proxies: 'proxy' does"),
+        ('[server]\ntrusted_proxies = ["10.0.0.1/8"]\n', {}, "write 10.0.0.5, 10.0.0.0/8 or unix"),
+        ("", {"GWD_SERVER_TRUSTED_PROXIES": "0.0.0.0/0"}, "0.0.0.0/0 is everybody"),
+        ("", {"GWD_SERVER_PROXY_PROTOCOL": "true"}, "name the proxies in trusted_proxies"),
+        ('[server]\npath_prefix = "gw"\n', {}, "[server] path_prefix: 'gw' is no path"),
+        ('[server]\npath_prefix = "/gw/"\n', {}, "without a slash at its end"),
+        (
+            '[server]\nclient_address_header = "x-real-ip"\n',
+            {},
+            'write one of "x-forwarded-for", "forwarded"',
+        ),
         ('[server]\ntls_cert = "a"\ntls_key = "b"\n', {}, "is not a file"),
         ('[upstream]\nca_file = "none.pem"\n', {}, "is not a file"),
         ('[upstream]\nproxy = "socks"\n', {}, "[upstream] proxy: 'socks' is no address"),
@@ -263,6 +274,19 @@ def test_app_address_follows_the_base_address(read):
     behind = '[server]\nbase_url = "https://gw.example.com/ai/api/v1"\n'
     assert read(behind).server.app_url == "https://gw.example.com/ai/app"
     assert read(f"{toml}page = false\n").server.app_url == "https://gw.example.com"
+
+
+def test_a_path_that_a_proxy_leaves_is_in_the_derived_address(read):
+    found = read('[server]\npath_prefix = "/gw"\n').server
+    assert found.base_url == "http://127.0.0.1:8080/gw/api/v1"
+    assert found.app_url == "http://127.0.0.1:8080/gw/app"
+
+
+def test_a_header_in_front_of_tls_is_refused(read, tmp_path):
+    (tmp_path / "c.pem").write_text("-----BEGIN CERTIFICATE-----")
+    toml = '[server]\ntls_cert = "c.pem"\ntls_key = "c.pem"\nproxy_protocol = true\n'
+    named = {"GWD_SERVER_TRUSTED_PROXIES": "10.0.0.1"}
+    assert "let the proxy end TLS" in refused(read, toml, named)
 
 
 def test_mail_password_comes_from_its_reference_and_is_never_empty(read):

@@ -26,7 +26,9 @@ a number, or a text such as `"12.50"`. Times are ISO 8601 with an offset: `2026-
 absent stays, and null clears where a table says that it may be null.
 
 **Answers** hold one record under `data`, or a page of records with `total_count`. Lists that grow at their head have
-`next` and `previous`, too: give them as `after` and `before` to go on.
+`next` and `previous`, too: give them as `after` and `before` to go on until `next` is null. Their `total_count` is null
+in a walk, and where there are more than 10,000. A page for which 20,000 records were looked at is cut short: it holds
+few records, or none, and its `next` leads on; an `offset` beyond that is a 400.
 
 **Errors** are `{"error": {…}}` with [type, code, message, param, status and metadata](#errordetail); those of the
 messages dialect are [its own](#messageserrorenvelope). The codes are in [errors.md](errors.md). Beside the statuses

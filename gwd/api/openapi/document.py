@@ -40,14 +40,17 @@ _SECURITY: Final[Json] = {
 }
 
 
+BASE_PATH: Final = "/api/v1"
+
+
 @cache
-def encoded() -> bytes:
+def encoded(base_path: str = BASE_PATH) -> bytes:
     """The document as it is served."""
-    return msgspec.json.encode(document())
+    return msgspec.json.encode(document(base_path))
 
 
-def document() -> Json:
-    """The document."""
+def document(base_path: str = BASE_PATH) -> Json:
+    """The document; `base_path` is that of the API as clients see it."""
     routes: tuple[management.AnyRoute, ...] = (*ROUTES, *LIVE_ROUTES, *OPEN_ROUTES)
     schemas, references = _schemas(
         [*management.types(routes), *inference.types(), *statuses.types()]
@@ -73,7 +76,7 @@ def document() -> Json:
             "version": __version__,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/api/v1"}],
+        "servers": [{"url": base_path}],
         "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
         "paths": paths,
         "components": {

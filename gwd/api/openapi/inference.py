@@ -15,6 +15,7 @@ from gwd.api.openapi.statuses import (
     OTHER_REFUSAL,
     ErrorEnvelope,
     GeminiErrorEnvelope,
+    GeminiStreamErrorEnvelope,
     MessagesErrorEnvelope,
     References,
 )
@@ -48,9 +49,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     body: type
     example: Json
-    answer: type
+    answer: Any
     event: Any = None
-    envelope: type = ErrorEnvelope
+    envelope: Any = ErrorEnvelope
     refusals: tuple[int | str, ...] = _REFUSALS
     required: tuple[str, ...] = ()
     is_named: bool = False
@@ -131,7 +132,7 @@ SHAPES: Final = (
         example={"contents": _CONTENTS, "generationConfig": {"maxOutputTokens": 100}},
         answer=list[answers.GeminiAnswer],
         event=answers.GeminiAnswer,
-        envelope=GeminiErrorEnvelope,
+        envelope=GeminiStreamErrorEnvelope,
         required=("contents",),
         is_named=True,
         query=(_ALT, _KEY),

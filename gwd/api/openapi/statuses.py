@@ -95,8 +95,8 @@ class GeminiErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
     details: Annotated[
         list[dict[str, Any]],
         Meta(
-            description="By `@type`: ErrorInfo, whose `reason` is the gateway's code; RequestInfo; BadRequest, which"
-            " names the field; RetryInfo, which says how long to wait."
+            description="By `@type`: ErrorInfo, whose `reason` is the gateway's code; BadRequest, which names the"
+            " field; RetryInfo, which says how long to wait."
         ),
     ]
     metadata: Annotated[
@@ -105,15 +105,18 @@ class GeminiErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GeminiErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of an error in Google's dialect; of a stream without `alt=sse` it is an array of one."""
+    """The body of an error in Google's dialect."""
 
     error: Annotated[GeminiErrorDetail, Meta(description="The error.")]
 
 
-_NAMES: Final[dict[type, str]] = {
+GeminiStreamErrorEnvelope: Any = GeminiErrorEnvelope | list[GeminiErrorEnvelope]
+"""Of a stream without `alt=sse` it is an array of one."""
+_NAMES: Final[dict[Any, str]] = {
     ErrorEnvelope: "Error",
     MessagesErrorEnvelope: "MessagesError",
     GeminiErrorEnvelope: "GeminiError",
+    GeminiStreamErrorEnvelope: "GeminiStreamError",
 }
 
 
@@ -142,7 +145,7 @@ def components(references: References) -> dict[str, Json]:
     }
 
 
-def responses(numbers: Iterable[int | str], *, envelope: type = ErrorEnvelope) -> dict[str, Json]:
+def responses(numbers: Iterable[int | str], *, envelope: Any = ErrorEnvelope) -> dict[str, Json]:
     """The error answers of an operation by status."""
     return {
         str(number): {"$ref": f"#/components/responses/{_NAMES[envelope]}{number}"}

@@ -8,7 +8,7 @@ TAGS: Final = {
     "inference": "Requests to models, in six dialects. They cost credit and need an inference key.",
     "models": "What can be asked for, at which price. Anybody may read it.",
     "keys": "Keys for inference and for management: made, limited, rotated, ended.",
-    "budgets": "Limits in dollars on what an organization, a workspace or a key spends in an interval.",
+    "budgets": "Limits in dollars on what an organization, a workspace, a key, a tag or a user spends in an interval.",
     "credits": "Credit: the balance, what moved it, adding, refunding and adjusting.",
     "ledger": "The proof that the books are whole.",
     "statements": "What a month came to.",
@@ -34,6 +34,7 @@ _BY_FIRST_WORD: Final = {
     "activity": "analytics",
     "vendor-usage": "analytics",
     "estimate": "route",
+    "content-log": "organization",
     "sign-in-links": "sessions",
 }
 

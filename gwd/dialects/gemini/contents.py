@@ -6,6 +6,7 @@ same; results without an id belong to the earliest call of their name that has n
 """
 
 import mimetypes
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -83,11 +84,13 @@ def text_of(content: ContentWire, path: str) -> str:
 
 
 class _Conversation:
-    """One reading; `waiting` are the calls that have no result yet, with their names."""
+    """One reading; `waiting` are the calls that have no result yet, `by_name` the ids of all calls in their order."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
-        self._waiting: list[tuple[str, str]] = []
+        self._said: list[Part] = []
+        self._waiting: set[str] = set()
+        self._by_name: defaultdict[str, deque[str]] = defaultdict(deque)
 
     def read(
         self, contents: Sequence[ContentWire], raw: Sequence[dict[str, Any]], path: str
@@ -101,18 +104,18 @@ class _Conversation:
             for place, part in enumerate(content.parts or ()):
                 found = source["parts"][place]
                 parts.append(self._part(part, found, role, f"{at}.parts[{place}]"))
-            self._add(role, parts)
+            if role == "assistant":
+                self._said += parts
+                continue
+            self._end_turn()
+            self._messages.append(Message(role="user", parts=tuple(parts)))
+        self._end_turn()
         return tuple(self._messages)
 
-    def _add(self, role: str, parts: list[Part]) -> None:
-        if role != "assistant":
-            self._messages.append(Message(role="user", parts=tuple(parts)))
-            return
-        last = self._messages[-1] if self._messages else None
-        if last is not None and last.role == "assistant":
-            self._messages[-1] = Message(role="assistant", parts=_joined([*last.parts, *parts]))
-        else:
-            self._messages.append(Message(role="assistant", parts=_joined(parts)))
+    def _end_turn(self) -> None:
+        if self._said:
+            self._messages.append(Message(role="assistant", parts=_joined(self._said)))
+            self._said = []
 
     def _part(self, part: PartWire, raw: dict[str, Any], role: str, at: str) -> Part:
         for name in _CODE:
@@ -146,7 +149,8 @@ class _Conversation:
         self, call: FunctionCallWire, signature: str | None, extras: Extras | None, at: str
     ) -> ToolCallPart:
         call_id = call.id or _made_up(at)
-        self._waiting.append((call_id, call.name))
+        self._waiting.add(call_id)
+        self._by_name[call.name].append(call_id)
         carried = dict(extras or {})
         if signature:
             signed = signed_by(signature)
@@ -172,13 +176,16 @@ class _Conversation:
 
     def _answered(self, result: FunctionResponseWire, at: str) -> str:
         """The call that a result belongs to; one that nobody made keeps an id of its own."""
-        found = next((each for each in self._waiting if each[0] == result.id), None)
-        if found is None and result.id is None:
-            found = next((each for each in self._waiting if each[1] == result.name), None)
-        if found is None:
-            return result.id or _made_up(at)
-        self._waiting.remove(found)
-        return found[0]
+        if result.id:
+            self._waiting.discard(result.id)
+            return result.id
+        named = self._by_name[result.name]
+        while named:
+            call_id = named.popleft()
+            if call_id in self._waiting:
+                self._waiting.remove(call_id)
+                return call_id
+        return _made_up(at)
 
 
 def _said(text: str, signed: Signed | None, extras: Extras | None, *, is_thought: bool) -> Part:
@@ -194,23 +201,45 @@ def _said(text: str, signed: Signed | None, extras: Extras | None, *, is_thought
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Pieces of one text, or of one thought up to its signature, as one part."""
     joined: list[Part] = []
+    texts: list[str] = []
     for part in parts:
         last = joined[-1] if joined else None
-        match last, part:
-            case TextPart(extras=None), TextPart():
-                joined[-1] = msgspec.structs.replace(part, text=last.text + part.text)
-            case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None) if (
-                not _stands_alone(part)
-            ):
-                joined[-1] = msgspec.structs.replace(part, text=last.text + part.text)
-            case _:
+        if isinstance(part, TextPart | ReasoningPart):
+            if last is not None and _goes_on(last, part):
+                joined[-1] = part
+            else:
+                _write(joined, texts)
+                texts = []
                 joined.append(part)
+            texts.append(part.text)
+        else:
+            _write(joined, texts)
+            texts = []
+            joined.append(part)
+    _write(joined, texts)
     return tuple(joined)
 
 
-def _stands_alone(part: ReasoningPart) -> bool:
+def _write(joined: list[Part], texts: list[str]) -> None:
+    """Give the last part the text of all its pieces."""
+    last = joined[-1] if joined else None
+    if len(texts) > 1 and isinstance(last, TextPart | ReasoningPart):
+        joined[-1] = msgspec.structs.replace(last, text="".join(texts))
+
+
+def _goes_on(last: Part, part: TextPart | ReasoningPart) -> bool:
+    match last, part:
+        case TextPart(extras=None), TextPart():
+            return True
+        case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
+            return not _stands_alone(part)
+        case _:
+            return False
+
+
+def _stands_alone(part: TextPart | ReasoningPart) -> bool:
     """Whether it is a signature of Google's own without a thought: that is of the part behind it."""
-    return part.format == OWN_FORMAT and not part.text
+    return isinstance(part, ReasoningPart) and part.format == OWN_FORMAT and not part.text
 
 
 def _outcome(response: dict[str, Any]) -> tuple[str, bool]:

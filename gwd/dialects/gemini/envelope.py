@@ -41,7 +41,7 @@ def envelope(error: GatewayError, request_id: str) -> dict[str, Any]:
         "code": error.status,
         "message": _GENERIC.format(request_id) if is_ours else error.message,
         "status": status_word(error.status),
-        "details": _details(error, request_id),
+        "details": _details(error),
     }
     if error.metadata and not is_ours:
         told["metadata"] = error.metadata
@@ -53,10 +53,9 @@ def status_word(status: int) -> str:
     return _WORDS.get(status) or ("INVALID_ARGUMENT" if status < 500 else "INTERNAL")
 
 
-def _details(error: GatewayError, request_id: str) -> list[dict[str, Any]]:
+def _details(error: GatewayError) -> list[dict[str, Any]]:
     details: list[dict[str, Any]] = [
-        {"@type": f"{_TYPES}ErrorInfo", "reason": error.code, "domain": "gwd"},
-        {"@type": f"{_TYPES}RequestInfo", "requestId": request_id},
+        {"@type": f"{_TYPES}ErrorInfo", "reason": error.code, "domain": "gwd"}
     ]
     if error.param is not None:
         violation = {"field": error.param, "description": error.message}

@@ -7,6 +7,9 @@ format is sent them, any other is recorded to have dropped them.
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
+from gwd.core import tags
 from gwd.core.errors import InvalidValue, UnsupportedParameter
 from gwd.core.request import (
     EFFORTS,
@@ -16,6 +19,7 @@ from gwd.core.request import (
     Reasoning,
     Request,
     Sampling,
+    Sender,
 )
 from gwd.dialects import extensions, json_input
 from gwd.dialects.gemini.casing import normal
@@ -87,7 +91,7 @@ def _request(
         stream=stream,
         include_cost=extensions.wants_cost(wire.usage),
         include_receipt=extensions.wants_receipt(headers),
-        sender=extensions.sender_of(headers, session_id=wire.session_id, user=wire.user),
+        sender=_sender(wire, headers),
         sent_parameters=_sent(generate),
         hosted_tools=hosted,
         dropped_tools=tuple(tool["type"] for tool in hosted),
@@ -95,6 +99,15 @@ def _request(
         own_fields=_paths(extras),
         body_bytes=body_bytes,
     )
+
+
+def _sender(wire: GenerateBody, headers: Mapping[str, str]) -> Sender:
+    """Who asks; labels are the request's tags, `name=value` each, and win over the header."""
+    sender = extensions.sender_of(headers, session_id=wire.session_id, user=wire.user)
+    if not wire.labels:
+        return sender
+    words = (f"{name}={value}" if value else name for name, value in wire.labels.items())
+    return msgspec.structs.replace(sender, tags=tags.checked(words, param="labels"))
 
 
 def _refuse_unsupported(wire: GenerateBody, config: GenerationConfigWire) -> None:

@@ -199,7 +199,8 @@ class GenerateBody(msgspec.Struct, frozen=True, rename="camel"):
         str | None, Meta(description="The tier, where an endpoint has a price for it.")
     ] = None
     labels: Annotated[
-        dict[str, str] | None, Meta(description="Your own names and values, for the records.")
+        dict[str, str] | None,
+        Meta(description="Your own names and values: the request's tags, `name=value` each."),
     ] = None
     model: ModelName | None = None
     models: ModelNames | None = None

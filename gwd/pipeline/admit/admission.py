@@ -28,7 +28,7 @@ from gwd.store import Connection, maintains_cache
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What recovery needs of a generation besides its progress; kept with the reservation."""
+    """What recovery needs of a generation besides its progress; kept until the reservation ends."""
 
     identity: GenerationIdentity = msgspec.field(name="ticket")  # its name in the database
 
@@ -82,13 +82,7 @@ def admit(
         ledger_us = credit.ledger_time_us(connection, identity.organization_id, now_us=now_us)
         keys.require_below_limit(connection, key, now_us=ledger_us)
         check_in_flight(connection, key, in_flight_cap)
-        would_refuse = budgets.check_hard(
-            connection,
-            identity.organization_id,
-            identity.workspace_id,
-            identity.family_id,
-            now_us=now_us,
-        )
+        would_refuse = budgets.check_hard(connection, identity.spender, now_us=now_us)
         if isinstance(planned, Refusal):
             raise planned.error
         within = within_strict_limit(connection, planned, key, ledger_us)

@@ -8,6 +8,7 @@ from gwd.activity.row import GenerationRow
 from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError
 from gwd.core.request import DialectName, Sender
+from gwd.core.spender import Spender
 
 
 class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,17 @@ class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     user_agent: str | None
     created_us: int
+
+    @property
+    def spender(self) -> Spender:
+        """Whose limits count, and where what it costs is counted."""
+        return Spender(
+            organization_id=self.organization_id,
+            workspace_id=self.workspace_id,
+            family_id=self.family_id,
+            user=self.sender.user_id,
+            tags=self.sender.tags,
+        )
 
 
 def identity_of(

@@ -12,6 +12,7 @@ from gwd import budgets
 from gwd.budgets import BudgetStatus
 from gwd.catalog import snapshot
 from gwd.core.errors import GatewayError
+from gwd.core.spender import Spender
 from gwd.keys import admission as keys
 from gwd.ledger import credit
 from gwd.orgs import settings as orgs
@@ -27,12 +28,17 @@ from gwd.store import Connection
 
 
 class Payer(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose limits are asked. Without a key those of a key are left aside; `family_id` is empty then."""
+    """Whose limits are asked. Without a key those of a key are left aside; `family_id` is empty then.
+
+    `user` and `tags` are those that the request would have on record.
+    """
 
     organization_id: str
     workspace_id: str | None
     key_id: str | None = None
     family_id: str = ""
+    user: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +83,14 @@ def judge(
             keys.require_below_limit(connection, key, now_us=ledger_us)
         with _noted(refusals):
             check_in_flight(connection, key, in_flight_cap)
-    scopes = organization_id, payer.workspace_id, payer.family_id
-    refusals += budgets.hard_refusals(connection, *scopes, now_us=now_us)
+    spender = Spender(
+        organization_id=organization_id,
+        workspace_id=payer.workspace_id,
+        family_id=payer.family_id,
+        user=payer.user,
+        tags=payer.tags,
+    )
+    refusals += budgets.hard_refusals(connection, spender, now_us=now_us)
     if isinstance(planned, Refusal) and planned.stage == "endpoints":
         refusals.append(planned.error)
     free_nano = credit.free_nano(connection, organization_id, now_us=now_us, due_us=due_us)
@@ -96,7 +108,7 @@ def judge(
         refusals=tuple(refusals),
         admitted=admitted,
         free_nano=free_nano,
-        budgets=tuple(budgets.applicable(connection, *scopes, now_us=now_us)),
+        budgets=tuple(budgets.applicable(connection, spender, now_us=now_us)),
     )
 
 

@@ -118,6 +118,9 @@ class Attempt:
         reply = await resources.upstream.send(
             call, min(first_event_s, remaining_s) if call.stream else remaining_s
         )
+        date = reply.headers.get("date")
+        if date is not None:
+            resources.health.dates[self._planned.target.provider] = date, resources.clock.now_us()
         try:
             await self._receive(reply, first_event_s, deadline_s)
         finally:

@@ -41,6 +41,11 @@ async def look_at(
     asker: Asker,
 ) -> Look:
     """Plan the request and ask the checks of admission. Raises Unavailable while the catalog keeps changing."""
+    payer = msgspec.structs.replace(
+        payer,
+        user=request.sender.user_id,
+        tags=tuple(dict.fromkeys(request.sender.tags + key.tags)),
+    )
     demand = await line.offload.run(request.body_bytes, measure, request)
     await line.offload.run(request.body_bytes, lambda: demand.prompt_estimate)
     conversation = conversation_of(

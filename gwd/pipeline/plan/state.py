@@ -14,6 +14,7 @@ import msgspec
 from gwd.alerts.credential_alerts import note_trouble
 from gwd.catalog import snapshot
 from gwd.catalog.snapshot import Catalog, Model
+from gwd.content_log.logging import Logging, logging_of
 from gwd.core.clock import Clock
 from gwd.core.vendor_format import VendorFormat
 from gwd.credentials import service as credentials
@@ -45,6 +46,7 @@ class _Organization(msgspec.Struct, frozen=True):
     state: OrganizationState
     policy: Policy | None
     own_keys: OwnKeys
+    logging: Logging | None
 
 
 class PlanningState:
@@ -107,6 +109,11 @@ class PlanningState:
             rng=self._rng,
             default_output_bound=self._default_output_bound,
         )
+
+    def logging(self, organization_id: str) -> Logging | None:
+        """Which of the organization's requests are stored, as of the last `plan_input` for it; None: nothing is."""
+        organization = self._organizations.get(organization_id)
+        return None if organization is None else organization.logging
 
     async def load(self) -> Catalog:
         """Read the catalog and open the platform's vendor keys now; a new catalog has organizations read again, too."""
@@ -237,7 +244,9 @@ class PlanningState:
             families=families_of(connection, organization_id, hashes),
         )
         state = organization_state(connection, organization_id)
-        return _Organization(state, organization_policy(state.settings), own_keys), keys
+        logging = logging_of(connection, organization_id, state.settings.content_log)
+        policy = organization_policy(state.settings)
+        return _Organization(state, policy, own_keys, logging), keys
 
 
 def _by_provider(keys: Iterable[VendorKey]) -> dict[str, tuple[VendorKey, ...]]:

@@ -29,12 +29,24 @@ def count_end(
 
 
 def count_bill(
-    counters: Counters, outcome: Outcome, bill: Bill, demand: Demand, hold_nano: int
+    counters: Counters,
+    outcome: Outcome,
+    bill: Bill,
+    demand: Demand,
+    *,
+    hold_nano: int,
+    now_s: float,
 ) -> None:
-    """Whose counts were billed, and whether the hold was a bound."""
+    """What it came to, whose counts were billed, and whether the hold was a bound."""
     usage, demand = bill.usage, outcome.demand or demand
     counters.tokens["input"] += usage.input_total
     counters.tokens["output"] += usage.output_total
+    pace = counters.last_minute.at(now_s)
+    pace.requests += 1
+    pace.errors += bill.status in ("failed", "incomplete")
+    pace.tokens_prompt += usage.input_total
+    pace.tokens_completion += usage.output_total
+    pace.charged_nano += bill.cost.total_nano if bill.charged else 0
     if usage.refused:
         counters.usage_rejected += 1
     elif usage.estimated:

@@ -10,6 +10,7 @@ from gwd.activity.row import GenerationRow, digest
 from gwd.alerts import threshold_alerts
 from gwd.core.cost import Cost
 from gwd.core.extras import Applied
+from gwd.core.spender import Spender
 from gwd.core.usage import Usage
 from gwd.keys import service as keys
 from gwd.ledger import service as ledger
@@ -24,6 +25,7 @@ from gwd.spend import service as spend
 from gwd.store import Connection
 
 _encoder: Final = msgspec.json.Encoder()
+_tags: Final = msgspec.json.Decoder(tuple[str, ...])
 
 
 def settle(
@@ -37,28 +39,24 @@ def settle(
         ended = ledger.release(connection, row.id, now_us=now_us, seal=digest(row))
         if ended is not None and ended.first:
             activity.write(connection, _at(row, ended.at_us))
-            budgets.end_would_refuse(
-                connection, row.organization_id, row.workspace_id, row.family_id, row.id
-            )
+            budgets.end_would_refuse(connection, _spender(row), row.id)
         return ended
     settled = ledger.settle(
         connection, row.id, row.cost_total_nano, now_us=now_us, seal=digest(row)
     )
     if settled.first:
         byok_nano = _list_price(row) if row.byok else 0
-        scopes = tuple(s for s in (row.organization_id, row.workspace_id, row.family_id) if s)
+        spender = _spender(row)
         spend.add(
             connection,
-            scopes,
+            spender.counters,
             charged_nano=settled.charged_nano,
             byok_nano=byok_nano,
             at_us=settled.at_us,
         )
         budgets.end_would_refuse(
             connection,
-            row.organization_id,
-            row.workspace_id,
-            row.family_id,
+            spender,
             row.id,
             charged_nano=settled.charged_nano,
             byok_nano=byok_nano,
@@ -67,7 +65,12 @@ def settle(
         keys.mark_used(connection, row.key_id, now_us=settled.at_us)
         if settled.charged_nano or byok_nano:
             charge = threshold_alerts.Charge(
-                row=row, settled=settled, byok_nano=byok_nano, app_url=app_url, now_us=now_us
+                row=row,
+                spender=spender,
+                settled=settled,
+                byok_nano=byok_nano,
+                app_url=app_url,
+                now_us=now_us,
             )
             threshold_alerts.raise_crossed(connection, charge)
     return settled
@@ -175,6 +178,16 @@ def charged_row(
 
 def _at(row: GenerationRow, at_us: int) -> GenerationRow:
     return row if row.settled_at == at_us else msgspec.structs.replace(row, settled_at=at_us)
+
+
+def _spender(row: GenerationRow) -> Spender:
+    return Spender(
+        organization_id=row.organization_id,
+        workspace_id=row.workspace_id,
+        family_id=row.family_id,
+        user=row.user_tag,
+        tags=() if row.tags is None else _tags.decode(row.tags),
+    )
 
 
 def _list_price(row: GenerationRow) -> int:

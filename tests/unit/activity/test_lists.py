@@ -10,32 +10,12 @@ from gwd.activity.row import GenerationRow
 from gwd.core.errors import InvalidValue
 from gwd.store.connection import Connection
 from tests.support.money import ORGANIZATION, open_organization
-from tests.support.store import NOW_US, connection
+from tests.support.store import NOW_US, Seen, connection
 
 __all__ = ["connection"]
 
 SECOND_US = 1_000_000
 OTHER = "org_other"
-
-
-class Seen:
-    """A connection that remembers what was asked of it, with the plan that SQLite made for it."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.plans: list[str] = []
-
-    def row(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
-        self._explain(sql, values)
-        return self.connection.row(sql, values)
-
-    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
-        self._explain(sql, values)
-        return self.connection.rows(sql, values)
-
-    def _explain(self, sql: str, values: tuple[Any, ...]) -> None:
-        steps = self.connection.rows(f"EXPLAIN QUERY PLAN {sql}", values)
-        self.plans += [step[3] for step in steps]
 
 
 def write(
@@ -80,9 +60,9 @@ def filled(connection: Connection) -> Connection:
 
 def found(connection: Any, filters: dict[str, Any], **page: Any) -> tuple[list[int], int | None]:
     page = {"limit": 100, "offset": 0, **page}
-    rows, total = lists.list_(connection, ORGANIZATION, filters, **page)
-    assert all(row.organization_id == ORGANIZATION for row in rows)
-    return [int(row.id.rpartition("-")[2]) for row in rows], total
+    page_ = lists.list_(connection, ORGANIZATION, filters, **page)
+    assert all(row.organization_id == ORGANIZATION for row in page_.rows)
+    return [int(row.id.rpartition("-")[2]) for row in page_.rows], page_.total
 
 
 def at(number: float) -> int:
@@ -97,6 +77,8 @@ def test_every_question_is_answered_by_an_index_that_fits(filled: Connection) ->
         "generation_by_model": ({"model": "demo/1"}, {}),
         "generation_by_status": ({"status": "failed", "model": "demo/0"}, {}),
         "generation_by_tags": ({"tag": "eu"}, {}),
+        "generation_by_session": ({"session_id": "s-1", "model": "demo/0"}, {}),
+        "generation_by_error": ({"error_code": "rate_limit_exceeded"}, {}),
         "generation_by_user": ({"user": "ada", "status": "succeeded"}, {}),
     }
     for index, (filters, page) in questions.items():
@@ -162,6 +144,46 @@ def test_a_walk_meets_each_row_once_while_others_are_written(filled: Connection)
         newer = page + newer
         before = f"gen-{ORGANIZATION}-{page[0]}"
     assert newer == list(range(written, 60, -1))
+
+
+def test_a_long_look_ends_and_says_where_to_go_on(
+    filled: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every fifth generation is of the app, and a page looks at ten."""
+    monkeypatch.setattr(lists, "LOOKED", 9)
+    questions: list[lists.Filters] = [{"app": "app"}, {"app": "app", "workspace_id": "ws_default"}]
+    for filters in questions:
+        seen, pages = [], 0
+        place: dict[str, Any] = {}
+        while True:
+            page = lists.list_(filled, ORGANIZATION, filters, limit=50, offset=0, **place)
+            assert page.total is None
+            seen += [int(row.id.rpartition("-")[2]) for row in page.rows]
+            pages += 1
+            if page.reached is None:
+                break
+            place = {"after": page.reached}
+        assert (seen, pages) == (list(range(60, 0, -5)), 7)
+    newer, place = [], {"before": f"gen-{ORGANIZATION}-1"}
+    while (
+        page := lists.list_(filled, ORGANIZATION, {"app": "app"}, limit=50, offset=0, **place)
+    ).reached:
+        newer += [int(row.id.rpartition("-")[2]) for row in page.rows[::-1]]
+        place = {"before": page.reached}
+    newer += [int(row.id.rpartition("-")[2]) for row in page.rows[::-1]]
+    assert newer == list(range(5, 61, 5))
+    with pytest.raises(InvalidValue) as refused:
+        lists.list_(filled, ORGANIZATION, {"app": "app"}, limit=50, offset=1)
+    assert refused.value.param == "offset"
+
+
+def test_more_than_can_be_counted_is_not_counted(
+    filled: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "COUNTED", 20)
+    assert found(filled, {}, limit=1) == ([60], None)
+    assert found(filled, {"key_id": "key_1"}, limit=1) == ([58], 20)
+    assert found(filled, {"from": at(41)}, limit=1) == ([60], 20)
 
 
 def test_a_clock_that_was_set_back_puts_no_refusal_before_what_was_written(

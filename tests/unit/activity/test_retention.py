@@ -3,8 +3,8 @@
 from gwd.activity import service as activity
 from gwd.store.connection import Connection
 from tests.support.money import ORGANIZATION
-from tests.support.store import connection
-from tests.unit.activity.test_lists import Seen, at, filled, write
+from tests.support.store import Seen, connection
+from tests.unit.activity.test_lists import at, filled, write
 
 __all__ = ["connection", "filled"]
 

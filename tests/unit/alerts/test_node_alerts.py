@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from gwd.alerts import node_alerts
+from gwd.core.certificate import read_certificate
 from gwd.core.clock import US_PER_DAY
-from gwd.jobs.node_watch import read_certificate
 from gwd.store.connection import Connection
 from tests.support import certificates, people
 from tests.support.store import NOW_US, connection

@@ -1,7 +1,10 @@
 """Rules of budgets on a real file, with charges that went through the ledger."""
 
+from collections import defaultdict
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +18,9 @@ from gwd.core.errors import (
     InvalidValue,
     NotFound,
 )
+from gwd.core.money import usd_json
 from gwd.core.periods import Window
+from gwd.core.spender import Scope, Spender, named_counter
 from gwd.store.connection import Connection
 from tests.support.money import ORGANIZATION, USD, WORKSPACE, add, charge, hold, open_organization
 from tests.support.store import connection
@@ -25,6 +30,7 @@ __all__ = ["connection"]
 NOW_US = us_from_iso("2026-11-27T22:00:00Z")  # a Friday
 FAMILY = "key_first"
 ROTATED = "key_second"
+SPENDER = Spender(ORGANIZATION, WORKSPACE, FAMILY, user="ann", tags=("eu", "nightly"))
 NUMBERS = count()
 
 
@@ -36,7 +42,7 @@ def _organization(connection: Connection) -> None:
 
 def make(
     connection: Connection,
-    scope: budgets.Scope = "organization",
+    scope: Scope = "organization",
     interval: Window = "monthly",
     limit: str = "5",
     *,
@@ -48,6 +54,8 @@ def make(
         "organization": (ORGANIZATION, ORGANIZATION),
         "workspace": (WORKSPACE, WORKSPACE),
         "key": (ROTATED, FAMILY),
+        "tag": ("nightly", named_counter(ORGANIZATION, "tag", "nightly")),
+        "user": ("ann", named_counter(ORGANIZATION, "user", "ann")),
     }[scope]
     new = budgets.NewBudget(
         scope=scope, interval=interval, limit=Decimal(limit), kind=kind, include_byok=include_byok
@@ -60,11 +68,13 @@ def pay(connection: Connection, usd: str, *, now_us: int = NOW_US) -> None:
     cost_nano = int(Decimal(usd) * USD)
     generation_id = f"gen-{next(NUMBERS)}"
     hold(connection, generation_id, cost_nano, now_us=now_us, family_id=FAMILY)
-    charge(connection, generation_id, cost_nano, now_us=now_us)
+    charge(
+        connection, generation_id, cost_nano, now_us=now_us, user_tag="ann", tags='["eu","nightly"]'
+    )
 
 
 def check(connection: Connection, *, now_us: int = NOW_US) -> None:
-    budgets.check_hard(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=now_us)
+    budgets.check_hard(connection, SPENDER, now_us=now_us)
 
 
 def test_the_request_that_reaches_the_limit_completes_and_the_next_is_refused(
@@ -105,29 +115,83 @@ def test_a_lifetime_budget_never_resets(connection: Connection) -> None:
     assert refused.value.metadata["budget_resets_at"] is None
 
 
-def test_organization_comes_before_workspace_before_key_and_broad_before_narrow(
+def test_organization_comes_before_workspace_key_tag_and_user_and_broad_before_narrow(
     connection: Connection,
 ) -> None:
     """Which of several reached budgets is reported: the broadest scope, then the broadest interval."""
-    for scope in ("key", "workspace", "organization"):
+    for scope in ("user", "key", "tag", "workspace", "organization"):
         for interval, limit in (("daily", "0.1"), ("monthly", "0.3"), ("lifetime", "0.4")):
             make(connection, scope, interval, limit)  # type: ignore[arg-type]
     pay(connection, "1")
     seen = []
-    for _ in range(9):
+    for _ in range(15):
         with pytest.raises(BudgetExceeded) as refused:
             check(connection)
         assert refused.value.metadata is not None
-        seen.append(
-            (refused.value.metadata["budget_scope"], refused.value.metadata["budget_interval"])
-        )
+        metadata = refused.value.metadata
+        subject = metadata.get("budget_subject", metadata["budget_scope"])
+        seen.append((subject, metadata["budget_interval"]))
         budgets.delete(connection, ORGANIZATION, refused.value.metadata["budget_id"])
     check(connection)
     assert seen == [
         (scope, interval)
-        for scope in ("organization", "workspace", "key")
+        for scope in ("organization", "workspace", "key", "tag:nightly", "user:ann")
         for interval in ("lifetime", "monthly", "daily")
     ]
+
+
+@pytest.mark.parametrize(("scope", "name"), [("tag", "nightly"), ("user", "ann")])
+def test_a_tag_s_and_a_user_s_budget_counts_and_refuses_what_bears_the_name(
+    connection: Connection, scope: Scope, name: str
+) -> None:
+    pay(connection, "1")
+    budget = make(connection, scope, "daily", "3")
+    status = budgets.status_of(connection, budget, now_us=NOW_US)
+    assert status.spent_nano == 1 * USD, "what the period spent before it was made"
+    pay(connection, "2")
+    with pytest.raises(BudgetExceeded) as refused:
+        check(connection)
+    assert refused.value.metadata == {
+        "budget_scope": "organization",
+        "budget_interval": "daily",
+        "budget_limit": usd_json(3 * USD),
+        "budget_resets_at": "2026-11-28T00:00:00Z",
+        "budget_id": budget.id,
+        "budget_subject": f"{scope}:{name}",
+    }
+    assert f"of the {scope} {name} (3 USD)" in refused.value.message
+    other = SPENDER._replace(user="ben", tags=("eu", "Nightly"))
+    elsewhere = SPENDER._replace(organization_id="org_other")
+    open_organization(connection, now_us=NOW_US, organization_id="org_other")
+    for spender in (other, elsewhere, Spender(ORGANIZATION, WORKSPACE, FAMILY)):
+        assert budgets.check_hard(connection, spender, now_us=NOW_US) == []
+    budgets.check_hard(connection, SPENDER, now_us=NOW_US + US_PER_DAY)
+
+
+def test_where_no_name_is_limited_names_cost_one_question_in_all(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked once and remembered; requests without a tag or user do not ask it."""
+    asked: list[str] = []
+
+    def noted(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(sql: str, *values: Any) -> Any:
+            asked.append(sql)
+            return ask(sql, *values)
+
+        return noting
+
+    monkeypatch.setattr(connection, "row", noted(connection.row))
+    monkeypatch.setattr(connection, "rows", noted(connection.rows))
+    connection.cached_rows = defaultdict(dict)
+    plain = Spender(ORGANIZATION, WORKSPACE, FAMILY)
+    budgets.check_hard(connection, plain, now_us=NOW_US)
+    of_budgets = [sql for sql in asked if "FROM budget" in sql]
+    for spender in (SPENDER, plain, SPENDER._replace(user="ben"), SPENDER):
+        budgets.check_hard(connection, spender, now_us=NOW_US)
+    more = [sql for sql in asked if "FROM budget" in sql][len(of_budgets) :]
+    assert len(of_budgets) == len(more) == 1
+    assert "scope IN ('tag', 'user')" in more[0]
 
 
 def test_a_soft_budget_refuses_nothing(connection: Connection) -> None:
@@ -186,7 +250,7 @@ def test_every_hard_budget_that_is_reached_is_named_and_the_first_is_the_refusal
     make(connection, limit="2")
     make(connection, limit="1", kind="soft")
     pay(connection, "2")
-    named = budgets.hard_refusals(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
+    named = budgets.hard_refusals(connection, SPENDER, now_us=NOW_US)
     scopes = [each.metadata["budget_scope"] for each in named if each.metadata is not None]
     assert scopes == ["organization", "key"]
     with pytest.raises(BudgetExceeded) as refused:
@@ -198,7 +262,7 @@ def test_another_organization_s_budget_does_not_count(connection: Connection) ->
     open_organization(connection, now_us=NOW_US, organization_id="org_other")
     make(connection, limit="1")
     pay(connection, "1")
-    budgets.check_hard(connection, "org_other", "ws_other", "key_other", now_us=NOW_US)
+    budgets.check_hard(connection, Spender("org_other", "ws_other", "key_other"), now_us=NOW_US)
 
 
 def test_one_budget_per_scope_object_interval_and_kind(connection: Connection) -> None:
@@ -354,9 +418,7 @@ def test_a_charge_tells_which_budgets_it_took_over_a_threshold(connection: Conne
         pay(connection, usd)
         found = budgets.crossed(
             connection,
-            ORGANIZATION,
-            WORKSPACE,
-            FAMILY,
+            SPENDER,
             charged_nano=int(Decimal(usd) * USD),
             byok_nano=0,
             at_us=NOW_US,
@@ -391,7 +453,7 @@ def test_a_new_budget_tells_what_is_already_crossed(connection: Connection) -> N
 def test_a_key_s_report_lists_what_its_requests_count_against(connection: Connection) -> None:
     make(connection, "key", "daily", "1")
     make(connection, "organization", "lifetime", "9")
-    standing = budgets.applicable(connection, ORGANIZATION, WORKSPACE, FAMILY, now_us=NOW_US)
+    standing = budgets.applicable(connection, SPENDER, now_us=NOW_US)
     shown = [budgets.key_record(status) for status in standing]
     assert [(one.scope, one.interval) for one in shown] == [
         ("organization", "lifetime"),

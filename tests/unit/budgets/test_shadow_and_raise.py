@@ -11,6 +11,7 @@ from gwd.budgets import Budget, PatchBudget
 from gwd.core.clock import US_PER_DAY, US_PER_S, iso, us_from_iso
 from gwd.core.errors import BudgetExceeded, BudgetOrderViolation, InvalidValue
 from gwd.core.periods import Window
+from gwd.core.spender import Spender
 from gwd.management import budgets as use_cases
 from gwd.store.connection import Connection
 from tests.support.money import (
@@ -67,7 +68,7 @@ def make(
 
 def admit(connection: Connection, *, now_us: int = NOW_US) -> str:
     """As admission does: the rule, the hold, the count."""
-    reached = budgets.check_hard(connection, ORGANIZATION, WORKSPACE, KEY, now_us=now_us)
+    reached = budgets.check_hard(connection, Spender(ORGANIZATION, WORKSPACE, KEY), now_us=now_us)
     generation_id = f"gen-{next(NUMBERS)}"
     assert hold(connection, generation_id, USD, now_us=now_us) is not None
     if reached:
@@ -82,9 +83,7 @@ def settle(
     charge(connection, generation_id, cost_nano, now_us=now_us)
     budgets.end_would_refuse(
         connection,
-        ORGANIZATION,
-        WORKSPACE,
-        KEY,
+        Spender(ORGANIZATION, WORKSPACE, KEY),
         generation_id,
         charged_nano=cost_nano,
         byok_nano=int(Decimal(byok) * USD),
@@ -117,7 +116,7 @@ def raise_to(
 
 def refuses(connection: Connection, *, now_us: int) -> bool:
     try:
-        budgets.check_hard(connection, ORGANIZATION, WORKSPACE, KEY, now_us=now_us)
+        budgets.check_hard(connection, Spender(ORGANIZATION, WORKSPACE, KEY), now_us=now_us)
     except BudgetExceeded:
         return True
     return False
@@ -173,7 +172,7 @@ def test_a_request_that_fails_is_counted_and_costs_nothing(connection: Connectio
     pay(connection, "1")
     generation_id = admit(connection)
     give_back(connection, generation_id, now_us=NOW_US)
-    budgets.end_would_refuse(connection, ORGANIZATION, WORKSPACE, KEY, generation_id)
+    budgets.end_would_refuse(connection, Spender(ORGANIZATION, WORKSPACE, KEY), generation_id)
     assert counted(connection, shadow) == (1, "0")
     assert connection.rows("SELECT * FROM budget_would_refuse_open") == []
 
@@ -210,7 +209,9 @@ def test_what_refuses_hides_what_only_counts(connection: Connection) -> None:
     pay(connection, "2")
     assert refuses(connection, now_us=NOW_US)
     assert counted(connection, shadow) == (0, "0")
-    refusals = budgets.hard_refusals(connection, ORGANIZATION, WORKSPACE, KEY, now_us=NOW_US)
+    refusals = budgets.hard_refusals(
+        connection, Spender(ORGANIZATION, WORKSPACE, KEY), now_us=NOW_US
+    )
     assert [one.metadata and one.metadata["budget_interval"] for one in refusals] == ["weekly"]
 
 

@@ -11,6 +11,7 @@ from gwd import budgets
 from gwd.budgets import Budget, BudgetScope, NewBudget, NewRaise
 from gwd.core.clock import SystemClock, iso
 from gwd.core.periods import Window, first_day
+from gwd.core.spender import Scope, Spender, named_counter
 from gwd.management import budgets as use_cases
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
@@ -27,6 +28,12 @@ from tests.support.money import (
 from tests.support.store import NOW_US
 
 HOUR_US = 3_600_000_000
+SPENDER = Spender(ORGANIZATION, WORKSPACE, KEY, user="ann", tags=("eu", "nightly"))
+WHERE: dict[Scope, tuple[str, str]] = {
+    "key": (KEY, KEY),
+    "tag": ("nightly", named_counter(ORGANIZATION, "tag", "nightly")),
+    "user": ("ann", named_counter(ORGANIZATION, "user", "ann")),
+}
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("admit"), st.just(0)),
@@ -77,10 +84,11 @@ class Restated:
 class Life:
     """The same steps through the room's own functions, on a real file."""
 
-    def __init__(self, connection: Connection, interval: Window) -> None:
+    def __init__(self, connection: Connection, scope: Scope, interval: Window) -> None:
         self.connection = connection
-        new = NewBudget(scope="key", interval=interval, limit=Decimal(4), shadow=True)
-        where = BudgetScope(scope="key", scope_id=KEY, spend_id=KEY)
+        new = NewBudget(scope=scope, interval=interval, limit=Decimal(4), shadow=True)
+        scope_id, spend_id = WHERE[scope]
+        where = BudgetScope(scope=scope, scope_id=scope_id, spend_id=spend_id)
         self.id = budgets.create(connection, ORGANIZATION, new, where, now_us=NOW_US).id
         self.plain = Restated(interval, 4 * USD)
         self.at_us = NOW_US
@@ -102,9 +110,7 @@ class Life:
     def _admit(self, _: int) -> None:
         name = f"gen-{self.made}"
         self.made += 1
-        reached = budgets.check_hard(
-            self.connection, ORGANIZATION, WORKSPACE, KEY, now_us=self.at_us
-        )
+        reached = budgets.check_hard(self.connection, SPENDER, now_us=self.at_us)
         assert hold(self.connection, name, 3 * USD, now_us=self.at_us) is not None
         budgets.count_would_refuse(self.connection, reached, name, at_us=self.at_us)
         self.plain.admit(name, self.at_us)
@@ -114,9 +120,9 @@ class Life:
         if not self.open:
             return
         name = self.open.pop(usd % len(self.open))
-        charge(self.connection, name, usd * USD, now_us=self.at_us)
-        scopes = (ORGANIZATION, WORKSPACE, KEY, name)
-        budgets.end_would_refuse(self.connection, *scopes, charged_nano=usd * USD)
+        named = {"user_tag": "ann", "tags": '["eu","nightly"]'}
+        charge(self.connection, name, usd * USD, now_us=self.at_us, **named)
+        budgets.end_would_refuse(self.connection, SPENDER, name, charged_nano=usd * USD)
         self.plain.settle(name, usd * USD, self.at_us)
 
     def _wait(self, hours: int) -> None:
@@ -141,9 +147,13 @@ class Life:
 
 
 @settings(max_examples=60, deadline=None)
-@given(interval=st.sampled_from(["daily", "weekly", "monthly", "lifetime"]), steps=STEPS)
+@given(
+    scope=st.sampled_from(sorted(WHERE)),
+    interval=st.sampled_from(["daily", "weekly", "monthly", "lifetime"]),
+    steps=STEPS,
+)
 def test_what_is_counted_is_what_a_plain_sum_says(
-    interval: Window, steps: list[tuple[str, int]]
+    scope: Scope, interval: Window, steps: list[tuple[str, int]]
 ) -> None:
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "gwd.db")
@@ -153,7 +163,7 @@ def test_what_is_counted_is_what_a_plain_sum_says(
             with transaction(connection, "IMMEDIATE"):
                 open_organization(connection, now_us=NOW_US)
                 add(connection, 1_000 * USD, now_us=NOW_US)
-                life = Life(connection, interval)
+                life = Life(connection, scope, interval)
                 for what, number in steps:
                     life.step(what, number)
         finally:

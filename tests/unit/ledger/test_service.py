@@ -5,6 +5,7 @@ import pytest
 
 from gwd import ledger
 from gwd.core.errors import Conflict, GenerationNotFound, InvalidValue, NotFound
+from gwd.ledger import reports
 from gwd.store.connection import Connection
 from tests.support.money import (
     BOOT,
@@ -17,7 +18,7 @@ from tests.support.money import (
     hold,
     open_organization,
 )
-from tests.support.store import NOW_US, connection
+from tests.support.store import NOW_US, Seen, connection
 
 __all__ = ["connection"]
 
@@ -152,10 +153,10 @@ def test_credit_is_consumed_promotional_then_granted_then_purchased(
     add(connection, 1 * USD, now_us=NOW_US, kind="promotional")
     hold(connection, "gen-1", 4 * USD, now_us=NOW_US)
     charge(connection, "gen-1", 4 * USD, now_us=NOW_US)
-    charges, _ = ledger.list_entries(
+    charges = ledger.list_entries(
         connection, ORGANIZATION, ledger.LedgerFilter(type="charge"), limit=10, offset=0
     )
-    assert [(entry.bucket, entry.amount_nano) for entry in reversed(charges)] == [
+    assert [(entry.bucket, entry.amount_nano) for entry in reversed(charges.rows)] == [
         ("promotional", 1 * USD),
         ("granted", 2 * USD),
         ("purchased", 1 * USD),
@@ -169,10 +170,10 @@ def test_within_a_kind_the_credit_that_expires_first_pays_first(connection: Conn
     early = add(connection, 1 * USD, now_us=NOW_US, expires_at_us=NOW_US + HOUR_US)
     hold(connection, "gen-1", 2 * USD, now_us=NOW_US)
     charge(connection, "gen-1", 2 * USD, now_us=NOW_US)
-    charges, _ = ledger.list_entries(
+    charges = ledger.list_entries(
         connection, ORGANIZATION, ledger.LedgerFilter(type="charge"), limit=10, offset=0
     )
-    assert [entry.lot_id for entry in reversed(charges)] == [early.lot_id, late.lot_id]
+    assert [entry.lot_id for entry in reversed(charges.rows)] == [early.lot_id, late.lot_id]
     assert_sound(connection)
 
 
@@ -336,10 +337,9 @@ def test_signed_amounts_add_up_to_the_balance_after(connection: Connection) -> N
     hold(connection, "gen-1", 2 * USD, now_us=NOW_US)
     charge(connection, "gen-1", 1 * USD, now_us=NOW_US)
     refund(connection, 1 * USD)
-    entries, total_count = ledger.list_entries(
-        connection, ORGANIZATION, ledger.LedgerFilter(), limit=50, offset=0
-    )
-    assert total_count == len(entries) == 5
+    found = ledger.list_entries(connection, ORGANIZATION, ledger.LedgerFilter(), limit=50, offset=0)
+    entries = found.rows
+    assert found.total == len(entries) == 5
     running = 0
     for entry in reversed(entries):
         running += entry.signed_nano
@@ -353,8 +353,8 @@ def test_entries_are_filtered_by_type_generation_and_time(connection: Connection
     charge(connection, "gen-1", 1 * USD, now_us=NOW_US + 20)
 
     def types(wanted: ledger.LedgerFilter) -> list[str]:
-        entries, _ = ledger.list_entries(connection, ORGANIZATION, wanted, limit=50, offset=0)
-        return [entry.type for entry in entries]
+        found = ledger.list_entries(connection, ORGANIZATION, wanted, limit=50, offset=0)
+        return [entry.type for entry in found.rows]
 
     assert types(ledger.LedgerFilter(generation_id="gen-1")) == [
         "charge",
@@ -365,6 +365,86 @@ def test_entries_are_filtered_by_type_generation_and_time(connection: Connection
     assert types(ledger.LedgerFilter(from_us=NOW_US + 10, to_us=NOW_US + 20)) == ["reservation"]
     with pytest.raises(InvalidValue):
         types(ledger.LedgerFilter(type="gift"))
+
+
+def test_what_recovery_needs_goes_with_the_end_of_the_hold(connection: Connection) -> None:
+    """Nothing is left of it, and what stays of the reservation is no longer than it was."""
+    add(connection, 9 * USD, now_us=NOW_US)
+    for number in range(3):
+        hold(connection, f"gen-{number}", 1 * USD, now_us=NOW_US)
+    ledger.checkpoint(connection, [("gen-0", b"far"), ("gen-1", b"farther"), ("gen-none", b"x")])
+    charge(connection, "gen-0", 1 * USD, now_us=NOW_US + 1)
+    give_back(connection, "gen-1", now_us=NOW_US + 1)
+    kept = connection.rows("SELECT generation_id, context, progress FROM reservation_context")
+    assert kept == [("gen-2", b"{}", None)]
+    ledger.checkpoint(connection, [("gen-0", b"late"), ("gen-2", b"far")])
+    [opened] = ledger.open_reservations(connection)
+    assert (opened.generation_id, opened.context, opened.progress) == ("gen-2", b"{}", b"far")
+
+
+def test_entries_of_many_are_looked_for_page_by_page(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page looks at seven entries; types of which there are few are found at once."""
+    monkeypatch.setattr(reports, "LOOKED", 7)
+    add(connection, 9 * USD, now_us=NOW_US)
+    for number in range(10):
+        hold(connection, f"gen-{number}", 1 * USD, now_us=NOW_US + number)
+        if number % 5 == 0:
+            charge(connection, f"gen-{number}", 1 * USD, now_us=NOW_US + number)
+        else:
+            give_back(connection, f"gen-{number}", now_us=NOW_US + number)
+
+    def walk(wanted: ledger.LedgerFilter, way: str, place: str | None) -> list[list[str | None]]:
+        pages = []
+        while True:
+            given = {} if place is None else {way: place}
+            page = ledger.list_entries(
+                connection, ORGANIZATION, wanted, limit=50, offset=0, **given
+            )
+            pages.append([entry.generation_id for entry in page.rows])
+            if page.reached is None:
+                return pages
+            place = page.reached
+
+    charges = ledger.LedgerFilter(type="charge")
+    assert walk(charges, "after", None) == [[], ["gen-5"], ["gen-0"], []]
+    assert walk(charges, "before", "entry-1") == [["gen-0"], ["gen-5"], [], []]
+    releases = [f"gen-{number}" for number in (9, 8, 7, 6, 4, 3, 2, 1)]
+    assert walk(ledger.LedgerFilter(type="release"), "after", None) == [releases]
+    assert walk(ledger.LedgerFilter(type="purchase"), "after", None) == [[None]]
+    assert walk(ledger.LedgerFilter(generation_id="gen-0"), "after", None) == [["gen-0"] * 3]
+    found = ledger.list_entries(connection, ORGANIZATION, charges, limit=50, offset=0)
+    assert found.total is None
+    with pytest.raises(InvalidValue) as refused:
+        ledger.list_entries(connection, ORGANIZATION, charges, limit=50, offset=1)
+    assert refused.value.param == "offset"
+
+
+def test_lists_of_entries_are_answered_by_an_index(connection: Connection) -> None:
+    """Neither the whole history nor a sorted page: by number, and by type where a type is rare."""
+    add(connection, 9 * USD, now_us=NOW_US)
+    for wanted in (
+        ledger.LedgerFilter(),
+        ledger.LedgerFilter(type="charge", workspace_id="ws_default"),
+        ledger.LedgerFilter(type="release"),
+        ledger.LedgerFilter(type="clock", from_us=NOW_US),
+        ledger.LedgerFilter(generation_id="gen-0"),
+    ):
+        for way in ("after", "before"):
+            seen = Seen(connection)
+            ledger.list_entries(
+                seen,  # type: ignore[arg-type]
+                ORGANIZATION,
+                wanted,
+                limit=50,
+                offset=0,
+                **{way: "entry-1"},
+            )
+            pages = [plan for plan in seen.plans if "entry" in plan]
+            assert pages
+            assert all(plan.startswith("SEARCH entry USING") for plan in pages), pages
+            assert not [plan for plan in seen.plans if "B-TREE" in plan], seen.plans
 
 
 def refund(connection: Connection, amount_nano: int) -> int:

@@ -64,10 +64,10 @@ def test_time_goes_on_from_now_and_what_expired_too_early_is_back(connection: Co
 
 def test_the_entry_says_who_and_why_and_so_does_the_audit_trail(connection: Connection) -> None:
     repair(connection)
-    entries, _ = ledger.list_entries(
+    found = ledger.list_entries(
         connection, ORGANIZATION, LedgerFilter(type="clock"), limit=9, offset=0
     )
-    (entry,) = entries
+    (entry,) = found.rows
     assert (entry.amount_nano, entry.actor, entry.created_at) == (0, "ana", NOW_US)
     assert "the time server was wrong" in (entry.note or "")
     rows = connection.rows("SELECT organization_id, details FROM audit WHERE action = 'clock.mend'")
@@ -108,9 +108,9 @@ def test_lists_by_time_find_what_was_written_before_and_after(connection: Connec
 
     def listed(from_us: int | None, to_us: int | None) -> list[str]:
         wanted = LedgerFilter(from_us=from_us, to_us=to_us)
-        found, total = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
-        assert total == len(found)
-        return [entry.type for entry in reversed(found)]
+        found = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
+        assert found.total == len(found.rows)
+        return [entry.type for entry in reversed(found.rows)]
 
     assert listed(AHEAD_US, None) == ["expiry", "reservation", "settlement", "charge"]
     assert listed(NOW_US + 1, AHEAD_US) == ["reservation"]

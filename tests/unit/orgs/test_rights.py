@@ -27,6 +27,8 @@ PAGE = {
     "keys.read": "own all all all all",
     "keys.write": "own none all all all",
     "activity.read": "own all all all all",
+    "content_log.read": "own none all all all",
+    "content_log.erase": "none none all all all",
     "credits.read": "all all all all all",
     "credits.write": "none all none all all",
     "credits.grant": "none none none none all",

@@ -59,6 +59,7 @@ def test_defaults_are_those_of_the_page(connection, made):
         "default_rate_limit_per_minute": 600,
         "byok_fee_percent": 5,
         "store_prompts": False,
+        "content_log": None,
         "retention_days": None,
         "low_balance_threshold": 10,
         "alert_email_min_percent": 80,

@@ -9,9 +9,11 @@ import pytest
 from gwd import budgets, ledger, proof
 from gwd.activity import day_sums
 from gwd.activity import service as activity
+from gwd.content_log import service as content_log
 from gwd.core.clock import SystemClock
 from gwd.health import kept
 from gwd.ledger import LedgerFilter, chain
+from gwd.orgs.settings import settings
 from gwd.store import migrations
 from gwd.store.connection import Connection, open_connection, transaction
 from gwd.store.migrations import migrate
@@ -22,9 +24,9 @@ from tests.support.store import NOW_US
 
 def types_of(connection: Connection, generation_id: str) -> list[str]:
     wanted = LedgerFilter(generation_id=generation_id)
-    entries, total = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
-    assert total == len(entries)
-    return [entry.type for entry in reversed(entries)]
+    found = ledger.list_entries(connection, ORGANIZATION, wanted, limit=100, offset=0)
+    assert found.total == len(found.rows)
+    return [entry.type for entry in reversed(found.rows)]
 
 
 def as_first_version(connection: Connection) -> None:
@@ -129,6 +131,11 @@ def as_before_references(connection: Connection) -> None:
     connection.execute("DELETE FROM schema_history WHERE name LIKE '0004%'")
 
 
+CONTEXTS = (
+    "CREATE TABLE reservation_context (generation_id TEXT PRIMARY KEY, context BLOB, progress BLOB)"
+)
+
+
 def attached(connection: Connection) -> list[str]:
     rows = connection.rows(
         "SELECT type || ' ' || name FROM sqlite_master WHERE tbl_name = 'entry' AND sql IS NOT NULL"
@@ -149,15 +156,17 @@ def test_the_table_of_entries_is_written_anew_with_all_that_hangs_on_it(
     with transaction(connection, "IMMEDIATE"):
         open_organization(connection, now_us=NOW_US)
         add(connection, 10 * USD, now_us=NOW_US, reference="paid")
+        connection.execute(CONTEXTS)  # of the present version, whose functions fill this file
         hold(connection, "gen-1", 5 * USD, now_us=NOW_US)
         charge(connection, "gen-1", 3 * USD, now_us=NOW_US)
+        connection.execute("DROP TABLE reservation_context")
         rows, hanging = connection.rows("SELECT * FROM entry"), attached(connection)
     connection.raw.close()
 
     assert name in migrate(path, SystemClock())
     connection = open_connection(path, "writer")
     assert connection.rows("SELECT * FROM entry") == rows
-    assert attached(connection) == hanging
+    assert attached(connection) == sorted([*hanging, "index entry_of_release"])  # since then
     assert len(hanging) > 5
     assert ledger.verify(connection).ok
     with pytest.raises(apsw.ConstraintError, match="append-only"):
@@ -262,6 +271,46 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     connection.raw.close()
     with pytest.raises(migrations.NewerSchemaError, match="9999_future"):
         migrate(path, SystemClock())
+
+
+def test_running_generations_keep_what_recovery_needs_and_ended_ones_leave_no_hole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0025_contexts_apart"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        connection.execute_many(
+            "INSERT INTO reservation (generation_id, organization_id, key_id, family_id, amount_nano, state, boot_id,"
+            " context, progress, created_at, closed_at, opened_seq, ended_seq, last_seq)"
+            " VALUES (?1, 'org_acme', 'k', 'k', 5, ?2, 'boot_1', ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+            [
+                ("gen-1", "closed", None, None, NOW_US, NOW_US + 1, 1, 2),
+                ("gen-2", "open", b"{}", b"far", NOW_US, None, 3, None),
+                ("gen-3", "open", b"[]", None, NOW_US, None, 4, None),
+            ],
+        )
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    held = ledger.open_reservations(connection)
+    assert [(one.generation_id, one.boot_id, one.context, one.progress) for one in held] == [
+        ("gen-2", "boot_1", b"{}", b"far"),
+        ("gen-3", "boot_1", b"[]", None),
+    ]
+    assert connection.rows(
+        "SELECT generation_id, state, boot_id, amount_nano, created_at, closed_at, opened_seq, ended_seq, last_seq"
+        " FROM reservation WHERE state = 'closed'"
+    ) == [("gen-1", "closed", "", 5, NOW_US, NOW_US + 1, 1, 2, 2)]
+    with pytest.raises(apsw.ConstraintError):
+        connection.execute("INSERT INTO reservation SELECT * FROM reservation LIMIT 1")
+    connection.raw.close()
 
 
 def test_what_a_cache_saved_before_it_was_kept_is_not_known(
@@ -442,6 +491,74 @@ def test_sums_by_day_hold_what_was_recorded_before_they_were_kept(
     connection.raw.close()
 
 
+def test_budgets_may_be_for_names_and_users_have_what_they_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of budgets is written anew under rows that refer to it; nothing of either is lost."""
+    path = str(tmp_path / "gwd.db")
+    name = "0021_tags"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    day = NOW_US // 86_400_000_000
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        add(connection, 100 * USD, now_us=NOW_US)
+        connection.execute(
+            "INSERT INTO budget (id, organization_id, scope, scope_id, spend_id, interval, kind, limit_nano, shadow,"
+            " created_at, updated_at) VALUES ('bud_1', ?1, 'organization', ?1, ?1, 'daily', 'hard', 5, 1, 1, 1)",
+            (ORGANIZATION,),
+        )
+        counted = ("bud_1", day, 1, NOW_US)
+        connection.execute(
+            "INSERT INTO budget_would_refuse (budget_id, first_day, requests, first_at, last_at)"
+            " VALUES (?1, ?2, ?3, ?4, ?4)",
+            counted,
+        )
+        connection.execute(
+            "INSERT INTO budget_would_refuse_open (generation_id, budget_id, first_day) VALUES ('gen-x', 'bud_1', ?)",
+            (day,),
+        )
+        for number, user in enumerate(("ann", "ann", "ben", None)):
+            hold(connection, f"gen-{number}", USD, now_us=NOW_US)
+            ledger.settle(connection, f"gen-{number}", number + 1, now_us=NOW_US)
+            connection.execute(
+                "INSERT INTO generation (id, organization_id, key_id, family_id, user_tag, dialect, status,"
+                " cost_total_nano, byok, cost_completion_nano, created_at, settled_at)"
+                " VALUES (?1, ?2, 'k', 'k', ?3, 'messages', 'succeeded', ?4, ?5, 9, ?6, ?6)",
+                (f"gen-{number}", ORGANIZATION, user, number + 1, user == "ben", NOW_US),
+            )
+    connection.raw.close()
+
+    assert migrate(path, SystemClock())[:2] == [name, "0022_named_budgets"]
+    connection = open_connection(path, "writer")
+    assert connection.rows(
+        "SELECT scope_id, day, charged_nano, byok_nano FROM spend WHERE scope_id LIKE '%:%' ORDER BY 1, 2"
+    ) == [
+        (f"{ORGANIZATION}:user:{user}", each, *nanos)
+        for user, nanos in (("ann", (3, 0)), ("ben", (3, 9)))
+        for each in (0, day)
+    ]
+    assert budgets.get(connection, ORGANIZATION, "bud_1").shadow
+    assert connection.rows("SELECT budget_id, requests FROM budget_would_refuse") == [("bud_1", 1)]
+    assert connection.rows("SELECT generation_id FROM budget_would_refuse_open") == [("gen-x",)]
+    with pytest.raises(apsw.ConstraintError):
+        connection.execute("DELETE FROM budget")
+    copied = "INSERT INTO budget SELECT 'bud_' || ?1, organization_id, ?1, 'x', ?1"
+    columns = "interval, kind, limit_nano, include_byok, alert_thresholds, created_at, updated_at"
+    copied += (
+        f", {columns}, shadow, raised_nano, raised_until, raised_by FROM budget WHERE id = 'bud_1'"
+    )
+    for scope in ("tag", "user"):
+        connection.execute(copied, (scope,))
+    with pytest.raises(apsw.ConstraintError):
+        connection.execute(copied, ("colour",))
+    assert migrations.schema_of(connection) == migrations.schema()
+    connection.raw.close()
+
+
 def test_a_file_without_sessions_takes_them(tmp_path: Path) -> None:
     path = str(tmp_path / "gwd.db")
     migrate(path, SystemClock())
@@ -457,4 +574,28 @@ def test_a_file_without_sessions_takes_them(tmp_path: Path) -> None:
     connection = open_connection(path, "writer")
     with transaction(connection, "DEFERRED"):
         assert migrations.schema_of(connection) == fresh
+
+
+def test_organizations_of_an_earlier_version_have_nothing_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "gwd.db")
+    name = "0028_content_log"
+    before = [each for each in migrations.names() if each < name]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrations, "names", lambda: before)
+        migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+    connection.raw.close()
+
+    assert name in migrate(path, SystemClock())
+    connection = open_connection(path, "writer")
+    assert settings(connection, ORGANIZATION).settings.content_log is None
+    assert content_log.totals(connection, ORGANIZATION).count == 0
+    plan = connection.rows(
+        "EXPLAIN QUERY PLAN SELECT COUNT(*), SUM(size) FROM content_log WHERE organization_id = 'x'"
+    )
+    assert "COVERING INDEX" in str(plan)  # the contents are not read to be added up
     connection.raw.close()

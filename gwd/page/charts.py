@@ -91,7 +91,7 @@ def topped(
     series = [
         Series(
             name=name,
-            colour=f"c{place + 1}",
+            colour=f"c{place + 1}" if place < SERIES else "c0",
             amounts=tuple(by_day.get(day, 0) for day in days),
             total=sum(by_day.values()),
         )
@@ -107,7 +107,7 @@ def topped(
     return Stacked(days=tuple(days), series=tuple(series), totals=by_place, total=sum(by_place))
 
 
-def bars(chart: Stacked, *, what: str, text: Text = usd, axis: Text | None = None) -> Markup:
+def bars(chart: Stacked, *, what: str, text: Text = usd) -> Markup:
     """Stacked bars by day. `what` begins the sentence that says what is drawn."""
     top = round_top(max(chart.totals, default=0))
     width = BAR * max(1, len(chart.days))
@@ -126,7 +126,8 @@ def bars(chart: Stacked, *, what: str, text: Text = usd, axis: Text | None = Non
     plot = Markup(
         '<svg class="plot" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}{}</svg>'
     ).format(width, HEIGHT, clean(said), grid, Markup("").join(groups))
-    ticks = [(axis or text)(top * part / 4) for part in range(4, -1, -1)]
+    word = axis_usd if text is usd else text
+    ticks = [word(top * part / 4) for part in range(4, -1, -1)]
     marks = _day_marks(chart.days)
     return _framed(ticks, plot, marks)
 

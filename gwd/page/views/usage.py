@@ -149,7 +149,8 @@ def _chart(
 ) -> Stacked:
     """The five largest by day, and what is left of each day."""
     metric, field = _SHOWN[_show(ask)], _GROUPS[by]
-    top = [row[field] for row in found[:SERIES]]
+    shown = len(found) if len(found) == SERIES + 1 else SERIES
+    top = [row[field] for row in found[:shown]]
     of_top = [*_filters(ask), {"field": field, "operator": "in", "value": top}]
     parts = (
         rows(ask, question(first, last, [metric], [field], by_day=True, filters=of_top))

@@ -87,7 +87,10 @@ def topped(
     *,
     rest: str,
 ) -> Stacked:
-    """Names in the order given, and as `rest` what they leave of each day's total."""
+    """Names in the order given, and as `rest` what they leave of each day's total.
+
+    They may overlap, as tags do, and leave nothing.
+    """
     series = [
         Series(
             name=name,
@@ -98,7 +101,7 @@ def topped(
         for place, (name, by_day) in enumerate(amounts.items())
     ]
     left = tuple(
-        totals.get(day, 0) - sum(each.amounts[place] for each in series)
+        max(0, totals.get(day, 0) - sum(each.amounts[place] for each in series))
         for place, day in enumerate(days)
     )
     if any(left):

@@ -23,16 +23,17 @@ _GROUPS: Final = {
     "user": "user",
     "session": "session_id",
     "app": "app",
+    "tag": "tag",
     "workspace": "workspace",
     "provider": "provider",
 }
-_OF_RECORDS: Final = ("user", "session", "app")
+_OF_RECORDS: Final = ("user", "session", "app", "tag")
 """What day sums do not know: looked up for a week unless more is asked for."""
 _SHOWN: Final = {"spend": "cost", "tokens": "tokens_total", "requests": "requests"}
 _METRICS: Final = ("requests", "tokens_prompt", "cached_tokens", "tokens_completion", "cost")
 _MOST_ROWS: Final = 100
 _MOST_DAYS: Final = 366
-_LINKS: Final = ("key", "model", "user", "session", "app", "workspace")
+_LINKS: Final = ("key", "model", "user", "session", "app", "tag", "workspace")
 _FIELDS: Final = (
     *(Field("by", 20), Field("show", 20), Field("from", 20), Field("to", 20), Field("last", 4)),
     *(Field("model", 300), Field("key", 100), Field("workspace", 100)),

@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gwd import __version__, ledger
 from gwd.activity import service as activity
@@ -30,6 +30,7 @@ from gwd.core.counters import Counters
 from gwd.core.errors import Draining
 from gwd.core.ids import mint
 from gwd.core.node_clock import NodeClock
+from gwd.core.trace_context import Tracing
 from gwd.core.vitals import Vitals
 from gwd.credentials import keyring
 from gwd.credentials.ring_file import RingFile
@@ -68,9 +69,10 @@ from gwd.pipeline.inference import Line
 from gwd.pipeline.plan.state import PlanningState
 from gwd.pipeline.settle import recovery, request_log
 from gwd.pipeline.settle.content_log import ContentLogger
+from gwd.pipeline.settle.observer import Observer, all_of
 from gwd.proof import Prover
 from gwd.replay.items import InMemoryItems
-from gwd.settings import Settings, SettingsError, smtp_password
+from gwd.settings import Settings, SettingsError, otel_headers, smtp_password
 from gwd.store import Store
 from gwd.store.ballast import Ballast
 from gwd.store.connection import require
@@ -80,6 +82,9 @@ from gwd.store.revocation_log import RevocationLog
 from gwd.upstream.base import Timeouts, Upstream
 from gwd.upstream.http_client import HttpClient
 from gwd.vendors.formats import ADAPTERS
+
+if TYPE_CHECKING:
+    from gwd.telemetry.telemetry import Telemetry
 
 CHECKPOINT_S: Final = 1.0
 SWEEP_S: Final = 15.0
@@ -120,6 +125,7 @@ class RunningNode:
         self._ending = asyncio.Event()
         self._lock: InstanceLock | None = None
         self._upstream: Upstream | None = None
+        self._telemetry: Telemetry | None = None
         self._offload = Offload()
         self._tls: ssl.SSLContext | None = None
         self._ballast = Ballast(settings.database.with_suffix(".ballast"))
@@ -293,7 +299,12 @@ class RunningNode:
                 vitals=vitals,
             ),
             in_quarantine=lambda: status.quarantine is not None,
-            observer=request_log.write if settings.logging.requests else None,
+            observer=self._observer(counters),
+            tracing=Tracing(
+                sample_ratio=settings.otel.sample_ratio, is_sent=settings.otel.propagate
+            )
+            if settings.otel.endpoint
+            else None,
         )
         return Node(
             settings=settings,
@@ -329,6 +340,28 @@ class RunningNode:
                 app_url=settings.server.app_url,
             ),
         )
+
+    def _observer(self, counters: Counters) -> Observer | None:
+        """Who is told of each generation that has ended."""
+        observers: list[Observer] = []
+        if self.settings.logging.requests:
+            observers.append(request_log.write)
+        otel = self.settings.otel
+        if otel.endpoint:
+            try:
+                from gwd.telemetry.telemetry import Telemetry  # what is off is not even imported
+            except ImportError as error:
+                raise SettingsError(
+                    f"[otel] endpoint needs what is not installed ({error.name}): pip install 'gwd[otel]'"
+                ) from None
+            self._telemetry = Telemetry(
+                otel.endpoint,
+                headers=otel_headers(self.settings, self._environment),
+                metrics=otel.metrics,
+                counters=counters,
+            )
+            observers.append(self._telemetry.observe)
+        return all_of(observers)
 
     def _mailer(self) -> Mailer | None:
         """What sends mail, where a mail server is named."""
@@ -581,6 +614,8 @@ class RunningNode:
         if self._upstream is not None:
             await self._upstream.close()
         self._offload.close()
+        if self._telemetry is not None:
+            await asyncio.to_thread(self._telemetry.close)
         if hasattr(self, "store"):
             await self.store.close()
         self._ballast.close()

@@ -20,6 +20,7 @@ from gwd.api.stream import Stream
 from gwd.core.errors import GatewayError, InvalidRequest, RateLimited, StorageUnavailable
 from gwd.core.ids import mint, mint_in_runs
 from gwd.core.structure import bytes_when_read
+from gwd.core.trace_context import TraceContext
 from gwd.dialects.base import Dialect
 from gwd.dialects.extensions import clean_text, with_model
 from gwd.dialects.responses import Responses
@@ -57,7 +58,9 @@ async def serve(
     recorded = False
     try:
         row = await node.authenticator.find(headers, address)
-        identity = _identity(row, dialect, generation_id, request_id, headers, now_us)
+        tracing = node.line.tracing
+        trace = None if tracing is None else tracing.begin(headers.get("traceparent"))
+        identity = _identity(row, dialect, generation_id, request_id, headers, now_us, trace)
         counted, error = _counted(row, node, now_us, began_s)
         rate = rate_of(counted)
         if error is not None:
@@ -83,7 +86,13 @@ async def serve(
         if identity is not None and not recorded and not isinstance(error, StorageUnavailable):
             record = node.refusals.refuse(identity, error, now_us)
             if node.line.observer is not None and record is not None:
-                tell(node.line.observer, Ended(row=record))
+                ended = Ended(
+                    row=record,
+                    trace=identity.trace,
+                    now_us=node.clock.now_us(),
+                    now_s=node.clock.monotonic_s(),
+                )
+                tell(node.line.observer, ended)
         known = generation_id if identity is not None else None
         refused = error_response(dialect, error, request_id, known, rate, now_us=now_us)
         refused.headers["x-gw-overhead-ms"] = _overhead(node, began_s)
@@ -135,6 +144,7 @@ async def _start(
         request_id=identity.request_id,
         user_agent=identity.user_agent,
         created_us=identity.created_us,
+        trace=identity.trace,
     )
     return line.start(
         node.line,
@@ -280,6 +290,7 @@ def _identity(
     request_id: str,
     headers: Mapping[str, str],
     now_us: int,
+    trace: TraceContext | None,
 ) -> GenerationIdentity:
     agent = headers.get("user-agent")
     return identity_of(
@@ -290,6 +301,7 @@ def _identity(
         request_id=request_id,
         user_agent=clean_text(agent) if agent else None,
         created_us=now_us,
+        trace=trace,
     )
 
 

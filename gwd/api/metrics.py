@@ -240,6 +240,12 @@ FAMILIES: Final = (
         labels=("reason",),
     ),
     Family("gwd_heads_refused", "counter", "Requests that were no strict HTTP", labels=("reason",)),
+    Family(
+        "gwd_spans",
+        "counter",
+        "Spans for the collector of `[otel]`, by `sent`, `queue_full` and `export_failed`",
+        labels=("outcome",),
+    ),
     Family("gwd_ready", "gauge", "1 when /readyz answers 200", alert="0 for a minute"),
     Family("gwd_quarantine", "gauge", "1 when the ledger was found not to add up", alert="above 0"),
     Family(
@@ -375,6 +381,7 @@ class _NodeCollector(Collector):
             "gwd_heads_refused",
             node.counters.heads_refused,
         )
+        yield _labelled("gwd_spans", node.counters.spans)
         yield _gauge("gwd_ready", int(unready(node) is None))
         yield _gauge(
             "gwd_quarantine",

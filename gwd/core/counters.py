@@ -93,6 +93,8 @@ class Counters:
     prompts_above_bound  provider → answers whose vendor counted more prompt than the request can have
     last_minute       how much ended in the last sixty seconds
     tokens            `input` or `output` → tokens of bills, the vendor's count or ours
+    spans             `sent`, `queue_full` or `export_failed` → spans for the collector of [otel]; its thread adds to
+                      the first and the last
     heads_refused     reason → requests that were no strict HTTP
     content_log       outcome → requests of organizations that have theirs stored
     connections       open ones
@@ -119,6 +121,7 @@ class Counters:
         "requests",
         "settlement",
         "shed",
+        "spans",
         "statement_mismatches",
         "tokens",
         "unpriced_extras",
@@ -134,6 +137,7 @@ class Counters:
         self.heads_refused: defaultdict[str, int] = defaultdict(int)
         self.connections_cut: defaultdict[str, int] = defaultdict(int)
         self.tokens: defaultdict[str, int] = defaultdict(int)
+        self.spans: defaultdict[str, int] = defaultdict(int)
         self.prompts_above_bound: defaultdict[str, int] = defaultdict(int)
         self.shed: defaultdict[str, int] = defaultdict(int)
         self.last_minute = LastMinute()

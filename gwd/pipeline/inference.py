@@ -19,6 +19,7 @@ from gwd.core.counters import Counters
 from gwd.core.errors import Draining, GatewayError, Unavailable
 from gwd.core.node_clock import NodeClock
 from gwd.core.request import Embed, Request
+from gwd.core.trace_context import Tracing
 from gwd.credentials.vault import Vault
 from gwd.dialects.base import Dialect
 from gwd.keys.policy import KeyPolicy
@@ -56,7 +57,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """What the line needs; one for the node. `spawn` starts a supervised task.
 
     `in_quarantine` tells that the ledger was found not to add up: then no vendor is called any more. `observer` is told
-    of each end.
+    of each end. `tracing` is there where traces are kept.
     """
 
     store: Store
@@ -74,6 +75,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     content_logger: ContentLogger
     in_quarantine: Callable[[], bool]
     observer: Observer | None
+    tracing: Tracing | None
 
 
 def start(
@@ -185,8 +187,15 @@ class Generation:
             self._client.end(Head(served=None, error=error))
             count_end(line.counters, self._outcome, self.identity, line.clock)
             if line.observer is not None:
-                row = self._row or refused_row(self.identity, error, line.clock.now_us())
-                tell(line.observer, Ended(row=row, outcome=self._outcome))
+                now_us, now_s = line.clock.now_us(), line.clock.monotonic_s()
+                ended = Ended(
+                    row=self._row or refused_row(self.identity, error, now_us),
+                    outcome=self._outcome,
+                    trace=self.identity.trace,
+                    now_us=now_us,
+                    now_s=now_s,
+                )
+                tell(line.observer, ended)
             try:
                 if self._logging is not None and self._targets:
                     events = self._client.events
@@ -329,8 +338,14 @@ class Generation:
         if self._line.in_quarantine():
             self._outcome = self._outcome.broken_off(refusal())
             return
+        trace = self.identity.trace
         self._dispatch = dispatch = self._line.dispatcher.dispatch(
-            self._request, self._targets, client, demand=planned.demand, opens_s=planned.opens_s
+            self._request,
+            self._targets,
+            client,
+            demand=planned.demand,
+            opens_s=planned.opens_s,
+            trace=trace if trace is not None and trace.is_sent else None,
         )
         client.wait_for_output(lambda: dispatch.trying or self._targets[0])
         broken: GatewayError | None = None

@@ -6,7 +6,7 @@ Owns: names, types, defaults, the rules between settings. Does not own: what roo
 Speaks to: the commands, wiring and the handlers of the api; no room below ever sees it.
 """
 
-from gwd.settings.merge import UNIX, load, smtp_password
+from gwd.settings.merge import UNIX, load, otel_headers, smtp_password
 from gwd.settings.sections import SECTIONS, Limits, Settings, StoreFiles, Timeouts, as_toml
 from gwd.settings.source import SettingsError
 
@@ -20,5 +20,6 @@ __all__ = [
     "Timeouts",
     "as_toml",
     "load",
+    "otel_headers",
     "smtp_password",
 ]

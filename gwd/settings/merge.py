@@ -17,6 +17,7 @@ from gwd.credentials import references
 from gwd.settings.sections import (
     KEYRING_CREDENTIAL,
     SECTIONS,
+    Otel,
     Server,
     Settings,
     Smtp,
@@ -29,6 +30,7 @@ from gwd.settings.source import RawValue, SettingsError, from_environment, from_
 API_PATH: Final = "/api/v1"
 UNIX: Final = "unix"
 PAGE_PATH: Final = "/app"
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 LOCK_NAME: Final = "gwd.lock"
 
 _PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
@@ -68,6 +70,7 @@ def load(
     made["backup"] = _absolute(made["backup"], config, "directory")
     _check_webhooks(made["webhooks"], places)
     _check_smtp(made["smtp"], places)
+    _check_otel(made["otel"], places)
     files: StoreFiles = made["store"]
     return Settings(
         config=config,
@@ -91,6 +94,20 @@ def smtp_password(settings: Settings, environ: Mapping[str, str]) -> str | None:
         known = from_environment(environ).get(("smtp", "password_ref"))
         place = known.place if known else f"{settings.config}: [smtp] password_ref"
         raise SettingsError(f"{place}: {error}; set it or remove it") from None
+
+
+def otel_headers(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    """The collector's headers with their values. Raises SettingsError if a reference leads nowhere or is empty."""
+    found = {}
+    for header in settings.otel.headers:
+        name, _, reference = header.partition("=")
+        try:
+            found[name] = references.resolve(reference, environ)
+        except references.UnresolvedReferenceError as error:
+            known = from_environment(environ).get(("otel", "headers"))
+            place = known.place if known else f"{settings.config}: [otel] headers"
+            raise SettingsError(f"{place}: {error}; set it or remove it") from None
+    return found
 
 
 def _complete_server(server: Server, places: _Places) -> Server:
@@ -216,6 +233,23 @@ def _check_smtp(smtp: Smtp, places: _Places) -> None:
         raise places.wrong("smtp", missing, "a login needs username and password_ref; set it too")
     if smtp.host and "@" not in smtp.from_:
         raise places.wrong("smtp", "from", "mail needs a sender; write gateway@example.com")
+
+
+def _check_otel(otel: Otel, places: _Places) -> None:
+    if otel.endpoint:
+        _check_url(places, "otel", "endpoint", otel.endpoint)
+    for header in otel.headers:
+        name, _, reference = header.partition("=")
+        try:
+            references.check(reference)
+        except InvalidValue:
+            name = ""
+        if not _HEADER_NAME.fullmatch(name):
+            raise places.wrong(
+                "otel",
+                "headers",
+                "a header is not NAME=REFERENCE; write authorization=env:NAME or x-key=file:/absolute/path",
+            )
 
 
 def _check_url(places: _Places, section: str, key: str, url: str) -> None:

@@ -287,6 +287,35 @@ class Logging(Struct, frozen=True, kw_only=True):
     ] = False
 
 
+class Otel(Struct, frozen=True, kw_only=True):
+    """Traces and metrics for a collector of OpenTelemetry; needs the extra `gwd[otel]`."""
+
+    endpoint: Annotated[
+        str,
+        Meta(
+            description="Where the collector takes OTLP over HTTP, such as http://127.0.0.1:4318; empty: none is told."
+        ),
+    ] = ""
+    headers: Annotated[
+        Strings,
+        Meta(
+            description='Headers for it, each with where its value is kept: ["authorization=env:OTEL_TOKEN"].'
+        ),
+    ] = ()
+    sample_ratio: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Share of the traces that begin here which are kept; a client's is kept where it says so.",
+        ),
+    ] = 1.0
+    metrics: Annotated[bool, Meta(description="Send metrics beside traces.")] = True
+    propagate: Annotated[
+        bool, Meta(description="Tell vendors of the trace, in the header traceparent.")
+    ] = False
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """All settings; paths are absolute, addresses are complete, texts that are not set are empty."""
 
@@ -307,6 +336,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     store: StoreFiles
     backup: Backup
     logging: Logging
+    otel: Otel
 
 
 SECTIONS: Final[dict[str, type[Struct]]] = {
@@ -320,6 +350,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "store": StoreFiles,
     "backup": Backup,
     "logging": Logging,
+    "otel": Otel,
 }
 
 

@@ -13,7 +13,8 @@ def test_every_dependency_has_a_tested_version_in_its_range() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     tested = dict(line.split("==") for line in lines if not line.startswith("#"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["test"], *extras["otel"]]
     wrong = [
         text
         for text in wanted
@@ -21,6 +22,13 @@ def test_every_dependency_has_a_tested_version_in_its_range() -> None:
         if tested.get(canonicalize_name(requirement.name), "0") not in requirement.specifier
     ]
     assert wrong == []
+
+
+def test_what_the_extra_brings_is_there_for_the_tests() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert set(extras["otel"]) <= set(extras["test"])
 
 
 def test_the_library_of_commands_stays_below_the_version_that_tripled_their_cost() -> None:

@@ -22,6 +22,8 @@ PLACES_OF_LIBRARIES = {
     "jinja2": ("gwd/page/render.py",),
     "markupsafe": ("gwd/page/charts.py", "gwd/page/formats.py"),
     "apsw": ("gwd/store/", "gwd/backups/", "gwd/node/", "gwd/api/doctor.py"),
+    "opentelemetry": ("gwd/telemetry/",),
+    "requests": ("gwd/telemetry/",),
     "typer": ("gwd/__main__.py", "gwctl/"),
     "tomllib": ("gwd/settings/", "gwd/node/price_book.py", "gwd/vendors/fault_words.py", "gwctl/"),
     "cryptography": ("gwd/credentials/", "gwd/core/certificate.py"),

@@ -13,6 +13,9 @@ LATER = {
     "markupsafe": "the page",
     "gwd.page.site": "the page",
     "gwd.demo": "gwd demo",
+    "opentelemetry": "[otel]",
+    "requests": "[otel]",
+    "gwd.telemetry": "[otel]",
 }
 
 

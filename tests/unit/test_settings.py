@@ -5,7 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gwd.settings import SECTIONS, Settings, SettingsError, as_toml, load, smtp_password
+from gwd.settings import (
+    SECTIONS,
+    Settings,
+    SettingsError,
+    as_toml,
+    load,
+    otel_headers,
+    smtp_password,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gwd.toml"
 
@@ -227,6 +235,10 @@ def test_setting_that_ends_in_file_is_itself(read, tmp_path):
         ('[smtp]\nusername = "me"\n', {}, "password_ref: a login needs"),
         ('[smtp]\nusername = "me"\npassword_ref = "secret"\n', {}, "write env:NAME or file:"),
         ('[smtp]\nhost = "mail"\n', {}, "[smtp] from: mail needs a sender"),
+        ('[otel]\nendpoint = "collector:4318"\n', {}, "[otel] endpoint: 'collector:4318' is no"),
+        ('[otel]\nheaders = ["authorization=secret"]\n', {}, "write authorization=env:NAME"),
+        ('[otel]\nheaders = ["a b=env:X"]\n', {}, "[otel] headers: a header is not NAME=REFER"),
+        ("[otel]\nsample_ratio = 1.5\n", {}, "sample_ratio"),
         ("", {"GWD_SMTP_PASSWORD_REF": ""}, "GWD_SMTP_PASSWORD_REF: it is empty"),
     ],
 )
@@ -306,3 +318,14 @@ def test_settings_are_named_once():
     assert tuple(SECTIONS) == tuple(
         field.name for field in msgspec.structs.fields(Settings) if field.name in SECTIONS
     )
+
+
+def test_headers_of_the_collector_are_read_where_they_are_kept(read, tmp_path):
+    (tmp_path / "token").write_text("hunter2\n")
+    headers = f'["x-key=env:OTEL", "authorization=file:{tmp_path}/token"]'
+    found = read(f"[otel]\nheaders = {headers}\n")
+    assert "hunter2" not in repr(found)
+    assert otel_headers(found, {"OTEL": "a"}) == {"x-key": "a", "authorization": "hunter2"}
+    with pytest.raises(SettingsError, match=r"\[otel\] headers: env:OTEL is empty or not set"):
+        otel_headers(found, {})
+    assert otel_headers(read(), {}) == {}

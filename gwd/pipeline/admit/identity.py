@@ -9,10 +9,11 @@ from gwd.core.caller import Caller
 from gwd.core.errors import GatewayError
 from gwd.core.request import DialectName, Sender
 from gwd.core.spender import Spender
+from gwd.core.trace_context import TraceContext
 
 
 class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a generation's record that no later step changes."""
+    """The part of a generation's record that no later step changes, and `trace`, which is not kept."""
 
     generation_id: str
     organization_id: str
@@ -27,6 +28,7 @@ class GenerationIdentity(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     user_agent: str | None
     created_us: int
+    trace: TraceContext | None = None
 
     @property
     def spender(self) -> Spender:
@@ -53,6 +55,7 @@ def identity_of(
     request_id: str,
     user_agent: str | None,
     created_us: int,
+    trace: TraceContext | None = None,
 ) -> GenerationIdentity:
     """The identity of a request of a caller whose key belongs to an organization; `tags` are the key's own."""
     sender = sender or Sender()
@@ -72,6 +75,7 @@ def identity_of(
         request_id=request_id,
         user_agent=user_agent,
         created_us=created_us,
+        trace=trace,
     )
 
 

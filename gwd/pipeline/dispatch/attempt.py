@@ -215,6 +215,7 @@ class Attempt:
         return FailedAttempt(
             planned=self._planned,
             fault=fault,
+            began_s=self.began_s,
             duration_s=now_s - self.began_s,
             opens_s=opens_again_s(fault, rest, now_s),
         )

@@ -15,6 +15,7 @@ from gwd.core.errors import Fault, GatewayError, InvalidRequest
 from gwd.core.events import Failed
 from gwd.core.request import Request
 from gwd.core.target import Service, Target, UpstreamCall
+from gwd.core.trace_context import TraceContext
 from gwd.health.health import Health, Visit
 from gwd.pipeline.dispatch.attempt import MAX_ERROR_BYTES, Attempt, Resources, undecodable
 from gwd.pipeline.dispatch.choice import Choice
@@ -75,9 +76,15 @@ class Dispatcher:
         *,
         demand: Demand,
         opens_s: float | None,
+        trace: TraceContext | None,
     ) -> "Dispatch":
-        """The attempts of a request, none made yet. `opens_s` is when a target that the plan left out opens."""
-        return Dispatch(self._resources, request, targets, sink, demand=demand, opens_s=opens_s)
+        """The attempts of a request, none made yet.
+
+        `opens_s` is when a target that the plan left out opens, `trace` what vendors are told of the request's place.
+        """
+        return Dispatch(
+            self._resources, request, targets, sink, demand=demand, opens_s=opens_s, trace=trace
+        )
 
     def preview(self, request: Request, target: Target) -> Preview:
         """Build the call as an attempt does, and send nothing."""
@@ -147,6 +154,7 @@ class Dispatch:
         *,
         demand: Demand,
         opens_s: float | None,
+        trace: TraceContext | None,
     ) -> None:
         self.attempts = 0
         self.trying: Planned | None = None
@@ -157,6 +165,7 @@ class Dispatch:
         self._sink = sink
         self._demand = demand
         self._opens_s = opens_s
+        self._trace = trace
         self._deadline_s = 0.0
         self._first_call_s: float | None = None
         self._asked_s: float | None = None  # when the attempt began that has not failed
@@ -226,6 +235,7 @@ class Dispatch:
         return msgspec.structs.replace(
             begun,
             first_call_s=self._first_call_s,
+            asked_s=self._asked_s,
             first_output_s=received.first_output_s,
             last_output_s=received.last_output_s,
             serving=self.serving,
@@ -270,6 +280,9 @@ class Dispatch:
         """One call. None when it ended well."""
         self.trying = planned
         self.attempts += 1
+        if self._trace is not None:
+            told = {**call.headers, "traceparent": self._trace.header(self.attempts)}
+            call = msgspec.structs.replace(call, headers=told)
         self.received = Received(
             demand=demand, output_cap=call.output_cap, upstream_id=self.received.upstream_id
         )

@@ -19,6 +19,7 @@ class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
     planned: Planned
     fault: Fault
+    began_s: float
     duration_s: float
     opens_s: float | None = None
 
@@ -61,12 +62,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     `passed_over` are the names of the request's models that lead to none now. `trying` is the target of the last
     attempt, `serving` the same if its output is the client's. `finished` is the vendor's end of the answer, `error`
     what the client is told instead; neither is set when the client left. The other fields are those of the last attempt
-    (see `Received`). `reached_client` tells that output went out before the end was known.
+    (see `Received`), `asked_s` is when that began unless it failed. `reached_client` tells that output went out before
+    the end was known.
     """
 
     started_s: float
     passed_over: tuple[str, ...] = ()
     first_call_s: float | None = None
+    asked_s: float | None = None
     first_output_s: float | None = None
     last_output_s: float | None = None
     serving: Planned | None = None

@@ -13,7 +13,7 @@ from gwd.page.formats import Amount
 MOVES: Final = ("purchase", "grant", "refund", "expiry", "adjustment")
 """The types of ledger entries that are no request's."""
 _WEEK: Final = 7
-_MOST_DAYS: Final = 36_500
+_MOST_DAYS: Final = 366
 
 
 def balance(ask: Ask, month: str) -> dict[str, Any] | None:
@@ -26,13 +26,13 @@ def balance(ask: Ask, month: str) -> dict[str, Any] | None:
     except GatewayError as error:
         return {"problem": error.message}
     available, a_day = ask("/credits")["data"]["available"], _a_day(ask)
-    lasts = min(int(available / a_day), _MOST_DAYS) if a_day > 0 and available > 0 else 0
+    lasts = int(available / a_day) if a_day > 0 and available > 0 else 0
     return {
         "points": _points(ask, first, statement),
         "a_day": a_day,
         "topup": ask("/credits/auto-topup")["data"],
         "available": available,
-        "ends": ask.today + timedelta(days=lasts),
+        "ends": ask.today + timedelta(days=lasts) if lasts <= _MOST_DAYS else None,
     }
 
 

@@ -87,18 +87,21 @@ def topped(
     *,
     rest: str,
 ) -> Stacked:
-    """Names in the order given, and as `rest` what they leave of each day's total."""
+    """Names in the order given, and as `rest` what they leave of each day's total.
+
+    They may overlap, as tags do, and leave nothing.
+    """
     series = [
         Series(
             name=name,
-            colour=f"c{place + 1}",
+            colour=f"c{place + 1}" if place < SERIES else "c0",
             amounts=tuple(by_day.get(day, 0) for day in days),
             total=sum(by_day.values()),
         )
         for place, (name, by_day) in enumerate(amounts.items())
     ]
     left = tuple(
-        totals.get(day, 0) - sum(each.amounts[place] for each in series)
+        max(0, totals.get(day, 0) - sum(each.amounts[place] for each in series))
         for place, day in enumerate(days)
     )
     if any(left):
@@ -107,7 +110,7 @@ def topped(
     return Stacked(days=tuple(days), series=tuple(series), totals=by_place, total=sum(by_place))
 
 
-def bars(chart: Stacked, *, what: str, text: Text = usd, axis: Text | None = None) -> Markup:
+def bars(chart: Stacked, *, what: str, text: Text = usd) -> Markup:
     """Stacked bars by day. `what` begins the sentence that says what is drawn."""
     top = round_top(max(chart.totals, default=0))
     width = BAR * max(1, len(chart.days))
@@ -126,7 +129,8 @@ def bars(chart: Stacked, *, what: str, text: Text = usd, axis: Text | None = Non
     plot = Markup(
         '<svg class="plot" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}{}</svg>'
     ).format(width, HEIGHT, clean(said), grid, Markup("").join(groups))
-    ticks = [(axis or text)(top * part / 4) for part in range(4, -1, -1)]
+    word = axis_usd if text is usd else text
+    ticks = [word(top * part / 4) for part in range(4, -1, -1)]
     marks = _day_marks(chart.days)
     return _framed(ticks, plot, marks)
 

@@ -192,8 +192,8 @@ async def test_who_may_not_book_sees_no_button(office: Office):
 
 async def test_a_budget_is_made_raised_changed_and_deleted(owner: Browser, office: Office):
     new = "/app/budgets/new"
-    for fields in ({"limit": ""}, {"limit": "-1"}, {"scope": "key"}, {"scope": "all"}, {"interval": "hourly"},
-                   {"alert_thresholds": "half"}, {"alert_thresholds": "500"}):  # fmt: skip
+    for fields in ({"limit": ""}, {"limit": "-1"}, {"scope": "key"}, {"scope": "all"}, {"scope": "tag"},
+                   {"interval": "hourly"}, {"alert_thresholds": "half"}, {"alert_thresholds": "500"}):  # fmt: skip
         reply = await owner.press(new, new, **{"limit": "40", **fields})
         assert reply.status_code == 400, fields
         check_page(reply)

@@ -5,13 +5,18 @@ from typing import Final
 
 from gwd.page.views import (
     activity,
+    audit,
     budgets,
     keys,
     me,
     models,
     money,
+    node,
     notifications,
     overview,
+    people,
+    privacy,
+    provider_keys,
     statements,
     usage,
 )
@@ -26,6 +31,11 @@ MODULES: Final[tuple[ModuleType, ...]] = (
     statements,
     money,
     notifications,
+    provider_keys,
+    privacy,
+    people,
+    audit,
+    node,
     me,
 )
 """In the order of the navigation."""

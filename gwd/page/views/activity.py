@@ -26,6 +26,7 @@ _FILTERS: Final = {
     "user": "user",
     "session": "session_id",
     "app": "app",
+    "tag": "tag",
     "workspace": "workspace_id",
 }
 _OF_ALL_TIME: Final = ("key", "model")

@@ -13,6 +13,14 @@ from gwd.page.views.keys import workspaces
 from gwd.page.words import DID
 
 _HOURS: Final = {"1": "1 hour", "24": "24 hours", "72": "3 days", "168": "7 days"}
+_SUBJECTS: Final = {
+    "organization": None,
+    "workspace": "workspace",
+    "key": "key",
+    "tag": "subject",
+    "user": "subject",
+}
+"""Which field says what a budget of a scope is for."""
 _RULES: Final = (
     Field("limit", 100),
     Field("alert_thresholds", 200),
@@ -27,6 +35,7 @@ _NEW: Final = (
         Field("key", 100),
         Field("interval", 20),
         Field("kind", 10),
+        Field("subject", 1_000),
     ),
 )
 DID["raised"] = "The limit is raised for a time; then the old one holds again by itself."
@@ -75,9 +84,9 @@ def name_of(budget: Any, names: Any) -> str:
     """What a budget is for, as people call it."""
     if budget["scope"] == "organization":
         return "the organization"
-    known: dict[str, str] = names["workspaces" if budget["scope"] == "workspace" else "keys"]
     scope_id: str = budget["scope_id"]
-    return known.get(scope_id, scope_id)
+    names_of: dict[str, str] = names.get(f"{budget['scope']}s", {})
+    return names_of.get(scope_id, scope_id)
 
 
 def _names(ask: Ask) -> dict[str, Any]:
@@ -111,11 +120,12 @@ def _may_change(ask: Ask, budget: Any) -> bool:
 async def make(doing: Doing) -> Done:
     form = doing.form
     scope = form.text("scope") or "organization"
-    if scope not in ("organization", "workspace", "key"):
-        raise InvalidValue("`scope` must be organization, workspace or key", param="scope")
-    scope_id = None if scope == "organization" else form.or_none(scope)
-    if scope != "organization" and scope_id is None:
-        raise InvalidValue(f"Choose the {scope} that the budget is for.", param=scope)
+    if scope not in _SUBJECTS:
+        raise InvalidValue(f"`scope` must be one of {', '.join(_SUBJECTS)}", param="scope")
+    field = _SUBJECTS[scope]
+    scope_id = None if field is None else form.or_none(field)
+    if field is not None and scope_id is None:
+        raise InvalidValue(f"Say which {scope} the budget is for.", param=field)
     body = _rules(form) | {
         "scope": scope,
         "scope_id": scope_id,

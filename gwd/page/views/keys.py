@@ -75,7 +75,7 @@ def key(ask: Ask) -> Shown:
         "budgets": _budgets(ask, record),
         "people": people(ask),
         "workspaces": workspaces(ask),
-        "history": _history(ask, record["id"]),
+        "history": _history(ask, [each["id"] for each in family[:2]]),
         "can": ask.may("keys.write"),
     }
     return Shown(template="key.html", values=values, title=record["name"])
@@ -158,11 +158,16 @@ def _budgets(ask: Ask, record: Any) -> list[Any]:
     ]
 
 
-def _history(ask: Ask, key_id: str) -> list[Any] | None:
+def _history(ask: Ask, key_ids: list[str]) -> list[Any] | None:
+    """What was changed of a key and of the one before it, newest first; None where the caller may not see it."""
     if not ask.may("audit.read"):
         return None
-    found: list[Any] = ask("/audit", query={"subject_id": key_id, "limit": _HISTORY})["data"]
-    return found
+    found = [
+        line
+        for key_id in key_ids
+        for line in ask("/audit", query={"subject_id": key_id, "limit": _HISTORY})["data"]
+    ]
+    return sorted(found, key=lambda line: str(line["created_at"]), reverse=True)[:_HISTORY]
 
 
 async def make(doing: Doing) -> Shown:

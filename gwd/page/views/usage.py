@@ -23,16 +23,17 @@ _GROUPS: Final = {
     "user": "user",
     "session": "session_id",
     "app": "app",
+    "tag": "tag",
     "workspace": "workspace",
     "provider": "provider",
 }
-_OF_RECORDS: Final = ("user", "session", "app")
+_OF_RECORDS: Final = ("user", "session", "app", "tag")
 """What day sums do not know: looked up for a week unless more is asked for."""
 _SHOWN: Final = {"spend": "cost", "tokens": "tokens_total", "requests": "requests"}
 _METRICS: Final = ("requests", "tokens_prompt", "cached_tokens", "tokens_completion", "cost")
 _MOST_ROWS: Final = 100
 _MOST_DAYS: Final = 366
-_LINKS: Final = ("key", "model", "user", "session", "app", "workspace")
+_LINKS: Final = ("key", "model", "user", "session", "app", "tag", "workspace")
 _FIELDS: Final = (
     *(Field("by", 20), Field("show", 20), Field("from", 20), Field("to", 20), Field("last", 4)),
     *(Field("model", 300), Field("key", 100), Field("workspace", 100)),
@@ -149,7 +150,8 @@ def _chart(
 ) -> Stacked:
     """The five largest by day, and what is left of each day."""
     metric, field = _SHOWN[_show(ask)], _GROUPS[by]
-    top = [row[field] for row in found[:SERIES]]
+    shown = len(found) if len(found) == SERIES + 1 else SERIES
+    top = [row[field] for row in found[:shown]]
     of_top = [*_filters(ask), {"field": field, "operator": "in", "value": top}]
     parts = (
         rows(ask, question(first, last, [metric], [field], by_day=True, filters=of_top))

@@ -80,7 +80,6 @@ class BackupJob:
                 "a copy of the database is no longer what it was, and counts no more: %s", name
             )
             wrong = f"the copy {name} is no longer what it was, and counts no more"
-            log.error("a copy of the database is damaged: %s", wrong)
             await self._tell(wrong, is_damage=True)
         await self.watch()
 

@@ -256,12 +256,6 @@ class Site:
                 exc_info=error,
                 extra={"request_id": request_id},
             )
-            log.error(
-                "a page could not be shown: %s",
-                error,
-                exc_info=error,
-                extra={"request_id": request_id},
-            )
         count_auth_failure(self._node.counters, refusal)
         page = error.page if isinstance(error, _Missing) else None
         noun = page.noun if page is not None else "page"

@@ -14,6 +14,7 @@ import msgspec
 from gwd.management import sessions
 from gwd.management.sessions import NewSession
 from tests.api.office import Office, Person
+from tests.support.node import PRICES
 
 PRICING = {"prompt": "0.000001", "completion": "0.000002"}
 
@@ -325,15 +326,15 @@ async def stored(office: Office, person: Person | str) -> str:
     wanted = {"content_log": {"days": 1}}
     await office.ok("owner", "PATCH", "/organization/settings", wanted)
     gateway = office.gateway
-    there = await office.call("operator", "GET", "/catalog/models/demo/chat")
+    there = await office.call("operator", "GET", "/catalog/models/demo/stored")
     if there.status_code == HTTPStatus.NOT_FOUND:
         await gateway.add_provider("stored", "openai_chat", gateway.vendor.openai_url)
-        await gateway.add_model("demo/chat")
-        await gateway.add_endpoint("demo/chat", "stored", "gpt-demo")
+        await gateway.add_model("demo/stored", pricing=PRICES)
+        await gateway.add_endpoint("demo/stored", "stored", "gpt-demo")
     made = await office.ok(person, "POST", "/keys", {"name": office.unique()})
     reply = await office.client.post(
         "/chat/completions",
-        json={"model": "demo/chat", "messages": [{"role": "user", "content": "hello"}]},
+        json={"model": "demo/stored", "messages": [{"role": "user", "content": "hello"}]},
         headers={"authorization": f"Bearer {made['key']}"},
     )
     assert reply.status_code == 200, reply.text

@@ -29,12 +29,17 @@ async def test_a_repeated_post_acts_once_and_is_answered_the_same(
     assert again.headers["idempotency-replayed"] == "true"
     assert again.headers["cache-control"] == "no-store"
     assert again.status_code == first.status_code
+    shown, repeated = first.json(), again.json()
+    if path == "/sign-in-links":  # the only secret that is a field of the record itself
+        shown, repeated = (
+            {"accept_url": body["data"].pop("url"), **body} for body in (shown, repeated)
+        )
     for name in SECRETS:
-        if name in first.json():
-            assert first.json()[name]
-            assert again.json()[name] is None
-            assert first.json()[name] not in again.text
-    assert _public(again.json()) == _public(first.json())
+        if name in shown:
+            assert shown[name]
+            assert repeated[name] is None
+            assert shown[name] not in again.text
+    assert _public(repeated) == _public(shown)
     assert await _lines(office) == lines
 
 

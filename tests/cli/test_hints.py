@@ -71,13 +71,9 @@ def test_a_misspelt_profile_is_named_before_a_missing_key(
         assert "no profile is called typo" in err
 
 
-@pytest.mark.parametrize(
-    ("verb", "hint"),
-    [("backup", "gwd backup FILE"), ("logs", "journalctl")],
-)
-def test_what_needs_the_node_is_sent_there(run: Run, verb: str, hint: str) -> None:
-    code, _, err = run("server", verb)
-    assert (code, hint in err) == (2, True)
+def test_what_needs_the_node_is_sent_there(run: Run) -> None:
+    code, _, err = run("server", "backup")
+    assert (code, "gwd backup FILE" in err) == (2, True)
 
 
 def test_the_version_is_one_line(run: Run) -> None:

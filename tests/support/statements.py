@@ -54,8 +54,10 @@ def months(connection: Connection, organization_id: str) -> list[str]:
 
 def check_statements(connection: Connection, organization_id: str, *, now_us: int) -> list[str]:
     """Each month's statement is what its entries and records come to; the months that were looked at."""
-    last = connection.row("SELECT MAX(created_at) FROM entry")
-    now_us = max(now_us, last[0] if last and last[0] else 0)  # a clock may have been set back
+    latest = connection.rows(
+        "SELECT MAX(created_at) FROM entry UNION SELECT MAX(settled_at) FROM generation"
+    )
+    now_us = max(now_us, *(at_us or 0 for (at_us,) in latest))  # a clock may have been set back
     looked_at = months(connection, organization_id)
     carried = 0
     for month in looked_at:

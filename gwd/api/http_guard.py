@@ -29,6 +29,8 @@ HEAD_S: Final = 10.0
 HEAD_MAX_BYTES: Final = 8_192
 HEAD_MAX_LINES: Final = 100
 IDLE_S: Final = 1.0
+LINGER_S: Final = 2.0
+"""How long what comes of a body that was refused is read and dropped before its connection is closed."""
 RESERVE: Final = 64
 """Connections beyond the cap, for management and health; each ends with its answer."""
 
@@ -248,12 +250,14 @@ class GuardedProtocol(HttpProtocol):
     HTTP_CLASS = GuardedHttp
     __slots__ = (
         "address",
+        "drops_body",
         "front",
         "head_timer",
         "in_reserve",
         "incoming",
         "is_counted",
         "is_trusted",
+        "linger_timer",
         "peer",
     )
 
@@ -265,7 +269,9 @@ class GuardedProtocol(HttpProtocol):
         self.is_trusted = False
         self.is_counted = False
         self.in_reserve = False
+        self.drops_body = False
         self.head_timer: asyncio.TimerHandle | None = None
+        self.linger_timer: asyncio.TimerHandle | None = None
         self.incoming: IncomingBody | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -282,7 +288,7 @@ class GuardedProtocol(HttpProtocol):
         self.arm_head_timer()
 
     def data_received(self, data: bytes) -> None:
-        if self.is_counted:
+        if self.is_counted and self.linger_timer is None:
             super().data_received(data)
             incoming = self.incoming
             if incoming is not None:
@@ -298,8 +304,9 @@ class GuardedProtocol(HttpProtocol):
         self.front.readers.end(self)
         if self.incoming is not None:
             self.front.body_intake.end(self.incoming)
-        if self.head_timer is not None:
-            self.head_timer.cancel()
+        for timer in (self.head_timer, self.linger_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
 
     def pause_writing(self) -> None:
@@ -316,6 +323,22 @@ class GuardedProtocol(HttpProtocol):
         if not self._can_write.is_set():
             self._time = self.loop.time()
         super().check_timeouts()  # type: ignore[no-untyped-call]
+
+    def close(self, timeout: float | None = None) -> None:
+        """Closed at once, a connection on which a body comes would be reset before its client has read the answer."""
+        is_served = self._task is None
+        if is_served and self._has_more_to_come() and self.linger_timer is None:
+            self.linger_timer = self.loop.call_later(LINGER_S, self.close)
+            self.recv_buffer.clear()
+            assert self.transport is not None
+            self.transport.resume_reading()
+            return
+        super().close(timeout)
+
+    def _has_more_to_come(self) -> bool:
+        if self.transport is None or self.transport.is_closing():
+            return False
+        return self.drops_body or self.incoming is not None
 
     def client_of(self, headers: Header) -> str:
         """The address of whoever sent these headers, by the word of a trusted proxy where one passed them on."""
@@ -344,6 +367,7 @@ class GuardedProtocol(HttpProtocol):
     def _end_body(self, error: SanicException) -> None:
         """Answer with the error if nothing was answered yet, and close without waiting for the rest."""
         self.incoming = None
+        self.drops_body = True
         if self.http is not None:
             self.http.request_body = None
         self._cancel(error)

@@ -332,6 +332,20 @@ async def test_a_body_above_the_least_rate_may_take_its_time(
     assert len(running._listeners[0].front.body_intake) == 0
 
 
+async def test_who_sends_too_much_without_a_pause_reads_the_answer_all_the_same(
+    running: RunningNode,
+) -> None:
+    """A connection that is closed while bytes come is reset, and what was written to it is gone."""
+    length = running.settings.limits.request_body_max_bytes + 1_000_000
+    sent = head(HOST, b"Content-Length: %d" % length, start=b"POST /api/v1/keys HTTP/1.1")
+    async with connected(running.port) as (reader, writer), asyncio.timeout(60):
+        writer.write(sent)
+        for _ in range(length // 1_000_000):
+            writer.write(b"a" * 1_000_000)
+            await writer.drain()
+        assert statuses(await reader.readuntil(b"}}")) == [413]
+
+
 async def test_a_body_that_came_fast_and_then_stops_is_cut(
     running: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

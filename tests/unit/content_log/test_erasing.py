@@ -6,10 +6,11 @@ from pathlib import Path
 
 from gwd.content_log import service
 from gwd.content_log.service import Entry, Which
+from gwd.core.clock import US_PER_DAY
 from gwd.credentials.data_keys import DataKey
-from gwd.store.connection import open_connection, transaction
+from gwd.store.connection import Connection, open_connection, transaction
 from tests.support.money import ORGANIZATION, open_organization
-from tests.support.store import NOW_US, migrated
+from tests.support.store import NOW_US, migrated, open_store
 
 SIZES = (60, 200, 900, 1_500, 5_000, 20_000)
 KEY = DataKey(id="dk_1", organization_id=ORGANIZATION, key=b"", sealed="gw1.k.x.y.z")
@@ -81,3 +82,41 @@ def test_data_keys_go_with_the_last_that_they_sealed(tmp_path: Path) -> None:
         assert service.erase(connection, others) == 2
         assert connection.rows("SELECT id FROM content_log_key") == []
     connection.raw.close()
+
+
+def test_what_a_deleted_organization_had_is_found_as_is_what_is_past_its_time(
+    tmp_path: Path,
+) -> None:
+    connection = open_connection(migrated(tmp_path), "writer")
+    with transaction(connection, "IMMEDIATE"):
+        open_organization(connection, now_us=NOW_US)
+        connection.execute("""UPDATE organization SET settings = '{"content_log": {"days": 1}}'""")
+        assert service.write(connection, entry(1, b"content"))
+        end_us = NOW_US + 1 + US_PER_DAY
+        assert service.expired(connection, now_us=end_us - 1, at_most=5) == []
+        assert service.expired(connection, now_us=end_us, at_most=5) == [1]
+        connection.execute("UPDATE organization SET deleted_at = 1")
+        assert service.expired(connection, now_us=NOW_US, at_most=5) == [1]
+        assert not service.write(connection, entry(2, b"content"))
+    connection.raw.close()
+
+
+async def test_the_log_of_writes_is_emptied_once_no_reader_needs_it(tmp_path: Path) -> None:
+    canary = "canary-" + "x" * 5_000
+
+    def begin(connection: Connection) -> None:
+        connection.execute("CREATE TABLE kept (text TEXT) STRICT")
+        connection.execute("INSERT INTO kept VALUES (?)", (canary,))
+
+    async with open_store(tmp_path, begin) as store:
+        log = Path(f"{store.path}-wal")
+        reader = open_connection(store.path, "reader")
+        reader.raw.execute("BEGIN")
+        assert reader.row("SELECT COUNT(*) FROM kept") == (1,)
+        await store.write(lambda connection: connection.execute("DELETE FROM kept"))
+        assert not await store.empty_log()
+        assert canary.encode()[:200] in log.read_bytes()
+        reader.raw.execute("COMMIT")
+        assert await store.empty_log()
+        assert canary.encode()[:200] not in log.read_bytes() + Path(store.path).read_bytes()
+        reader.raw.close()

@@ -36,6 +36,7 @@ base address of each client
 manage it
   export GWCTL_URL={base_url} GWCTL_KEY={management_key}
   gwctl status
+  gwctl open                  # the page in a browser
   gwctl ledger list
 """
 

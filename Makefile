@@ -29,7 +29,7 @@ heavy:
 
 # Two hundred clients at once with the requests of a release; the ordinary run sends five thousand.
 load:
-	GWD_LOAD_REQUESTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 tests/limits/test_load.py
+	LOAD_REQUESTS=$(or $(COUNT),20000) $(PYTHON) -m pytest -n 0 -s -o timeout=1200 tests/limits/test_load.py
 
 # A gateway without each of its guards is found by the proof that rests on it; the ordinary run tries four.
 teeth:

@@ -1,6 +1,6 @@
 """Two hundred clients at once: no overdraft, bounded overshoot, books that are exact.
 
-GWD_LOAD_REQUESTS scales it: 5,000 here, 20,000 for the figures of a release.
+LOAD_REQUESTS scales it: 5,000 here, 20,000 for the figures of a release.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.limits.conftest import Opened
 from tests.limits.storm import Storm, storm
 from tests.support.node import Gateway
 
-REQUESTS = int(os.environ.get("GWD_LOAD_REQUESTS", "5000"))
+REQUESTS = int(os.environ.get("LOAD_REQUESTS", "5000"))
 WORKERS = 200
 FAST = {"GWD_LIMITS_DEFAULT_RATE_LIMIT_PER_MINUTE": "1000000"}
 ANSWER = Behaviour(text="word " * 50, prompt_tokens=5, completion_tokens=50)

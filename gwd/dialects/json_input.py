@@ -41,15 +41,18 @@ def load(body: bytes) -> dict[str, Any]:
     return value
 
 
-def typed(value: object, shape: type[T]) -> T:
-    """`value` as `shape`. Raises MissingParameter or InvalidValue with `param` set to the field's path."""
+def typed(value: object, shape: type[T], *, strict: bool = True) -> T:
+    """`value` as `shape`; not `strict`, a number may be a text.
+
+    Raises MissingParameter or InvalidValue with `param` set to the field's path.
+    """
     try:
         try:
-            return msgspec.convert(value, shape)
+            return msgspec.convert(value, shape, strict=strict)
         except msgspec.ValidationError as error:
             if "got `float`" not in str(error):
                 raise
-            return msgspec.convert(_whole(value), shape)
+            return msgspec.convert(_whole(value), shape, strict=strict)
     except msgspec.ValidationError as error:
         raise _invalid(str(error)) from None
     except RecursionError:

@@ -22,14 +22,14 @@ _READ: Final = json_input.field_names(EmbedBody) - {"taskType", "title"}
 def parse_one(body: bytes, headers: Mapping[str, str], *, model: str | None) -> Request:
     """One text. Raises InvalidRequest subclasses with the field's path."""
     raw = normal(json_input.load(body))
-    wire = json_input.typed(raw, EmbedBody)
+    wire = json_input.typed(raw, EmbedBody, strict=False)
     return _request(wire, [wire], [raw], headers, model=model, size=len(body))
 
 
 def parse_batch(body: bytes, headers: Mapping[str, str], *, model: str | None) -> Request:
     """Several texts, which one model embeds alike. Raises InvalidRequest subclasses with the field's path."""
     raw = normal(json_input.load(body))
-    wire = json_input.typed(raw, EmbedBatchBody)
+    wire = json_input.typed(raw, EmbedBatchBody, strict=False)
     if not wire.requests:
         raise MissingParameter("`requests` is required: the texts to embed", param="requests")
     return _request(wire, wire.requests, raw["requests"], headers, model=model, size=len(body))

@@ -49,14 +49,14 @@ _LEVELS: Final = {effort.upper(): effort for effort in EFFORTS}
 def parse(body: bytes, headers: Mapping[str, str], *, model: str | None, stream: bool) -> Request:
     """A request for an answer; `model` is that of the address. Raises InvalidRequest subclasses with the path."""
     raw = normal(json_input.load(body))
-    wire = json_input.typed(raw, GenerateBody)
+    wire = json_input.typed(raw, GenerateBody, strict=False)
     return _request(wire, raw, headers, model=model, stream=stream, body_bytes=len(body))
 
 
 def parse_count(body: bytes, headers: Mapping[str, str], *, model: str | None) -> Request:
     """A request for a token count: contents, or a whole request inside."""
     raw = normal(json_input.load(body))
-    wire = json_input.typed(raw, CountBody)
+    wire = json_input.typed(raw, CountBody, strict=False)
     inner = wire.generate_content_request
     if inner is not None:
         raw = raw["generateContentRequest"]

@@ -1,6 +1,7 @@
 """What a client of Google's format sends, as typed shapes. Read from the Python SDK 3.6.1 models, 2026-11-29.
 
-Names are those of `casing.normal`. Tools stay plain objects: they are read one by one.
+Names are those of `casing.normal`. Tools stay plain objects: they are read one by one. A number may be a text, as in
+all of Google's JSON.
 """
 
 from typing import Annotated, Any, Final

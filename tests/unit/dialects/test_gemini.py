@@ -83,6 +83,22 @@ def test_names_are_read_in_both_forms_and_the_clients_own_are_left_alone():
     }
 
 
+def test_a_number_may_be_a_text_as_in_all_of_googles_json():
+    config = {
+        "maxOutputTokens": "5",
+        "temperature": "0.5",
+        "thinkingConfig": {"thinkingBudget": "0"},
+    }
+    read = generate(generationConfig=config)
+    assert (read.max_output_tokens, read.sampling.temperature) == (5, 0.5)
+    assert read.reasoning is not None
+    assert read.reasoning.enabled is False
+    for text in ("many", "5.5", "0", ""):
+        with pytest.raises(InvalidRequest) as refused:
+            parsed(generationConfig={"maxOutputTokens": text})
+        assert refused.value.param == "generationConfig.maxOutputTokens"
+
+
 def test_a_schema_of_openapis_form_is_json_schema_in_the_order_that_is_asked_for():
     schema = {
         "type": "OBJECT",

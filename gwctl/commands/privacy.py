@@ -90,8 +90,9 @@ def off(
             f"Erase what is stored of {counted(stored, 'request')}, too? [y/N] "
         ).lower() in ("y", "yes")
         if not erase:
+            stay = "stays stored until its" if stored == 1 else "stay stored until their"
             session.out.note(
-                f"{counted(stored, 'request')} stay stored until their time is over; gwctl privacy log erase --all"
+                f"{counted(stored, 'request')} {stay} time is over; gwctl privacy log erase --all"
             )
     if stored and erase:
         reply = _erased(session, PATH, {"all": "true"}, "everything")
